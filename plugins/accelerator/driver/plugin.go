@@ -119,7 +119,7 @@ func (p *Plugin) scan(ctx context.Context) {
 		p.feed.Set(unsure(p.seen(nil), f.err))
 		return
 	}
-	p.feed.Set(p.seen(tidy(p.driver.Describe(), masked(f.s, m.mask))))
+	p.feed.Set(p.seen(Tidy(p.driver.Describe(), masked(f.s, m.mask))))
 }
 
 // seen keeps what is seen now, if anything is, and returns what was last.

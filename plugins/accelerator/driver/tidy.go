@@ -64,10 +64,10 @@ func masked(s *pb.DeviceSnapshot, mask []string) *pb.DeviceSnapshot {
 	return s
 }
 
-// tidy makes a snapshot keep the contract's rules: a device that breaks one is
+// Tidy makes a snapshot keep the contract's rules: a device that breaks one is
 // kept visible without what it said, and with the reason; two of the same name
 // cannot be told apart, and both are rejected.
-func tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
+func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	if len(s.Devices) > accelerator.MaxDevices {
 		s.DriverInfo = map[string]string{"error": fmt.Sprintf("%d devices, of which at most %d are shown", len(s.Devices), accelerator.MaxDevices)}
 		s.Devices = s.Devices[:accelerator.MaxDevices]

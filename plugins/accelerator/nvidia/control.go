@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 const (
@@ -23,26 +25,25 @@ const (
 
 // control starts, asks and ends the MPS server of one GPU.
 type control struct {
-	roots               roots
+	host                *driver.Host
 	gpu                 string
 	dir, pipe, log, shm string
 }
 
-// program finds one of NVIDIA's, below the driver's root or on the path.
-func (r roots) program(name string) (string, error) {
-	for _, dir := range append(filepath.SplitList(r.path), filepath.Join(r.driver, "usr/bin")) {
-		file := filepath.Join(dir, name)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file, nil
-		}
+// findControl finds NVIDIA's program on the path, or below the driver's root.
+func findControl(h *driver.Host) (string, error) {
+	file, err := h.Find(mpsControl)
+	if own := h.Root("usr/bin", mpsControl); err != nil && driver.Exists(own) {
+		return own, nil
 	}
-	return "", fmt.Errorf("%s is not installed", name)
+	return file, err
 }
 
-func (c control) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+// command runs with the programs beside NVIDIA's within reach: it starts one.
+func (c control) command(ctx context.Context, program, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = []string{
-		"PATH=" + c.roots.path, "LANG=C", "CUDA_VISIBLE_DEVICES=" + c.gpu,
+		"PATH=" + filepath.Dir(program) + ":/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C", "CUDA_VISIBLE_DEVICES=" + c.gpu,
 		"CUDA_MPS_PIPE_DIRECTORY=" + c.pipe, "CUDA_MPS_LOG_DIRECTORY=" + c.log,
 	}
 	cmd.WaitDelay = time.Second
@@ -52,7 +53,7 @@ func (c control) command(ctx context.Context, name string, args ...string) *exec
 // start has the server see its own /dev/shm, which it shares with its programs
 // and with nothing else of the host.
 func (c control) start(ctx context.Context) error {
-	program, err := c.roots.program(mpsControl)
+	program, err := findControl(c.host)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (c control) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, mpsPatience)
 	defer cancel()
-	cmd := c.command(ctx, "unshare", "--mount", "--propagation", "private", "sh", "-c",
+	cmd := c.command(ctx, program, "unshare", "--mount", "--propagation", "private", "sh", "-c",
 		`mount --bind "$1" /dev/shm && exec "$2" -d`, "sh", c.shm, program)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the plugin, as its programs do
 	if err := cmd.Run(); err != nil {
@@ -103,13 +104,13 @@ func (c control) share() error {
 
 // tell gives the server an order.
 func (c control) tell(ctx context.Context, order string) error {
-	program, err := c.roots.program(mpsControl)
+	program, err := findControl(c.host)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, mpsPatience)
 	defer cancel()
-	cmd := c.command(ctx, program)
+	cmd := c.command(ctx, program, program)
 	var said bytes.Buffer
 	cmd.Stdin, cmd.Stderr = strings.NewReader(order+"\n"), &said
 	if err := cmd.Run(); err != nil {

@@ -1,13 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 // gpu is what NVML and sysfs tell about one GPU or one MIG instance.
@@ -25,17 +27,22 @@ type gpu struct {
 	lesser int
 	mig    bool // MIG mode is on: only the instances can be given away
 	lost   bool
+	hot    bool // beyond where it slows down
 
 	parent  *gpu // of a MIG instance
 	profile string
 	gi, ci  int
+	slices  map[string]string // GPU instances; of an instance the one it is in
 
 	problems []string // why it cannot be used
 }
 
+// profileForm is what the name of a slot takes.
+var profileForm = regexp.MustCompile(`^[0-9a-z][0-9a-z.+-]{0,40}$`)
+
 // scan reads the whole machine. A GPU that cannot be read stays in the list
 // with its problems.
-func (d *driver) scan(r roots) ([]*gpu, error) {
+func (d *management) scan() ([]*gpu, error) {
 	n, ret := d.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
 		return nil, fmt.Errorf("count devices: error %d", ret)
@@ -53,13 +60,15 @@ func (d *driver) scan(r roots) ([]*gpu, error) {
 		}
 		out = append(out, g)
 		if g.mig && !g.lost {
-			out = append(out, g.instances()...)
+			parts := g.instances()
+			g.cut(parts)
+			out = append(out, parts...)
 		}
 	}
 	return out, nil
 }
 
-func (d *driver) read(i int) *gpu {
+func (d *management) read(i int) *gpu {
 	g := &gpu{index: i, minor: -1, model: "NVIDIA GPU"}
 	need := func(what string, ret nvml.Return) bool {
 		switch ret {
@@ -76,10 +85,11 @@ func (d *driver) read(i int) *gpu {
 		return g
 	}
 	g.handle = h
-	g.id, ret = h.GetUUID()
-	need("uuid", ret)
+	if g.id, ret = h.GetUUID(); need("uuid", ret) && !accelerator.IsDeviceID(g.id) {
+		g.id, g.problems = "", append(g.problems, "uuid is malformed")
+	}
 	if name, ret := h.GetName(); need("model", ret) {
-		g.model = name
+		g.model = cmp.Or(driver.Clean(name, 100), g.model)
 	}
 	g.minor, ret = h.GetMinorNumber()
 	need("minor number", ret)
@@ -89,11 +99,15 @@ func (d *driver) read(i int) *gpu {
 		g.memory = m.Total
 	}
 	if p, ret := h.GetPciInfo(); need("PCI address", ret) {
-		g.pci = address(p.BusId)
+		g.pci = driver.Clean(address(p.BusId), 40)
 	}
 	// What follows not every product has.
 	if s, ret := h.GetSerial(); ret == nvml.SUCCESS {
-		g.serial = s
+		g.serial = driver.Clean(s, 100)
+	}
+	if now, ret := h.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
+		most, ret := h.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_SLOWDOWN)
+		g.hot = ret == nvml.SUCCESS && most > 0 && now >= most
 	}
 	if mode, _, ret := h.GetMigMode(); ret == nvml.SUCCESS {
 		g.mig = mode == nvml.DEVICE_MIG_ENABLE
@@ -104,9 +118,20 @@ func (d *driver) read(i int) *gpu {
 	return g
 }
 
+// cut counts a GPU's instances. Compute instances that share a GPU instance share
+// its memory: only one of them is given away at a time.
+func (g *gpu) cut(parts []*gpu) {
+	g.slices = map[string]string{}
+	for _, m := range parts {
+		name := fmt.Sprintf("gi%d", m.gi)
+		g.slices[name] = "1"
+		m.slices = map[string]string{name: "1"}
+	}
+}
+
 // cores avoids a call that drivers before 470 do not have: a missing symbol
 // would end the process.
-func (d *driver) cores(h nvml.Device) (int, nvml.Return) {
+func (d *management) cores(h nvml.Device) (int, nvml.Return) {
 	if d.lib.Extensions().LookupSymbol("nvmlDeviceGetNumGpuCores") != nil {
 		return 0, nvml.ERROR_FUNCTION_NOT_FOUND
 	}
@@ -148,19 +173,17 @@ func (g *gpu) instances() []*gpu {
 		if ret != nvml.SUCCESS {
 			continue // that place is not in use
 		}
-		if m := g.instance(h); m != nil {
-			out = append(out, m)
-		}
+		out = append(out, g.instance(i, h))
 	}
 	return out
 }
 
-func (g *gpu) instance(h nvml.Device) *gpu {
+func (g *gpu) instance(i int, h nvml.Device) *gpu {
 	m := &gpu{handle: h, parent: g, index: g.index, minor: g.minor, pci: g.pci, serial: g.serial,
 		major: g.major, lesser: g.lesser, model: g.model, gi: -1, ci: -1}
 	var ret nvml.Return
-	if m.id, ret = h.GetUUID(); ret != nvml.SUCCESS {
-		return nil
+	if m.id, ret = h.GetUUID(); ret != nvml.SUCCESS || !accelerator.IsDeviceID(m.id) {
+		m.id, m.problems = fmt.Sprintf("%s/mig-%d", g.id, i), []string{"its uuid cannot be read"}
 	}
 	if gi, ret := h.GetGpuInstanceId(); ret == nvml.SUCCESS {
 		m.gi = gi
@@ -177,34 +200,16 @@ func (g *gpu) instance(h nvml.Device) *gpu {
 	}
 	// "NVIDIA A100-SXM4-40GB MIG 1g.5gb" ends in the profile's public name.
 	if name, ret := h.GetName(); ret == nvml.SUCCESS {
-		m.model = name
+		m.model = cmp.Or(driver.Clean(name, 100), m.model)
 		_, m.profile, _ = strings.Cut(name, " MIG ")
 	}
 	if m.profile == "" && a.GpuInstanceSliceCount > 0 {
 		m.profile = fmt.Sprintf("%dg.%dgb", a.GpuInstanceSliceCount, (a.MemorySizeMB+1023)/1024)
 	}
 	m.profile = strings.ToLower(strings.TrimSpace(m.profile))
-	if m.profile == "" {
+	if !profileForm.MatchString(m.profile) {
+		m.profile = ""
 		m.problems = append(m.problems, "its profile cannot be read")
 	}
 	return m
-}
-
-// place reads NUMA node and PCI root from sysfs; -1 and "" when unknown.
-func (r roots) place(pci string) (numa int, root string) {
-	dir := filepath.Join(r.sys, "bus/pci/devices", pci)
-	numa = -1
-	if raw, err := os.ReadFile(filepath.Join(dir, "numa_node")); err == nil {
-		if n, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && n >= 0 && n < 1024 {
-			numa = n
-		}
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		for _, part := range strings.Split(real, "/") {
-			if strings.HasPrefix(part, "pci") {
-				return numa, part
-			}
-		}
-	}
-	return numa, ""
 }

@@ -12,12 +12,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/nvidia/limit"
 )
 
 // enforce tells the program its parts of GPUs, and sees that it keeps to them as
 // the configuration wants it.
-func (p *plugin) enforce(ctx context.Context, how string, at roots, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
+func (p *plugin) enforce(ctx context.Context, how string, at *driver.Host, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -65,7 +66,7 @@ type held struct {
 
 // serve puts a container under the MPS server of its GPU. A program speaks to one
 // server, so it can have a part of one GPU and nothing else.
-func (p *plugin) serve(ctx context.Context, at roots, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
+func (p *plugin) serve(ctx context.Context, at *driver.Host, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
 	if len(parts) != 1 || len(req.GetAllocations()) != 1 {
 		return status.Error(codes.InvalidArgument, "allocations: under MPS a container can have a part of one GPU, and no other GPU beside")
 	}

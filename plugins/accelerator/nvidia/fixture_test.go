@@ -51,6 +51,7 @@ func newMachine(t *testing.T, cards ...gpus.Config) *machine {
 	for i := range cards {
 		m.complete(i)
 		m.file(t, fmt.Sprintf("sys/bus/pci/devices/0000:%02x:00.0/numa_node", i+1), fmt.Sprintf("%d\n", i/2))
+		m.file(t, fmt.Sprintf("sys/bus/pci/devices/0000:%02x:00.0/vendor", i+1), "0x10de\n")
 	}
 	for _, lib := range []string{"libcuda.so.570.86.15", "libnvidia-ml.so.570.86.15", "libnvidia-ptxjitcompiler.so.570.86.15", "libGL.so.1"} {
 		m.file(t, "driver/usr/lib64/"+lib, "library")
@@ -61,6 +62,10 @@ func newMachine(t *testing.T, cards ...gpus.Config) *machine {
 		}
 	}
 	m.file(t, "driver/usr/bin/nvidia-smi", "program")
+	m.nodes(t, "nvidiactl", "nvidia-uvm")
+	for i := range cards {
+		m.nodes(t, fmt.Sprintf("nvidia%d", i))
+	}
 	return m
 }
 
@@ -131,6 +136,21 @@ func (m *machine) partition(t *testing.T, card, n int) {
 		at := fmt.Sprintf("proc/driver/nvidia/capabilities/gpu%d/mig/gi%d", card, 7+i)
 		m.file(t, at+"/access", fmt.Sprintf("DeviceFileMinor: %d\nDeviceFileMode: 292\n", 60+i))
 		m.file(t, at+"/ci0/access", fmt.Sprintf("DeviceFileMinor: %d\nDeviceFileMode: 292\n", 80+i))
+		m.nodes(t, fmt.Sprintf("nvidia-caps/nvidia-cap%d", 60+i), fmt.Sprintf("nvidia-caps/nvidia-cap%d", 80+i))
+	}
+}
+
+// nodes makes device files, each /dev/null under another name.
+func (m *machine) nodes(t *testing.T, names ...string) {
+	t.Helper()
+	for _, n := range names {
+		path := filepath.Join(m.root, "dev", n)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/dev/null", path); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -145,23 +165,27 @@ func (m *machine) file(t *testing.T, path, text string) {
 	}
 }
 
+func (m *machine) roots() *pb.Roots {
+	at := func(s string) string { return filepath.Join(m.root, s) }
+	return &pb.Roots{Sys: at("sys"), Dev: at("dev"), Proc: at("proc"), Driver: at("driver"), State: at("state"), Path: []string{at("bin"), "/usr/bin", "/bin"}}
+}
+
 // start configures a plugin on the machine.
 func (m *machine) start(t *testing.T, config string, mask ...string) *plugin {
 	t.Helper()
 	p := newPlugin(func(string) nvml.Interface { return m }, hclog.NewNullLogger())
 	p.library = m.library
 	p.once.Do(func() {}) // the test rescans when it wants to
-	at := func(s string) string { return filepath.Join(m.root, s) }
 	_, err := p.Configure(t.Context(), &pb.ConfigureRequest{
 		ConfigJson: []byte(config), DeviceMask: mask,
-		Roots: &pb.Roots{Sys: at("sys"), Dev: at("dev"), Proc: at("proc"), Driver: at("driver"), State: at("state"), Path: []string{at("bin"), "/usr/bin", "/bin"}},
+		Roots: m.roots(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if p.driver != nil {
-			p.driver.close()
+		if p.nvml != nil {
+			p.nvml.close()
 		}
 	})
 	return p

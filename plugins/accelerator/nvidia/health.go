@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -66,7 +67,7 @@ var xids = map[uint64]pb.Health{
 
 // listen receives error events until the driver is closed. A driver without
 // events (virtual GPUs, WSL) is used without.
-func (p *plugin) listen(d *driver) {
+func (p *plugin) listen(d *management) {
 	set, ret := d.lib.EventSetCreate()
 	if ret != nvml.SUCCESS {
 		return
@@ -122,14 +123,14 @@ func (p *plugin) heard(e nvml.EventData) {
 
 // ail applies what is known of a GPU's health.
 func (p *plugin) ail(d *pb.Device, g *gpu) {
-	id := g.id
-	if g.parent != nil {
-		id = g.parent.id
+	card := cmp.Or(g.parent, g)
+	if card.hot {
+		d.Health, d.HealthMessage = pb.Health_HEALTH_DEGRADED, "so hot that it slows down"
 	}
-	if i, ok := p.sick.of(id); ok {
+	if i, ok := p.sick.of(card.id); ok {
 		d.Health, d.HealthMessage = i.health, i.message
 	}
-	if g.lost || g.parent != nil && g.parent.lost {
+	if card.lost {
 		d.Health, d.HealthMessage = pb.Health_HEALTH_LOST, "GPU is lost"
 	}
 	if d.Health == pb.Health_HEALTH_UNHEALTHY || d.Health == pb.Health_HEALTH_LOST {

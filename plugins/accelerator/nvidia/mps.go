@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 const mpsInContainer = "/usr/local/nvidia/berth/mps"
@@ -37,20 +38,20 @@ type server struct {
 
 // mpsServer returns where a GPU's server has its files. Their names are short, for
 // sockets' names are.
-func (r roots) mpsServer(gpu string) control {
-	sum := sha256.Sum256([]byte(r.state + "\x00" + gpu))
+func mpsServer(h *driver.Host, gpu string) control {
+	sum := sha256.Sum256([]byte(h.State() + "\x00" + gpu))
 	name := fmt.Sprintf("%x", sum[:6])
-	dir := filepath.Join(r.state, "mps", name)
+	dir := h.State("mps", name)
 	return control{
-		roots: r, gpu: gpu, dir: dir, pipe: filepath.Join(dir, "pipe"), log: filepath.Join(dir, "log"),
+		host: h, gpu: gpu, dir: dir, pipe: filepath.Join(dir, "pipe"), log: filepath.Join(dir, "log"),
 		// What the server and its programs share lies in memory.
-		shm: filepath.Join(r.dev, "shm", "berth-mps-"+name),
+		shm: h.Dev("shm", "berth-mps-"+name),
 	}
 }
 
 // join makes an allocation one of those a server serves, which is started for the
 // first.
-func (s *servers) join(ctx context.Context, at roots, gpu, domain, allocation string) (control, error) {
+func (s *servers) join(ctx context.Context, at *driver.Host, gpu, domain, allocation string) (control, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x := s.all[gpu]; x != nil {
@@ -60,7 +61,7 @@ func (s *servers) join(ctx context.Context, at roots, gpu, domain, allocation st
 		x.holders[allocation] = true
 		return x.control, nil
 	}
-	c := at.mpsServer(gpu)
+	c := mpsServer(at, gpu)
 	if err := c.start(ctx); err != nil {
 		return control{}, status.Errorf(codes.Unavailable, "device_id: start the MPS server of %s: %v", gpu, errors.Join(err, c.end(ctx)))
 	}
@@ -99,7 +100,7 @@ func (s *servers) leave(ctx context.Context, allocation string) error {
 
 // restore takes up the servers of an earlier life that live allocations use,
 // starts those that have ended meanwhile, and ends all others.
-func (s *servers) restore(ctx context.Context, at roots, live []*pb.LiveAllocation) *pb.RestoreResponse {
+func (s *servers) restore(ctx context.Context, at *driver.Host, live []*pb.LiveAllocation) *pb.RestoreResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = nil
@@ -107,7 +108,7 @@ func (s *servers) restore(ctx context.Context, at roots, live []*pb.LiveAllocati
 	for _, l := range live {
 		var h held
 		if json.Unmarshal(l.GetState(), &h) == nil && h.GPU != "" {
-			s.add(at.mpsServer(h.GPU), h.Domain, l.GetAllocationId())
+			s.add(mpsServer(at, h.GPU), h.Domain, l.GetAllocationId())
 		}
 	}
 	mine := map[string]bool{}
@@ -123,7 +124,7 @@ func (s *servers) restore(ctx context.Context, at roots, live []*pb.LiveAllocati
 			}
 		}
 	}
-	dirs, _ := filepath.Glob(filepath.Join(at.state, "mps", "*"))
+	dirs, _ := filepath.Glob(at.State("mps", "*"))
 	for _, dir := range dirs {
 		if mine[dir] {
 			continue
@@ -134,11 +135,11 @@ func (s *servers) restore(ctx context.Context, at roots, live []*pb.LiveAllocati
 			continue
 		}
 		leak := "MPS server of " + strings.TrimSpace(string(gpu))
-		if err := at.mpsServer(strings.TrimSpace(string(gpu))).end(ctx); err != nil {
+		if err := mpsServer(at, strings.TrimSpace(string(gpu))).end(ctx); err != nil {
 			leak += ", which cannot be ended: " + err.Error()
 		}
 		out.LeaksRemoved = append(out.LeaksRemoved, leak)
 	}
-	_ = os.Remove(filepath.Join(at.state, "mps")) // when nothing is in it
+	_ = os.Remove(at.State("mps")) // when nothing is in it
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 // fakeControl stands in for NVIDIA's program: a server is a process that sleeps
@@ -71,8 +72,8 @@ func (m *machine) servers(t *testing.T) map[string]int {
 			continue
 		}
 		id := strings.TrimSpace(string(gpu))
-		at := roots{state: filepath.Join(m.root, "state"), dev: filepath.Join(m.root, "dev")}
-		if pid := at.mpsServer(id).pid(); pid > 0 {
+		at := driver.NewHost(m.roots())
+		if pid := mpsServer(at, id).pid(); pid > 0 {
 			out[id] = pid
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/nvidia/limit"
 )
 
@@ -35,12 +35,12 @@ type plugin struct {
 	mps    servers
 	once   sync.Once
 
-	mu     sync.Mutex
-	cfg    config
-	roots  roots
-	mask   []string
-	driver *driver
-	gpus   map[string]*gpu // of the present snapshot, by id
+	mu   sync.Mutex
+	cfg  config
+	host *driver.Host
+	mask []string
+	nvml *management
+	gpus map[string]*gpu // of the present snapshot, by id
 }
 
 func newPlugin(load func(string) nvml.Interface, log hclog.Logger) *plugin {
@@ -51,18 +51,11 @@ func newPlugin(load func(string) nvml.Interface, log hclog.Logger) *plugin {
 	return p
 }
 
-// roots are where the host's files are.
-type roots struct{ sys, dev, proc, driver, state, path string }
-
-func rootsOf(r *pb.Roots) roots {
-	return roots{
-		sys: cmp.Or(r.GetSys(), "/sys"), dev: cmp.Or(r.GetDev(), "/dev"),
-		proc: cmp.Or(r.GetProc(), "/proc"), driver: cmp.Or(r.GetDriver(), "/"),
-		state: r.GetState(), path: cmp.Or(strings.Join(r.GetPath(), ":"), os.Getenv("PATH")),
-	}
+func (p *plugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	return describe(), nil
 }
 
-func (p *plugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+func describe() *pb.DescribeResponse {
 	return &pb.DescribeResponse{
 		Key: "cuda", PluginVersion: "1.0.0", Vendor: "NVIDIA",
 		Capabilities: []pb.Capability{
@@ -73,8 +66,8 @@ func (p *plugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRes
 		},
 		Slots:        append(slots(config{Fractions: true, Quantum: "0.001"}), migSlot("*")),
 		ConfigSchema: []byte(schema),
-		PciVendors:   []string{"10de"},
-	}, nil
+		PciVendors:   []string{vendorID},
+	}
 }
 
 // Configure also forgets the errors that events have reported: after a reset or
@@ -88,12 +81,12 @@ func (p *plugin) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.Con
 		return &pb.ConfigureResponse{}, nil
 	}
 	p.mu.Lock()
-	next := rootsOf(req.GetRoots())
-	if p.driver != nil && next != p.roots {
-		p.driver.close()
-		p.driver = nil
+	next := driver.NewHost(req.GetRoots())
+	if p.nvml != nil && next.Root() != p.host.Root() {
+		p.nvml.close()
+		p.nvml = nil
 	}
-	p.cfg, p.roots, p.mask = cfg, next, req.GetDeviceMask()
+	p.cfg, p.host, p.mask = cfg, next, req.GetDeviceMask()
 	p.sick.clear()
 	p.mu.Unlock()
 	p.refresh()
@@ -127,20 +120,20 @@ func (p *plugin) Preflight(context.Context, *pb.PreflightRequest) (*pb.Preflight
 	note := func(name string, ok bool, detail string) {
 		out.Checks = append(out.Checks, &pb.Check{Name: name, Ok: ok, Detail: detail})
 	}
-	if p.driver == nil {
+	if p.nvml == nil {
 		note("driver", false, "libnvidia-ml.so.1 cannot be loaded; without NVIDIA hardware nothing is missing")
 		return out, nil
 	}
 	note("driver", true, s.GetDriverInfo()["driver"])
 	for _, n := range []string{"nvidiactl", "nvidia-uvm"} {
-		_, err := statDevice(p.roots.dev, n)
+		_, err := p.host.Node(n)
 		note("node "+n, err == nil, detail(err))
 	}
-	libs := p.roots.libraries()
+	libs := libraries(p.host)
 	note("libraries", len(libs) > 0, fmt.Sprintf("%d driver libraries for containers", len(libs)))
 	note("limit", p.library != "", cmp.Or(p.library, "libberthlimit.so is not installed: parts of a GPU can only be advisory"))
 	if p.cfg.Enforcement == mps {
-		file, err := p.roots.program(mpsControl)
+		file, err := findControl(p.host)
 		note("mps", err == nil, cmp.Or(detail(err), file))
 	}
 	return out, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 // The three ways to give away one GPU: whole, by thousandths, by bytes.
@@ -47,10 +48,14 @@ func migName(profile string) string { return whole + ":" + profile + "-mig" }
 func (p *plugin) refresh() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.driver == nil {
-		d, err := open(p.load, p.roots)
+	if p.nvml != nil && !slices.Equal(p.nvml.bus, onBus(p.host)) {
+		p.nvml.close()
+		p.nvml = nil
+	}
+	if p.nvml == nil {
+		d, err := open(p.load, p.host)
 		if err == nil {
-			p.driver = d
+			p.nvml = d
 			p.listen(d)
 		} else if !errors.Is(err, errNoDriver) {
 			p.log.Warn("driver cannot be used", "error", err)
@@ -58,18 +63,18 @@ func (p *plugin) refresh() {
 	}
 	s := &pb.DeviceSnapshot{Slots: slots(p.cfg)}
 	p.gpus = map[string]*gpu{}
-	if p.driver != nil {
-		found, err := p.driver.scan(p.roots)
+	if p.nvml != nil {
+		found, err := p.nvml.scan()
 		if err != nil { // the driver was unloaded or upgraded: begin again
 			p.log.Warn("driver no longer answers", "error", err)
-			p.driver.close()
-			p.driver = nil
+			p.nvml.close()
+			p.nvml = nil
 		} else {
-			s.DriverInfo = p.driver.info
+			s.DriverInfo = p.nvml.info
 			p.render(s, found)
 		}
 	}
-	p.feed.Set(s)
+	p.feed.Set(driver.Tidy(describe(), s))
 }
 
 func (p *plugin) render(s *pb.DeviceSnapshot, found []*gpu) {
@@ -83,6 +88,9 @@ func (p *plugin) render(s *pb.DeviceSnapshot, found []*gpu) {
 		}
 		p.gpus[g.id] = g
 		s.Devices = append(s.Devices, p.device(g))
+		if g.mig && !slices.ContainsFunc(s.Counters, func(c *pb.CounterSet) bool { return c.GetName() == g.id }) {
+			s.Counters = append(s.Counters, &pb.CounterSet{Name: g.id, Counters: g.slices})
+		}
 		if g.profile != "" && !profiles[g.profile] {
 			profiles[g.profile] = true
 			s.Slots = append(s.Slots, migSlot(g.profile))
@@ -100,12 +108,9 @@ func (p *plugin) device(g *gpu) *pb.Device {
 		RejectReasons: slices.Clone(g.problems),
 		Health:        pb.Health_HEALTH_HEALTHY,
 	}
-	numa, root := p.roots.place(g.pci)
-	if numa >= 0 {
-		n := int32(numa)
-		d.NumaNode = &n
+	if f, ok := p.host.PCIAt(g.pci); ok {
+		f.Place(d)
 	}
-	d.PcieRoot = root
 	if g.major > 0 {
 		d.Attributes["compute_capability"] = fmt.Sprintf("%d.%d", g.major, g.lesser)
 		d.Attributes["training"] = strconv.FormatBool(g.major >= 8)  // Ampere
@@ -117,12 +122,14 @@ func (p *plugin) device(g *gpu) *pb.Device {
 	switch {
 	case g.parent != nil:
 		d.ParentId = g.parent.id
+		d.Consumes = []*pb.CounterUse{{Set: g.parent.id, Amounts: g.slices}}
 		d.Attributes["mig_profile"] = g.profile
 		d.Attributes["enforcement"] = "mig"
 		if g.profile != "" {
 			d.Capacity = map[string]string{migName(g.profile): "1"}
 		}
 	case g.mig:
+		d.Consumes = []*pb.CounterUse{{Set: g.id, Amounts: g.slices}}
 		d.RejectReasons = append(d.RejectReasons, "MIG mode is on: its instances are devices of their own")
 	case g.memory > 0:
 		d.Capacity = p.capacity(g)

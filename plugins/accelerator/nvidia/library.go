@@ -1,79 +1,31 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// errNoDriver is the ordinary state of a machine without NVIDIA hardware.
-var errNoDriver = errors.New("no driver")
-
-// driver is a loaded and initialised NVML.
-type driver struct {
-	lib   nvml.Interface
-	info  map[string]string
-	known map[int]string // index to uuid, to name a GPU that has since been lost
-
-	stop   chan struct{}
-	events sync.WaitGroup
-}
-
-// open loads NVML from below the driver root and starts listening for errors.
-func open(load func(string) nvml.Interface, r roots) (*driver, error) {
-	path := ""
-	for _, dir := range r.libraryDirs() {
-		candidate := filepath.Join(dir, "libnvidia-ml.so.1")
-		if _, err := os.Stat(candidate); err == nil {
-			path = candidate
-			break
-		}
-	}
-	if path == "" && r.driver != "/" {
-		return nil, errNoDriver // never another root's library
-	}
-	lib := load(path)
-	switch ret := lib.Init(); ret {
-	case nvml.SUCCESS:
-	case nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_DRIVER_NOT_LOADED:
-		return nil, errNoDriver
-	default:
-		return nil, fmt.Errorf("initialise NVML: error %d", ret)
-	}
-	d := &driver{lib: lib, info: map[string]string{}, known: map[int]string{}, stop: make(chan struct{})}
-	if v, ret := lib.SystemGetDriverVersion(); ret == nvml.SUCCESS {
-		d.info["driver"] = v
-	}
-	if v, ret := lib.SystemGetCudaDriverVersion(); ret == nvml.SUCCESS {
-		d.info["cuda"] = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
-	}
-	return d, nil
-}
-
-func (d *driver) close() {
-	close(d.stop)
-	d.events.Wait()
-	d.lib.Shutdown()
-}
-
 // libraryDirs lists where distributions put the driver's libraries.
-func (r roots) libraryDirs() []string {
+func libraryDirs(h *driver.Host) []string {
 	var dirs []string
 	for _, d := range []string{
 		"usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/nvidia/current",
 		"usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "lib64",
 		"usr/local/nvidia/lib64", "opt/nvidia/lib64", "usr/lib/wsl/lib",
 	} {
-		dirs = append(dirs, filepath.Join(r.driver, d))
+		dirs = append(dirs, h.Root(d))
 	}
 	return dirs
 }
+
+// containerLibs is where CUDA images expect the host's driver.
+const containerLibs = "/usr/local/nvidia/lib64"
 
 // wanted are the driver libraries a compute container needs: the CUDA driver,
 // its compilers, OpenCL and management.
@@ -87,9 +39,9 @@ var wanted = []string{
 // libraries maps every name under which a driver library is asked for to the
 // file behind it. Only the directory that has the CUDA driver counts, and only
 // files below the driver root.
-func (r roots) libraries() map[string]string {
+func libraries(h *driver.Host) map[string]string {
 	out := map[string]string{}
-	for _, dir := range r.libraryDirs() {
+	for _, dir := range libraryDirs(h) {
 		entries, err := os.ReadDir(dir)
 		if err != nil || !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "libcuda.so.") }) {
 			continue
@@ -99,7 +51,7 @@ func (r roots) libraries() map[string]string {
 			if !slices.Contains(wanted, base+".so") {
 				continue
 			}
-			if file, ok := r.inside(filepath.Join(dir, e.Name())); ok {
+			if file, ok := inside(h, filepath.Join(dir, e.Name())); ok {
 				out[e.Name()] = file
 			}
 		}
@@ -114,12 +66,12 @@ func (r roots) libraries() map[string]string {
 
 // inside resolves links and reports whether a regular file below the driver
 // root is at the end.
-func (r roots) inside(path string) (string, bool) {
+func inside(h *driver.Host, path string) (string, bool) {
 	file, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", false
 	}
-	root, err := filepath.EvalSymlinks(r.driver)
+	root, err := filepath.EvalSymlinks(h.Root())
 	if err != nil {
 		return "", false
 	}
@@ -129,4 +81,18 @@ func (r roots) inside(path string) (string, bool) {
 	}
 	info, err := os.Stat(file)
 	return file, err == nil && info.Mode().IsRegular()
+}
+
+// addLibraries mounts the driver's libraries. The toolkit's are the image's.
+func addLibraries(h *driver.Host, e *pb.ContainerEdits) {
+	libs := libraries(h)
+	for _, name := range slices.Sorted(maps.Keys(libs)) {
+		e.Mounts = append(e.Mounts, &pb.Mount{Source: libs[name], Target: containerLibs + "/" + name})
+	}
+	if len(libs) > 0 {
+		e.LibraryDirs = []string{containerLibs}
+	}
+	if smi, ok := inside(h, h.Root("usr/bin/nvidia-smi")); ok {
+		e.Mounts = append(e.Mounts, &pb.Mount{Source: smi, Target: "/usr/bin/nvidia-smi"})
+	}
 }
