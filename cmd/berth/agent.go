@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return group("agent", "Look at worker machines, open, close or move them", a.agentList(), a.agentShow(),
+	return group("agent", "Look at worker machines, open, close or move them", a.agentList(), a.agentShow(), a.agentDevices(),
 		a.agentCordon(), a.agentUncordon(), a.agentDrain(), a.agentUndrain(),
 		a.agentMove(), a.agentRemove(), a.agentJoin())
 }
@@ -116,7 +116,14 @@ func (a *app) describeAgent(p output.Printer, g *client.AgentDetail) error {
 		}
 	}
 	for _, plugin := range g.Plugins {
-		s.fact("Plugin", strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", plugin.Name, plugin.Version, plugin.State, plugin.Message)))
+		text := fmt.Sprintf("%s %s: %s", plugin.Name, plugin.Version, plugin.State)
+		if plugin.Restarts > 0 {
+			text += fmt.Sprintf(", started again %d times", plugin.Restarts)
+		}
+		if plugin.Message != "" {
+			text += ": " + plugin.Message
+		}
+		s.fact("Plugin", text)
 	}
 	fmt.Fprintln(a.out)
 	t := output.NewTable("DEVICE", "MODEL", "HEALTH", "HELD", "HOLDERS")

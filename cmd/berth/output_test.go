@@ -46,21 +46,40 @@ func TestGoldenOutput(t *testing.T) {
 	  "holders":[{"slot":"mock.shares","amount":"0.25","since":"2026-03-04T11:59:58Z","session":{"id":"s","name":"train"},"mine":true},
 	    {"slot":"mock.shares","amount":"0.25","since":"2026-03-04T11:59:58Z","session":null,"mine":false}]}],
 	  "plugins":[{"name":"mock","version":"1","state":"backoff","message":"crashed","restarts":3}],"probes":[{"name":"overlayfs","ok":false,"detail":"not mounted"}],"stats":[]}}`)
+	f.data("AgentDevices", `{"node":{"devices":[
+	  {"id":"d2","deviceId":"mock:b/1","plugin":"mock","vendor":"mock","model":"M1","capacity":{"mock.device:half":"1"},"occupied":{"mock.device:half":"1"},"attributes":{},
+	    "numaNode":0,"health":"healthy","healthMessage":"","allocatable":true,"rejectReasons":[],"pciAddress":"0000:03:00.0","pcieRoot":"pci0000:00","memoryBytes":42949672960,
+	    "processingUnits":66,"groups":[],"enforcement":"mig","parent":{"id":"d1","deviceId":"mock:b"},"links":[],"counters":[{"set":"mock:b","name":"slices","amount":3,"total":7}],
+	    "metrics":[{"name":"mock_util","deviceId":"mock:b/1","value":41.6,"capacity":100,"unit":"percent","quality":"attributed"},
+	      {"name":"mock_power","deviceId":"mock:b/1","value":0,"capacity":0,"unit":"watt","quality":"unavailable"},
+	      {"name":"mock_temperature","deviceId":"mock:b/1","value":55,"capacity":90,"unit":"celsius","quality":"measured"}],
+	    "holders":[{"slot":"mock.device:half","amount":"1","since":"2026-03-04T11:59:58Z","session":{"id":"s","name":"train"},"mine":true}]},
+	  {"id":"d1","deviceId":"mock:b","plugin":"mock","vendor":"mock","model":"M1","capacity":{},"occupied":{},"attributes":{},"numaNode":0,"health":"healthy","healthMessage":"",
+	    "allocatable":false,"rejectReasons":["it is cut in two"],"pciAddress":"0000:03:00.0","pcieRoot":"pci0000:00","memoryBytes":85899345920,"processingUnits":132,"groups":["mock:tray"],
+	    "enforcement":"","parent":null,"links":[{"peerId":"mock:a","type":"nvlink","distance":1,"gbps":400,"p2p":true}],"counters":[],"metrics":[],"holders":[]},
+	  {"id":"d0","deviceId":"mock:a","plugin":"mock","vendor":"mock","model":"M1","capacity":{"mock.shares":"1"},"occupied":{},"attributes":{},"numaNode":1,"health":"unhealthy",
+	    "healthMessage":"too\u001b[31m hot","allocatable":false,"rejectReasons":["too\u001b[31m hot"],"pciAddress":"0000:83:00.0","pcieRoot":"","memoryBytes":85899345920,"processingUnits":132,"groups":[],
+	    "enforcement":"advisory","parent":null,"links":[],"counters":[],"metrics":[],"holders":[]},
+	  {"id":"c","deviceId":"cpu","plugin":"","vendor":"","model":"","capacity":{"cpu":"8"},"occupied":{"cpu":"2"},"attributes":{},"numaNode":null,"health":"healthy","healthMessage":"",
+	    "allocatable":true,"rejectReasons":[],"pciAddress":"","pcieRoot":"","memoryBytes":0,"processingUnits":0,"groups":[],"enforcement":"","parent":null,"links":[],"counters":[],"metrics":[],"holders":[]}]}}`)
 	f.data("Vfolders", `{"vfolders":{"edges":[{"node":{"id":"01908a5e-0000-7000-8000-0000000000f1","name":"자료","status":"ready","createdAt":"2026-03-01T12:00:00Z","deletedAt":null,
 	  "owner":{"id":"u","email":"mina@example.org"},"project":null,"quotaScope":{"limitBytes":null,"usedBytes":1,"volume":{"id":"v","name":"main"}},"mountedBy":[{"id":"s","name":"train"}]}}],
 	  "pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
 	f.data("Usage", `{"usage":[{"slot":"cpu","slotSeconds":"5400"},{"slot":"mem","slotSeconds":"7730941132800"},{"slot":"mock.shares","slotSeconds":"1800.5"}]}`)
 	for name, args := range map[string][]string{
-		"session-ls":      {"session", "ls"},
-		"session-ls-json": {"session", "ls", "-o", "json"},
-		"session-ls-yaml": {"session", "ls", "-o", "yaml"},
-		"session-show":    {"session", "show", "train"},
-		"session-events":  {"session", "events", "train"},
-		"agent-ls":        {"agent", "ls"},
-		"agent-show":      {"agent", "show", "node-1"},
-		"folder-ls":       {"folder", "ls"},
-		"usage":           {"usage"},
-		"usage-json":      {"usage", "-o", "json"},
+		"session-ls":         {"session", "ls"},
+		"session-ls-json":    {"session", "ls", "-o", "json"},
+		"session-ls-yaml":    {"session", "ls", "-o", "yaml"},
+		"session-show":       {"session", "show", "train"},
+		"session-events":     {"session", "events", "train"},
+		"agent-ls":           {"agent", "ls"},
+		"agent-show":         {"agent", "show", "node-1"},
+		"agent-devices":      {"agent", "devices", "node-1"},
+		"agent-devices-wide": {"agent", "devices", "node-1", "--wide"},
+		"agent-devices-json": {"agent", "devices", "node-1", "-o", "json"},
+		"folder-ls":          {"folder", "ls"},
+		"usage":              {"usage"},
+		"usage-json":         {"usage", "-o", "json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.berth(args...)

@@ -55,30 +55,6 @@ type AgentDetail struct {
 	Stats []Metric `json:"stats"`
 }
 
-// Device is one schedulable unit.
-type Device struct {
-	ID            string            `json:"id"`
-	DeviceID      string            `json:"deviceId"`
-	Plugin        string            `json:"plugin"`
-	Vendor        string            `json:"vendor"`
-	Model         string            `json:"model"`
-	Capacity      resource.Slots    `json:"capacity"`
-	Occupied      resource.Slots    `json:"occupied"`
-	Attributes    map[string]string `json:"attributes"`
-	NUMANode      *int              `json:"numaNode"`
-	Health        string            `json:"health"`
-	HealthMessage string            `json:"healthMessage"`
-	Allocatable   bool              `json:"allocatable"`
-	RejectReasons []string          `json:"rejectReasons"`
-	Holders       []struct {
-		Slot    string    `json:"slot"`
-		Amount  string    `json:"amount"`
-		Since   time.Time `json:"since"`
-		Session *Ref      `json:"session"`
-		Mine    bool      `json:"mine"`
-	} `json:"holders"`
-}
-
 var listAgents = define[struct {
 	Agents connection[Agent] `json:"agents"`
 }](`query Agents($first: Int, $after: Cursor, $where: AgentWhereInput) {
@@ -100,16 +76,12 @@ var showAgent = define[struct {
 }](`query Agent($id: ID!) {
   node(id: $id) { ... on Agent {
     ...agentFields
-    devices {
-      id deviceId plugin vendor model capacity occupied attributes numaNode
-      health healthMessage allocatable rejectReasons
-      holders { slot amount since session { id name } mine }
-    }
+    devices { ...deviceFields }
     plugins { name version state message restarts }
     probes { name ok detail }
     stats { ...metricFields }
   } }
-}`, agentFields, metricFields)
+}`, agentFields, deviceFields, metricFields)
 
 // Agent reads one agent by id.
 func (c *Client) Agent(ctx context.Context, id string) (*AgentDetail, error) {
