@@ -95,7 +95,7 @@ func (r *roster) refresh(ctx context.Context, s *Scheduler, anew bool) error {
 	}
 	snap, before := &plan.Snapshot{}, r.snap
 	r.snap = nil // until all of this has worked
-	if err := s.readSplits(ctx, snap); err != nil {
+	if err := s.readRules(ctx, snap); err != nil {
 		return fmt.Errorf("read resource groups: %w", err)
 	}
 	if err := s.readSlotTypes(ctx, snap); err != nil {
@@ -116,11 +116,11 @@ func (r *roster) refresh(ctx context.Context, s *Scheduler, anew bool) error {
 	return nil
 }
 
-// readSplits reads what matters of groups for what their agents could ever give.
-func (s *Scheduler) readSplits(ctx context.Context, snap *plan.Snapshot) error {
-	groups, err := s.client.ResourceGroup.Query().Select(resourcegroup.FieldID, resourcegroup.FieldSplit).All(ctx)
+// readRules reads what matters of groups for what their agents could ever give.
+func (s *Scheduler) readRules(ctx context.Context, snap *plan.Snapshot) error {
+	groups, err := s.client.ResourceGroup.Query().Select(resourcegroup.FieldID, resourcegroup.FieldSplit, resourcegroup.FieldTopology).All(ctx)
 	for _, g := range groups {
-		snap.Groups = append(snap.Groups, plan.Group{ID: g.ID, Split: plan.Split(g.Split)})
+		snap.Groups = append(snap.Groups, plan.Group{ID: g.ID, Split: plan.Split(g.Split), Topology: plan.Topology(g.Topology)})
 	}
 	return err
 }

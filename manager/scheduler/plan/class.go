@@ -2,7 +2,10 @@ package plan
 
 import (
 	"hash/fnv"
+	"maps"
 	"slices"
+
+	"github.com/berthhq/berth/internal/report"
 )
 
 // Agents whose devices are in the same state, of the same group, architecture
@@ -34,8 +37,12 @@ func hostOf(a *Agent) uint64 {
 	if a.Schedulable {
 		on = "on"
 	}
+	texts := []string{string(a.Group[:]), a.Architecture, on}
+	for _, slot := range slices.Sorted(maps.Keys(a.Counts)) {
+		texts = append(texts, slot+" "+report.ListCounts(a.Counts[slot]))
+	}
 	volumes := slices.Compact(slices.Sorted(slices.Values(a.Volumes)))
-	return mixText(append([]string{string(a.Group[:]), a.Architecture, on}, volumes...)...)
+	return mixText(append(texts, volumes...)...)
 }
 
 // identify gives devices and agent the keys of their state.

@@ -8,17 +8,20 @@ import (
 
 // Whether all kernels of a session have room together is more than whether each
 // has: what one takes may be in the way of another that could go nowhere else. So
-// where taking the next best for each fails, other places are tried, first for
-// the kernels that fewest agents have room for.
+// where taking the next best for each fails, other agents are tried, and other
+// devices of each, first for the kernels that fewest agents have room for. It is
+// also what a reservation stands on: a place that was found once is found again
+// in every later pass, whatever else has changed.
 //
-// Agents with room for one kernel by itself are enough for it if there are as many
-// as kernels: the others leave one of them alone. Only kernels with fewer are ever
-// tried on more than one agent, and so a crew is small however large the cluster.
+// As many agents with room for a kernel by itself as there are kernels are enough
+// for it, as the others leave one of them alone. So no more than these are looked
+// at, and the search does not grow with the cluster.
 
 // maxPlaces bounds the places that are tried for a crew, over all moments at which
-// it is looked at. Beyond it the next best is taken for each kernel. It is some
-// microseconds for each, and kernels that differ in a session rarely need a
-// hundred.
+// it is looked at. Beyond it the next best is taken for each kernel, and what was
+// found may not be found again. A place takes some microseconds; in 2,000
+// random clusters gangs of up to four unequal kernels needed 123 at most, and hardly
+// one in a thousand more than 50.
 const maxPlaces = 512
 
 // crew is the kernels of a session, on agents as they are.

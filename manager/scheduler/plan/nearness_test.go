@@ -68,7 +68,7 @@ func TestWhatIsNeverNear(t *testing.T) {
 	s.Groups[0].Topology = plan.TopologyNode
 	s.twoSockets("a", make([]resource.Slots, 8)...)
 	want := []plan.Impossible{{
-		Field: "slots", Requested: "cuda.device 5",
+		Field: "slots", Requested: "cuda.device 5", Limit: "node",
 		Reason: "No agent of the resource group has devices for all of it that are as near to each other as the group wants them.",
 	}}
 	for n, want := range map[int64][]plan.Impossible{4: nil, 5: want} {

@@ -135,6 +135,9 @@ func (c *cluster) hasRoom(a int, steps []step) bool {
 
 // takeSteps leaves what it took in the journal even when a step fails.
 func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
+	if c.miscounted(a, steps) >= 0 {
+		return false
+	}
 	mark := len(c.taken)
 	for i := range steps {
 		var ok bool
@@ -152,6 +155,23 @@ func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
 		}
 	}
 	return c.near(a, steps, mark) || c.search(a, steps, mark)
+}
+
+// miscounted is a slot of which the agent gives a kernel only other amounts; -1:
+// none.
+func (c *cluster) miscounted(a int, steps []step) int {
+	counts := c.agents[a].src.Counts
+	if len(counts) == 0 {
+		return -1
+	}
+	for i := range steps {
+		for _, n := range []need{steps[i].need, steps[i].mate} {
+			if n.amount > 0 && !counts.Allow(c.slots[n.slot].name, n.amount) {
+				return n.slot
+			}
+		}
+	}
+	return -1
 }
 
 // takePooled prefers one device that has all of it.

@@ -6,7 +6,8 @@
 // The rules. Requests of a resource group are looked at by priority, then as its
 // Order says. One that is over a limit of its user, project or domain waits and
 // is in nobody's way. The others take the agents that their group's Strategy
-// prefers among those that have room; all kernels of a session start or none.
+// prefers among those that have room; all kernels of a session start or none
+// (see gang.go and crew.go).
 // What does not fit lets later requests pass, until it heads its queue for
 // HoldAfter: from then on the agents it would need are held for it, and only what
 // is not in its way gets room there (see reserve.go). Where its group says so,
@@ -92,6 +93,7 @@ type Agent struct {
 	Volumes      []string        // mounted there
 	Images       map[string]bool // that it has
 	Devices      []Device
+	Counts       report.Counts   // the only amounts of slots that a kernel gets there
 	Counters     report.Counters // of hardware that its devices draw on
 	Links        []report.Link   // between its devices, by their names
 	LastUsed     time.Time       // when it last got a kernel

@@ -15,7 +15,7 @@ import (
 type Impossible struct {
 	Field     string // slots.cpu, slots, kernels, architecture, mounts
 	Requested string
-	Limit     string // the most there is
+	Limit     string // the most there is, or the topology of the group that forbids it
 	Reason    string // one sentence for people
 }
 
@@ -77,6 +77,9 @@ func (c *cluster) numbers(slots resource.Slots) bool {
 func (i *Idle) CanEver(r *Request) []Impossible {
 	c := i.of(r)
 	v := &verdict{c: c, known: i.known, request: r}
+	if g := slices.IndexFunc(i.s.Groups, func(g Group) bool { return g.ID == r.Group }); g >= 0 {
+		v.topology = i.s.Groups[g].Topology
+	}
 	for i := range r.Kernels {
 		v.slots(r.Kernels[i].Slots)
 	}
@@ -91,10 +94,11 @@ func (i *Idle) CanEver(r *Request) []Impossible {
 }
 
 type verdict struct {
-	c       *cluster
-	known   map[string]bool
-	request *Request
-	list    []Impossible
+	c        *cluster
+	known    map[string]bool
+	request  *Request
+	topology Topology // of its group
+	list     []Impossible
 }
 
 // idleGroup is the request's group as if all was well and nothing ran there.
@@ -228,6 +232,7 @@ func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
 		return v.c.anywhere(a, func() bool { return v.fits(a, steps) })
 	}) {
 		out.Reason = "No agent of the resource group has devices for all of it that are as near to each other as the group wants them."
+		out.Limit = string(v.topology)
 		return out
 	}
 	if !slices.ContainsFunc(hosts, func(a int) bool { return v.filled(a, steps) }) {

@@ -21,6 +21,7 @@ const (
 	checkVolume       = "volume_missing"
 	checkTogether     = "group" // where its session group lets it not be
 	checkMissing      = "slot_missing"
+	checkCounts       = "slot_counts" // comes in other amounts only
 	checkCPU          = "cpu"
 	checkMem          = "mem"
 	checkCounters     = "counters" // partitions that share hardware with others in use
@@ -32,7 +33,7 @@ const (
 
 var checkOrder = []string{
 	checkAsked, checkCordoned, checkDraining, checkLost, checkArchitecture, checkVolume, checkTogether, checkMissing,
-	checkCPU, checkMem, checkCounters, checkTopology, checkTotal, checkContiguity, checkReserved,
+	checkCounts, checkCPU, checkMem, checkCounters, checkTopology, checkTotal, checkContiguity, checkReserved,
 }
 
 // reasons say why a request has no room.
@@ -85,7 +86,7 @@ func (q *queue) examine(s *shape) *reasons {
 		a := &q.c.agents[i]
 		name, slot := q.obstacle(i, s)
 		counts[check{name, slot}]++
-		if name == checkMissing || name == checkReserved {
+		if name == checkMissing || name == checkCounts || name == checkReserved {
 			continue
 		}
 		if sum, worst := q.distance(a, s, slot); w.nearest == nil || sum < least {
@@ -117,6 +118,9 @@ func (q *queue) obstacle(i int, s *shape) (check string, slot int) {
 		if a.offer[n.slot] == 0 {
 			return checkMissing, n.slot
 		}
+	}
+	if slot := q.c.miscounted(i, s.steps); slot >= 0 {
+		return checkCounts, slot
 	}
 	for _, intrinsic := range []string{resource.CPU, resource.Mem} {
 		for _, n := range s.needs {
@@ -232,6 +236,8 @@ func saying(d report.DroppedAgents) string {
 		return "where its session group does not let it be"
 	case checkMissing:
 		return "without " + d.Slot
+	case checkCounts:
+		return "that give " + d.Slot + " in other amounts only"
 	case checkCounters:
 		return "with " + d.Slot + " only on hardware in use by others"
 	case checkTopology:
