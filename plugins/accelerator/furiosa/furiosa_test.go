@@ -6,34 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-func open(t *testing.T, tree *fixture.Tree, config string) *machine {
-	t.Helper()
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.(*machine)
-}
-
-func scan(t *testing.T, m *machine) *pb.DeviceSnapshot {
-	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
 // of returns the devices of a card by their elements, "" for the whole.
 func of(s *pb.DeviceSnapshot, name string) map[string]*pb.Device {
@@ -47,7 +25,7 @@ func of(s *pb.DeviceSnapshot, name string) map[string]*pb.Device {
 }
 
 func TestDevicesAreDescribed(t *testing.T) {
-	s := scan(t, open(t, fixturetest.Start(t, "rngd-8"), `{"pe_groups": [4, 2]}`))
+	s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "rngd-8").Roots(), `{"pe_groups": [4, 2]}`))
 	d := of(s, "npu3")
 	whole := d[""]
 	if whole.GetModel() != "FuriosaAI RNGD" || whole.GetSerial() != "RNGD00000123" || whole.GetPciAddress() != "0000:92:00.0" || whole.GetNumaNode() != 0 ||
@@ -65,13 +43,13 @@ func TestDevicesAreDescribed(t *testing.T) {
 		t.Errorf("%v, %v", s.GetLinks(), s.GetDriverInfo())
 	}
 	// Without the setting there are no parts.
-	if s := scan(t, open(t, fixturetest.Start(t, "rngd-8"), "")); len(s.GetDevices()) != 9 || len(s.GetCounters()) != 0 || len(s.GetSlots()) != 2 {
+	if s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "rngd-8").Roots(), "")); len(s.GetDevices()) != 9 || len(s.GetCounters()) != 0 || len(s.GetSlots()) != 2 {
 		t.Errorf("%d devices, %v", len(s.GetDevices()), s.GetSlots())
 	}
 }
 
 func TestGroupsThatOverlapDrawOnTheSameElements(t *testing.T) {
-	d := of(scan(t, open(t, fixturetest.Start(t, "rngd-8"), `{"pe_groups": [1, 2, 4]}`)), "npu0")
+	d := of(bench.Scan(t, bench.Open(t, fixturetest.Start(t, "rngd-8").Roots(), `{"pe_groups": [1, 2, 4]}`)), "npu0")
 	overlap := func(a, b string) bool {
 		for k := range d[a].GetConsumes()[0].GetAmounts() {
 			if d[b].GetConsumes()[0].GetAmounts()[k] != "" {
@@ -106,20 +84,10 @@ func TestRejections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := fixturetest.Start(t, "rngd-8")
-			var err error
-			if row.text == "" {
-				err = tree.Remove(row.file)
-			} else {
-				err = tree.Write(row.file, row.text)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := scan(t, open(t, tree, `{"pe_groups": [4]}`))
-			for elements, d := range of(s, "npu2") {
-				if d.GetAllocatable() || !strings.Contains(strings.Join(d.GetRejectReasons(), "; "), row.reason) {
-					t.Errorf("%q: %v, want %q", elements, d, row.reason)
-				}
+			drivertest.Spoil(t, tree, row.file, row.text)
+			s := bench.Scan(t, bench.Open(t, tree.Roots(), `{"pe_groups": [4]}`))
+			for _, d := range of(s, "npu2") {
+				drivertest.Judged(t, d, row.reason)
 			}
 			if others := of(s, "npu1"); !others[""].GetAllocatable() || !others["0-3"].GetAllocatable() {
 				t.Errorf("others suffer: %v", others)
@@ -131,7 +99,7 @@ func TestRejections(t *testing.T) {
 	if err := tree.Remove("dev/rngd/npu2pe4-7"); err != nil {
 		t.Fatal(err)
 	}
-	d := of(scan(t, open(t, tree, `{"pe_groups": [2, 4]}`)), "npu2")
+	d := of(bench.Scan(t, bench.Open(t, tree.Roots(), `{"pe_groups": [2, 4]}`)), "npu2")
 	if d["4-7"].GetAllocatable() || !d["0-3"].GetAllocatable() || !d[""].GetAllocatable() || !d["4-5"].GetAllocatable() {
 		t.Errorf("%v", d)
 	}
@@ -139,47 +107,27 @@ func TestRejections(t *testing.T) {
 
 func TestWarboy(t *testing.T) {
 	tree := fixturetest.Start(t, "warboy-2")
-	s := scan(t, open(t, tree, ""))
+	s := bench.Scan(t, bench.Open(t, tree.Roots(), ""))
 	if d := s.GetDevices()[0]; d.GetId() != "WBYB00000000010" || d.GetAttributes()["number"] != "9" || d.GetMemoryBytes() != 16<<30 || d.GetCapacity()["warboy.device"] != "1" {
 		t.Errorf("without uuid: %v", d)
 	}
-	if d := s.GetDevices()[2]; d.GetAllocatable() || !scan(t, open(t, tree, `{"fpga": true}`)).GetDevices()[2].GetAllocatable() {
+	if d := s.GetDevices()[2]; d.GetAllocatable() || !bench.Scan(t, bench.Open(t, tree.Roots(), `{"fpga": true}`)).GetDevices()[2].GetAllocatable() {
 		t.Errorf("fpga: %v", d)
 	}
 }
 
 func edit(t *testing.T, m *machine, s *pb.DeviceSnapshot, devices ...*pb.Device) []string {
 	t.Helper()
-	var allocations []*pb.Allocation
-	for _, d := range devices {
-		for slot, amount := range d.GetCapacity() {
-			allocations = append(allocations, &pb.Allocation{Slot: slot, DeviceId: d.GetId(), Amount: amount})
-		}
-	}
-	grants, err := accelerator.Grants(s, allocations)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := accelerator.ValidateEdits(r.GetEdits()); err != nil {
-		t.Error(err)
-	}
+	r := drivertest.Edit(t, m, drivertest.Request(t, s, drivertest.Whole(devices...)...))
 	if e := r.GetEdits(); len(e.GetCapabilities()) > 0 || len(e.GetMounts()) > 0 || len(e.GetRlimits()) != 1 || len(r.GetAttached()) != len(devices) {
 		t.Errorf("%v", r)
 	}
-	var out []string
-	for _, n := range r.GetEdits().GetDeviceNodes() {
-		out = append(out, n.GetPath())
-	}
-	return out
+	return drivertest.Nodes(r)
 }
 
 func TestEdits(t *testing.T) {
-	m := open(t, fixturetest.Start(t, "rngd-8"), `{"pe_groups": [1, 2, 4]}`)
-	s := scan(t, m)
+	m := bench.Open(t, fixturetest.Start(t, "rngd-8").Roots(), `{"pe_groups": [1, 2, 4]}`)
+	s := bench.Scan(t, m)
 	d := of(s, "npu1")
 	has := func(what string, nodes []string, present, absent string) {
 		t.Helper()
@@ -204,8 +152,8 @@ func TestEdits(t *testing.T) {
 	both := edit(t, m, s, d["0"], d["2-3"]) // the files that parts share are there once
 	has("two parts", both, "pe0 pe2 pe3 pe2-3", "pe1 pe0-1")
 
-	m = open(t, fixturetest.Start(t, "warboy-2"), "")
-	s = scan(t, m)
+	m = bench.Open(t, fixturetest.Start(t, "warboy-2").Roots(), "")
+	s = bench.Scan(t, m)
 	nodes := edit(t, m, s, s.GetDevices()[1])
 	for _, name := range []string{"npu10", "npu10_mgmt", "npu10pe0-1", "npu10ch3", "npu10_bar4"} {
 		if !slices.Contains(nodes, "/dev/"+name) {
@@ -217,36 +165,12 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-func metrics(t *testing.T, m *machine, s *pb.DeviceSnapshot) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	for _, metric := range m.Sample(t.Context(), s) {
-		if err := accelerator.ValidateMetric(key, metric); err != nil {
-			t.Error(err)
-		}
-		value := fmt.Sprintf("%.2f", metric.GetValue())
-		if metric.GetQuality() == pb.Metric_UNAVAILABLE {
-			value = "?"
-		}
-		out[strings.TrimPrefix(metric.GetName(), key+"_")+" "+metric.GetDeviceId()] = value
-	}
-	return out
-}
-
 func TestMetricsOfRNGD(t *testing.T) {
 	tree := fixturetest.Start(t, "rngd-8")
-	m := open(t, tree, `{"pe_groups": [4]}`)
-	s := scan(t, m)
+	m := bench.Open(t, tree.Roots(), `{"pe_groups": [4]}`)
+	s := bench.Scan(t, m)
 	d := of(s, "npu0")
 	id, half := d[""].GetId(), d["4-7"].GetId()
-	check := func(got map[string]string, want map[string]string) {
-		t.Helper()
-		for name, value := range want {
-			if got[name] != value {
-				t.Errorf("%s is %q, want %q", name, got[name], value)
-			}
-		}
-	}
 	write := func(pe, all, busy int) {
 		t.Helper()
 		file := fmt.Sprintf("sys/devices/virtual/rngd_mgmt/rngd!npu0pe%d/metrics", pe)
@@ -254,26 +178,28 @@ func TestMetricsOfRNGD(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	check(metrics(t, m, s), map[string]string{
-		"util " + id: "?", "mem " + id: "8589934592.00", "mem " + half: "4294967296.00", "power " + id: "41.00", "temperature " + id: "36.50",
+	bench.Measures(t, m, s, map[string]string{
+		"furiosa_util " + id: "0 UNAVAILABLE",
+		"furiosa_mem " + id:  "8.589934592e+09 of 5.1539607552e+10 MEASURED", "furiosa_mem " + half: "4.294967296e+09 of 2.5769803776e+10 MEASURED",
+		"furiosa_power " + id: "41 MEASURED", "furiosa_temperature " + id: "36.5 MEASURED",
 	})
 	// In their life the elements worked much; since the last look the upper half did for a quarter.
 	for pe := range elements {
 		write(pe, 2_000_000_000, 1_900_000_000)
 	}
-	scan(t, m)
+	bench.Scan(t, m)
 	for pe := range elements {
 		write(pe, 2_000_001_000, 1_900_000_000+250*(pe/4))
 	}
-	scan(t, m)
-	check(metrics(t, m, s), map[string]string{"util " + id: "12.50", "util " + half: "25.00", "power " + half: ""})
+	bench.Scan(t, m)
+	bench.Measures(t, m, s, map[string]string{"furiosa_util " + id: "12.5 of 100 MEASURED", "furiosa_util " + half: "25 of 100 MEASURED", "furiosa_power " + half: ""})
 	write(5, 10, 5) // the counter began anew
-	scan(t, m)
-	check(metrics(t, m, s), map[string]string{"util " + half: "?"})
+	bench.Scan(t, m)
+	bench.Measures(t, m, s, map[string]string{"furiosa_util " + half: "0 UNAVAILABLE"})
 	if err := tree.Fail("furiosa-smi", 1, "no"); err != nil {
 		t.Fatal(err)
 	}
-	check(metrics(t, m, s), map[string]string{"power " + id: "?", "temperature " + id: "?", "mem " + id: "8589934592.00"})
+	bench.Measures(t, m, s, map[string]string{"furiosa_power " + id: "0 UNAVAILABLE", "furiosa_temperature " + id: "0 UNAVAILABLE", "furiosa_mem " + id: "8.589934592e+09 of 5.1539607552e+10 MEASURED"})
 	w := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{Workloads: []*pb.Workload{{AllocationId: "a", Allocations: []*pb.Allocation{{DeviceId: half}}}}})
 	if len(w) != 1 || len(w[0].GetMetrics()) != 2 || w[0].GetMetrics()[0].GetQuality() != pb.Metric_ATTRIBUTED || w[0].GetMetrics()[0].GetValue() != 4<<30 {
 		t.Errorf("%v", w)
@@ -281,15 +207,13 @@ func TestMetricsOfRNGD(t *testing.T) {
 }
 
 func TestMetricsOfWarboyComeFromAnOlderProgram(t *testing.T) {
-	m := open(t, fixturetest.Start(t, "warboy-2"), "")
-	s := scan(t, m)
+	m := bench.Open(t, fixturetest.Start(t, "warboy-2").Roots(), "")
+	s := bench.Scan(t, m)
 	id := s.GetDevices()[1].GetId()
-	got := metrics(t, m, s)
-	for name, want := range map[string]string{"util ": "60.25", "mem ": "4294967296.00", "power ": "28.90", "temperature ": "44.00"} {
-		if got[name+id] != want {
-			t.Errorf("%s is %q, want %q", name, got[name+id], want)
-		}
-	}
+	bench.Measures(t, m, s, map[string]string{
+		"furiosa_util " + id: "60.25 of 100 MEASURED", "furiosa_mem " + id: "4.294967296e+09 of 1.7179869184e+10 MEASURED",
+		"furiosa_power " + id: "28.9 MEASURED", "furiosa_temperature " + id: "44 MEASURED",
+	})
 }
 
 func TestFields(t *testing.T) {
@@ -308,14 +232,10 @@ func TestFields(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
-	for config, want := range map[string]string{
+	bench.Refuses(t, map[string]string{
 		`{"pe_groups": [3]}`:    "pe_groups: 3 is not 1, 2 or 4",
 		`{"pe_groups": [2, 2]}`: "pe_groups: 2 is there twice",
 		`{"pe_group": 2}`:       "pe_group",
 		`{"fpga": 1}`:           "fpga",
-	} {
-		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", config, err)
-		}
-	}
+	})
 }

@@ -2,63 +2,29 @@ package main
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-func open(t *testing.T, tree *fixture.Tree, config string) *machine {
-	t.Helper()
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.(*machine)
-}
-
-func scan(t *testing.T, m *machine) *pb.DeviceSnapshot {
-	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func find(t *testing.T, s *pb.DeviceSnapshot, id string) *pb.Device {
-	t.Helper()
-	for _, d := range s.GetDevices() {
-		if d.GetId() == id {
-			return d
-		}
-	}
-	t.Fatalf("no device %s in %v", id, s)
-	return nil
-}
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
 func TestDeviceIsDescribed(t *testing.T) {
 	tree := fixturetest.Start(t, "n300-4")
-	s := scan(t, open(t, tree, string(tree.Config())))
-	d := find(t, s, "87160100f3fb5a11")
+	all := bench.Devices(t, bench.Open(t, tree.Roots(), string(tree.Config())))
+	d := all["87160100f3fb5a11"]
 	if d.GetModel() != "Wormhole n300" || d.GetSerial() != "0100014411903002" || d.GetPciAddress() != "0000:21:00.0" || d.GetPcieRoot() != "pci0000:20" ||
 		d.GetNumaNode() != 0 || d.GetMemoryBytes() != 24<<30 || d.GetAttributes()["chip_count"] != "2" || d.GetAttributes()["fw_bundle"] != "18.6.0.0" {
 		t.Errorf("%v", d)
 	}
-	if last := find(t, s, "87160100f3fb5a13"); last.NumaNode != nil {
+	if last := all["87160100f3fb5a13"]; last.NumaNode != nil {
 		t.Errorf("numa node -1 is shown as %d", last.GetNumaNode())
 	}
 	// Ten comes after nine.
-	s = scan(t, open(t, fixturetest.Start(t, "n150-2"), ""))
+	s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "n150-2").Roots(), ""))
 	if s.GetDevices()[0].GetAttributes()["number"] != "9" {
 		t.Errorf("order: %v", s.GetDevices())
 	}
@@ -82,24 +48,11 @@ func TestRejections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := fixturetest.Start(t, "n300-4")
-			var err error
-			if row.text == "" {
-				err = tree.Remove(row.file)
-			} else {
-				err = tree.Write(row.file, row.text)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := scan(t, open(t, tree, string(tree.Config())))
-			bad := s.GetDevices()[0]
-			if bad.GetAllocatable() || !strings.Contains(strings.Join(bad.GetRejectReasons(), "; "), row.reason) {
-				t.Errorf("%v, want %q", bad, row.reason)
-			}
-			for _, d := range s.GetDevices()[1:4] {
-				if !d.GetAllocatable() {
-					t.Errorf("%s suffers: %v", d.GetId(), d.GetRejectReasons())
-				}
+			drivertest.Spoil(t, tree, row.file, row.text)
+			s := bench.Scan(t, bench.Open(t, tree.Roots(), string(tree.Config())))
+			drivertest.Judged(t, s.GetDevices()[0], row.reason)
+			for _, other := range s.GetDevices()[1:4] {
+				drivertest.Judged(t, other, "")
 			}
 		})
 	}
@@ -107,10 +60,10 @@ func TestRejections(t *testing.T) {
 
 func TestOtherBoardsNeedASetting(t *testing.T) {
 	tree := fixturetest.Start(t, "n300-4")
-	if d := scan(t, open(t, tree, `{"heartbeat_timeout_s": 0}`)).GetDevices()[4]; d.GetAllocatable() || d.GetModel() != "Blackhole p100a" {
+	if d := bench.Scan(t, bench.Open(t, tree.Roots(), `{"heartbeat_timeout_s": 0}`)).GetDevices()[4]; d.GetAllocatable() || d.GetModel() != "Blackhole p100a" {
 		t.Errorf("without: %v", d)
 	}
-	d := scan(t, open(t, tree, `{"heartbeat_timeout_s": 0, "other_boards": true}`)).GetDevices()[4]
+	d := bench.Scan(t, bench.Open(t, tree.Roots(), `{"heartbeat_timeout_s": 0, "other_boards": true}`)).GetDevices()[4]
 	if !d.GetAllocatable() || d.GetCapacity()[otherSlot] != "1" || d.GetId() != "0000043119209001" {
 		t.Errorf("with: %v", d)
 	}
@@ -119,7 +72,7 @@ func TestOtherBoardsNeedASetting(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	const file = "sys/devices/pci0000:10/0000:10:01.0/0000:11:00.0/tenstorrent/tenstorrent!0/tt_heartbeat"
 	tree := fixturetest.Start(t, "n300-4")
-	m := open(t, tree, `{"heartbeat_timeout_s": 10}`)
+	m := bench.Open(t, tree.Roots(), `{"heartbeat_timeout_s": 10}`)
 	now := time.Unix(1000, 0)
 	m.now = func() time.Time { return now }
 	for i, step := range []struct {
@@ -131,88 +84,57 @@ func TestHeartbeat(t *testing.T) {
 		if err := tree.Write(file, step.beat); err != nil {
 			t.Fatal(err)
 		}
-		if d := scan(t, m).GetDevices()[0]; d.GetAllocatable() != step.good {
+		if d := bench.Scan(t, m).GetDevices()[0]; d.GetAllocatable() != step.good {
 			t.Errorf("step %d: %v", i, d)
 		}
 	}
 }
 
-func prepare(t *testing.T, m *machine, ids ...string) (*pb.PrepareResponse, error) {
-	t.Helper()
-	s := scan(t, m)
-	var allocations []*pb.Allocation
-	for _, id := range ids {
-		for slot, amount := range find(t, s, id).GetCapacity() {
-			allocations = append(allocations, &pb.Allocation{Slot: slot, DeviceId: id, Amount: amount})
-		}
-	}
-	grants, err := accelerator.Grants(s, allocations)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
-}
-
 func TestEdits(t *testing.T) {
 	tree := fixturetest.Start(t, "n150-2")
-	m := open(t, tree, "")
-	r, err := prepare(t, m, "0100018511723001", "0100018511723000")
-	if err != nil {
-		t.Fatal(err)
+	prepare := func(config string, ids ...string) *pb.PrepareResponse {
+		t.Helper()
+		m := bench.Open(t, tree.Roots(), config)
+		s := bench.Scan(t, m)
+		all := drivertest.ByID(s)
+		var given []*pb.Device
+		for _, id := range ids {
+			given = append(given, all[id])
+		}
+		return drivertest.Edit(t, m, drivertest.Request(t, s, drivertest.Whole(given...)...))
 	}
-	var paths []string
-	for _, n := range r.GetEdits().GetDeviceNodes() {
-		paths = append(paths, n.GetPath())
-	}
-	if !slices.Equal(paths, []string{"/dev/tenstorrent/9", "/dev/tenstorrent/10"}) || r.GetAttached()[0].GetDeviceId() != "0100018511723000" {
-		t.Errorf("nodes %q, %v", paths, r.GetAttached())
+	r := prepare("", "0100018511723001", "0100018511723000")
+	if got := drivertest.Nodes(r); !slices.Equal(got, []string{"/dev/tenstorrent/9", "/dev/tenstorrent/10"}) || r.GetAttached()[0].GetDeviceId() != "0100018511723000" {
+		t.Errorf("nodes %q, %v", got, r.GetAttached())
 	}
 	if e := r.GetEdits(); len(e.GetMounts()) != 2 || !e.GetMounts()[0].GetOptional() || len(e.GetCapabilities()) > 0 {
 		t.Errorf("%v", e)
 	}
-	r, err = prepare(t, open(t, tree, `{"hugepages": false, "ipc_lock": true}`), "0100018511723000")
-	if e := r.GetEdits(); err != nil || len(e.GetMounts()) > 0 || !slices.Equal(e.GetCapabilities(), []string{"CAP_IPC_LOCK"}) {
-		t.Errorf("%v, %v", e, err)
+	r = prepare(`{"hugepages": false, "ipc_lock": true}`, "0100018511723000")
+	if e := r.GetEdits(); len(e.GetMounts()) > 0 || !slices.Equal(e.GetCapabilities(), []string{"CAP_IPC_LOCK"}) {
+		t.Errorf("%v", e)
 	}
 	// The board goes between the look and Prepare.
-	s := scan(t, m)
-	grants, err := accelerator.Grants(s, []*pb.Allocation{{Slot: "tt-n150.device", DeviceId: "0100018511723000", Amount: "1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := bench.Open(t, tree.Roots(), "")
+	request := drivertest.Request(t, bench.Scan(t, m), &pb.Allocation{Slot: "tt-n150.device", DeviceId: "0100018511723000", Amount: "1"})
 	if err := tree.Change("unplug"); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := m.Edit(t.Context(), &driver.Request{Grants: grants, Snapshot: s}); err == nil {
+	if r, err := m.Edit(t.Context(), request); err == nil {
 		t.Errorf("a board that is gone was handed out: %v", r)
 	}
 }
 
 func TestMetrics(t *testing.T) {
-	tree := fixturetest.Start(t, "n300-4")
-	m := open(t, tree, "")
-	s := scan(t, m)
-	got := map[string]*pb.Metric{}
-	for _, metric := range m.Sample(t.Context(), s) {
-		if err := accelerator.ValidateMetric(key, metric); err != nil {
-			t.Error(err)
-		}
-		got[metric.GetName()+" "+metric.GetDeviceId()] = metric
-	}
-	for name, want := range map[string]struct {
-		value   float64
-		quality pb.Metric_Quality
-	}{
-		"tenstorrent_power 87160100f3fb5a12":       {85, pb.Metric_MEASURED},
-		"tenstorrent_util 87160100f3fb5a12":        {53.125, pb.Metric_ESTIMATED},
-		"tenstorrent_temperature 87160100f3fb5a12": {44, pb.Metric_MEASURED},
-		"tenstorrent_clock 87160100f3fb5a10":       {500, pb.Metric_MEASURED},
-		"tenstorrent_power 0000043119209001":       {0, pb.Metric_UNAVAILABLE},
-	} {
-		if g := got[name]; g.GetValue() != want.value || g.GetQuality() != want.quality {
-			t.Errorf("%s is %v, want %v", name, g, want)
-		}
-	}
+	m := bench.Open(t, fixturetest.Start(t, "n300-4").Roots(), "")
+	s := bench.Scan(t, m)
+	bench.Measures(t, m, s, map[string]string{
+		"tenstorrent_power 87160100f3fb5a12":       "85 of 160 MEASURED",
+		"tenstorrent_util 87160100f3fb5a12":        "53.125 of 100 ESTIMATED",
+		"tenstorrent_temperature 87160100f3fb5a12": "44 of 75 MEASURED",
+		"tenstorrent_clock 87160100f3fb5a10":       "500 MEASURED",
+		"tenstorrent_power 0000043119209001":       "0 UNAVAILABLE",
+	})
 	w := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{Workloads: []*pb.Workload{
 		{AllocationId: "a", Allocations: []*pb.Allocation{{DeviceId: "87160100f3fb5a12"}, {DeviceId: "gone"}}},
 	}})
@@ -222,14 +144,10 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
-	for config, want := range map[string]string{
+	bench.Refuses(t, map[string]string{
 		`{"heartbeat_timeout_s": -1}`:   "heartbeat_timeout_s: -1 is not between 0 and 3600",
 		`{"heartbeat_timeout_s": 3601}`: "heartbeat_timeout_s",
 		`{"hugepage": true}`:            "hugepage",
 		`{"ipc_lock": "yes"}`:           "ipc_lock",
-	} {
-		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", config, err)
-		}
-	}
+	})
 }

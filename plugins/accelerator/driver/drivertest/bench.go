@@ -1,0 +1,93 @@
+// Package drivertest asks a vendor's driver directly, without a process between,
+// for what the vendor's tests then look at. Only tests import it.
+package drivertest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// Bench is a driver whose machines are M.
+type Bench[M driver.Machine] struct{ Driver driver.Driver }
+
+// Open opens the machine below roots with settings, which the driver must take.
+func (b Bench[M]) Open(t testing.TB, roots *pb.Roots, config string) M {
+	t.Helper()
+	m, err := b.Driver.Open(driver.NewHost(roots), []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(M)
+}
+
+// Refuses has the driver refuse settings: a setting is the key, and the value what
+// must stand in the error.
+func (b Bench[M]) Refuses(t testing.TB, settings map[string]string) {
+	t.Helper()
+	for config, why := range settings {
+		if _, err := b.Driver.Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("settings %.80s: %v, want %q", config, err, why)
+		}
+	}
+}
+
+// Scan looks at the machine, and at whether what is found keeps the contract.
+func (b Bench[M]) Scan(t testing.TB, m M) *pb.DeviceSnapshot {
+	t.Helper()
+	s, err := m.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Revision = 1
+	if err := accelerator.Validate(b.Driver.Describe(), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Devices is Scan, by id.
+func (b Bench[M]) Devices(t testing.TB, m M) map[string]*pb.Device {
+	t.Helper()
+	return ByID(b.Scan(t, m))
+}
+
+// ByID finds the devices of a snapshot.
+func ByID(s *pb.DeviceSnapshot) map[string]*pb.Device {
+	all := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		all[d.GetId()] = d
+	}
+	return all
+}
+
+// Measures samples the machine, which must be a driver.Sampler, and compares: the
+// key is "metric device", the value "1.5 MEASURED" or "1.5 of 8 MEASURED" when the
+// capacity is known, or "" for what must not be there.
+func (b Bench[M]) Measures(t testing.TB, m M, s *pb.DeviceSnapshot, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, x := range any(m).(driver.Sampler).Sample(t.Context(), s) {
+		if err := accelerator.ValidateMetric(b.Driver.Describe().GetKey(), x); err != nil {
+			t.Error(err)
+		}
+		got[x.GetName()+" "+x.GetDeviceId()] = figure(x)
+	}
+	for name, value := range want {
+		if got[name] != value {
+			t.Errorf("%s is %q, want %q", name, got[name], value)
+		}
+	}
+}
+
+func figure(x *pb.Metric) string {
+	of := ""
+	if x.Capacity != nil {
+		of = fmt.Sprintf("of %v ", x.GetCapacity())
+	}
+	return fmt.Sprintf("%v %s%v", x.GetValue(), of, x.GetQuality())
+}
