@@ -132,6 +132,20 @@ func TestWithoutPrograms(t *testing.T) {
 	}
 }
 
+// TestNonsenseIsBounded: groups that no machine has get no links.
+func TestNonsenseIsBounded(t *testing.T) {
+	var all []*pb.Device
+	for i := range accelerator.MaxDevices {
+		all = append(all, &pb.Device{Id: fmt.Sprint("ipu-", i), Groups: []string{"one"}})
+	}
+	if n := len(links(all)); n != 0 {
+		t.Errorf("%d links", n)
+	}
+	if n := len(links(all[:4])); n != 6 {
+		t.Errorf("%d links of four", n)
+	}
+}
+
 func TestRemoteIPUs(t *testing.T) {
 	dir := t.TempDir()
 	out, err := edit(t, open(t, fixturetest.Start(t, "ipu-pod4"), ""), dir, "0020.0002.8203321/3", remote)

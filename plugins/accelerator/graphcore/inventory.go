@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthhq/berth/plugins/accelerator"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
@@ -52,6 +53,9 @@ func (m *machine) inventory(ctx context.Context) ([]ipu, error) {
 	}
 	if err := m.RunJSON(ctx, &all, "gc-inventory", "-2"); err != nil {
 		return nil, err
+	}
+	if n := len(all.Devices); n > accelerator.MaxDevices {
+		return nil, fmt.Errorf("gc-inventory lists %d devices, at most %d are possible", n, accelerator.MaxDevices)
 	}
 	for n, one := range all.Devices {
 		if one == nil {

@@ -164,6 +164,9 @@ func (m *machine) nodes(number int) ([]string, error) {
 	return out, nil
 }
 
+// maxGroup is more than any machine has; what claims more says nonsense.
+const maxGroup = 64
+
 // links join the IPUs of a board, or of an IPU-Machine.
 func links(devices []*pb.Device) []*pb.Link {
 	groups := map[string][]string{}
@@ -174,6 +177,9 @@ func links(devices []*pb.Device) []*pb.Link {
 	}
 	var out []*pb.Link
 	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		if len(groups[g]) > maxGroup {
+			continue
+		}
 		for i, a := range groups[g] {
 			for _, b := range groups[g][i+1:] {
 				out = append(out, &pb.Link{A: a, B: b, Type: pb.Link_SAME_BOARD, Distance: 10, P2P: true})

@@ -154,6 +154,24 @@ func TestTextIsReadLeniently(t *testing.T) {
 	}
 }
 
+// TestNonsenseIsBounded: a listing that no machine can print costs no time and gives
+// nothing away twice.
+func TestNonsenseIsBounded(t *testing.T) {
+	var text strings.Builder
+	for x := range 1000 {
+		fmt.Fprintf(&text, "XRDU Name: XRDU_%d\nRDU name: RDU_0\nRDU name: RDU_1\nRDU name: RDU_2\nTILE Name: TILE_0\n", x)
+	}
+	tree := fixturetest.Start(t, "sn30-8")
+	replace(t, tree, text.String())
+	s, err := open(t, tree, `{"snml": ""}`).Scan(t.Context())
+	if err != nil || len(s.GetDevices()) != accelerator.MaxDevices || len(s.GetLinks()) > accelerator.MaxDevices {
+		t.Fatalf("%d devices, %d links, %v", len(s.GetDevices()), len(s.GetLinks()), err)
+	}
+	if d := s.GetDevices()[2]; !strings.Contains(reasons(d), "RDU_2 is not known") {
+		t.Errorf("%v", d)
+	}
+}
+
 // TestWithoutSnconfig lists the tiles that sntilestat knows; without either there
 // is nothing.
 func TestWithoutSnconfig(t *testing.T) {

@@ -42,7 +42,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 			m.partitions(s, d, r)
 		}
 		for _, other := range sys.rdus[:i] {
-			if other.xrdu == r.xrdu {
+			if other.xrdu == r.xrdu && max(other.number, r.number) < perXRDU {
 				s.Links = append(s.Links, &pb.Link{A: id(other), B: d.Id, Type: pb.Link_SAME_BOARD, Distance: 10})
 			}
 		}
@@ -75,6 +75,9 @@ func (m *machine) device(platform string, r *rdu) *pb.Device {
 	}
 	if len(r.tiles) == 0 {
 		driver.Reject(d, "it has no tiles")
+	}
+	if r.number >= perXRDU { // its files would be the next XRDU's
+		driver.Reject(d, "RDU_%d is not known: an XRDU has %d", r.number, perXRDU)
 	}
 	for _, name := range m.nodes(d) {
 		if _, err := m.Node(name); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthhq/berth/plugins/accelerator"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
@@ -34,7 +35,9 @@ func (s *system) rdu(xrdu, number int) *rdu {
 		}
 	}
 	r := &rdu{xrdu: xrdu, number: number, tiles: map[int]string{}}
-	s.rdus = append(s.rdus, r)
+	if len(s.rdus) < accelerator.MaxDevices { // more are not shown
+		s.rdus = append(s.rdus, r)
+	}
 	return r
 }
 
