@@ -2,63 +2,37 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
+
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
 func newMachine(t *testing.T, config string) (*fixture.Tree, *machine) {
 	t.Helper()
 	tree := fixturetest.Start(t, "gaudi3-8")
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tree, m.(*machine)
-}
-
-func scan(t *testing.T, m *machine) (*pb.DeviceSnapshot, map[string]*pb.Device) {
-	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		all[d.GetId()] = d
-	}
-	return s, all
+	return tree, bench.Open(t, tree.Roots(), config)
 }
 
 func edit(t *testing.T, m *machine, work string, ids ...string) *pb.PrepareResponse {
 	t.Helper()
-	s, _ := scan(t, m)
+	s := bench.Scan(t, m)
 	var list []*pb.Allocation
 	for _, id := range ids {
 		list = append(list, &pb.Allocation{Slot: "gaudi3.device", DeviceId: id, Amount: "1"})
 	}
-	grants, err := accelerator.Grants(s, list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{WorkDir: work}, Grants: grants, Snapshot: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	request := drivertest.Request(t, s, list...)
+	request.WorkDir = work
+	return drivertest.Edit(t, m, request)
 }
 
 const (
@@ -87,14 +61,9 @@ func TestDevicesAndWhatTheyAreNot(t *testing.T) {
 			if err := tree.Write(board+c.file, c.content); err != nil {
 				t.Fatal(err)
 			}
-			_, all := scan(t, m)
-			d := all[first]
-			if why := strings.Join(d.GetRejectReasons(), " "); d.GetAllocatable() != (c.want == "") || !strings.Contains(why, c.want) {
-				t.Errorf("allocatable %v, %q, want %q", d.GetAllocatable(), why, c.want)
-			}
-			if !all["0000:34:00.0"].GetAllocatable() {
-				t.Error("another device suffers, too")
-			}
+			all := bench.Devices(t, m)
+			drivertest.Judged(t, all[first], c.want)
+			drivertest.Judged(t, all["0000:34:00.0"], "")
 		})
 	}
 }
@@ -106,21 +75,17 @@ func TestWithoutDriver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, all := scan(t, m); !strings.Contains(strings.Join(all[first].GetRejectReasons(), " "), "habanalabs is not bound to it, but none") {
-		t.Errorf("%v", all[first])
-	}
+	drivertest.Judged(t, bench.Devices(t, m)[first], "habanalabs is not bound to it, but none")
 }
 
 func TestContainerGetsItsDevicesAndTheirNetwork(t *testing.T) {
 	tree, m := newMachine(t, "")
 	work := filepath.Join(t.TempDir(), "work")
 	r := edit(t, m, work, first, "0000:b4:00.0")
-	var nodes []string
-	for _, n := range r.GetEdits().GetDeviceNodes() {
-		nodes = append(nodes, strings.TrimPrefix(n.GetPath(), "/dev/"))
+	want := []string{
+		"/dev/accel/accel0", "/dev/accel/accel_controlD0", "/dev/infiniband/uverbs11", "/dev/accel/accel7", "/dev/accel/accel_controlD7", "/dev/infiniband/uverbs4",
 	}
-	want := []string{"accel/accel0", "accel/accel_controlD0", "infiniband/uverbs11", "accel/accel7", "accel/accel_controlD7", "infiniband/uverbs4"}
-	if !slices.Equal(nodes, want) {
+	if nodes := drivertest.Nodes(r); !slices.Equal(nodes, want) {
 		t.Errorf("nodes %v, want %v", nodes, want)
 	}
 	if e := r.GetEdits().GetEnv(); e["HABANA_VISIBLE_DEVICES"] != "0,7" || e["HABANA_VISIBLE_MODULES"] != "5,2" {
@@ -163,19 +128,15 @@ func TestContainerGetsItsDevicesAndTheirNetwork(t *testing.T) {
 
 func TestWholeBoardNeedsNoModules(t *testing.T) {
 	_, m := newMachine(t, "")
-	_, all := scan(t, m)
-	var ids []string
-	for id := range all {
-		ids = append(ids, id)
-	}
-	if e := edit(t, m, t.TempDir(), ids...).GetEdits().GetEnv(); e["HABANA_VISIBLE_MODULES"] != "" || e["HABANA_VISIBLE_DEVICES"] != "0,1,2,3,4,5,6,7" {
+	all := bench.Devices(t, m)
+	if e := edit(t, m, t.TempDir(), slices.Collect(maps.Keys(all))...).GetEdits().GetEnv(); e["HABANA_VISIBLE_MODULES"] != "" || e["HABANA_VISIBLE_DEVICES"] != "0,1,2,3,4,5,6,7" {
 		t.Errorf("%v", e)
 	}
 }
 
 func TestMemoryOfContainers(t *testing.T) {
 	tree, m := newMachine(t, "")
-	s, _ := scan(t, m)
+	s := bench.Scan(t, m)
 	set := &pb.WorkloadSet{Workloads: []*pb.Workload{{AllocationId: "a", Allocations: []*pb.Allocation{
 		{DeviceId: "0000:1a:00.0"}, {DeviceId: "0000:33:00.0"},
 	}}}}
@@ -203,16 +164,12 @@ func TestMemoryOfContainers(t *testing.T) {
 		if n, quality := sum(); n != 0 || quality != pb.Metric_UNAVAILABLE {
 			t.Errorf("hl-smi %s: %v, %v", name, n, quality)
 		}
-		if _, all := scan(t, m); !all[first].GetAllocatable() {
+		if all := bench.Devices(t, m); !all[first].GetAllocatable() {
 			t.Errorf("hl-smi %s: %v", name, all[first])
 		}
 	}
 }
 
 func TestSettings(t *testing.T) {
-	for config, field := range map[string]string{`{"scale_out": "yes"}`: "scale_out", `{"macvlan": true}`: "macvlan"} {
-		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v", config, err)
-		}
-	}
+	bench.Refuses(t, map[string]string{`{"scale_out": "yes"}`: "scale_out", `{"macvlan": true}`: "macvlan"})
 }

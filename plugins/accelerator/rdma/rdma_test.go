@@ -3,35 +3,22 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-func open(t *testing.T, config string) driver.Machine {
-	t.Helper()
-	m, err := vendor{}.Open(driver.NewHost(fixturetest.Start(t, "rdma-4").Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
-func scan(t *testing.T, m driver.Machine) *pb.DeviceSnapshot {
+func open(t *testing.T, config string) *machine {
 	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return bench.Open(t, fixturetest.Start(t, "rdma-4").Roots(), config)
 }
 
 func TestCardsHaveTheirPlace(t *testing.T) {
-	s := scan(t, open(t, ""))
+	s := bench.Scan(t, open(t, ""))
 	var got []string
 	for _, d := range s.Devices {
 		got = append(got, fmt.Sprint(d.Attributes["name"], " ", d.PcieRoot, " ", d.GetNumaNode(), " ", d.Allocatable, " ", d.Attributes["rate"]))
@@ -43,9 +30,7 @@ func TestCardsHaveTheirPlace(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("cards are %q, want %q", got, want)
 	}
-	if why := strings.Join(s.Devices[3].RejectReasons, " "); !strings.Contains(why, "DOWN") {
-		t.Errorf("the card without a cable is rejected for %q", why)
-	}
+	drivertest.Judged(t, s.Devices[3], "DOWN") // it has no cable
 	var near []string
 	for _, l := range s.Links {
 		near = append(near, fmt.Sprint(l.A, " ", l.B, " ", l.Type))
@@ -57,21 +42,9 @@ func TestCardsHaveTheirPlace(t *testing.T) {
 
 func TestWhatAContainerGets(t *testing.T) {
 	m := open(t, `{"interface": "net1"}`)
-	s := scan(t, m)
-	grants, err := accelerator.Grants(s, []*pb.Allocation{
-		{Slot: whole, DeviceId: "0000:98:00.0", Amount: "1"}, {Slot: shared, DeviceId: "0000:19:00.0", Amount: "1"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes []string
-	for _, n := range out.Edits.DeviceNodes {
-		nodes = append(nodes, n.Path)
-	}
+	out := drivertest.Edit(t, m, drivertest.Request(t, bench.Scan(t, m),
+		&pb.Allocation{Slot: whole, DeviceId: "0000:98:00.0", Amount: "1"}, &pb.Allocation{Slot: shared, DeviceId: "0000:19:00.0", Amount: "1"}))
+	nodes := drivertest.Nodes(out)
 	if want := []string{"/dev/infiniband/uverbs0", "/dev/infiniband/uverbs2", "/dev/infiniband/rdma_cm"}; !slices.Equal(nodes, want) {
 		t.Errorf("files are %q, want %q", nodes, want)
 	}
@@ -86,7 +59,7 @@ func TestWhatAContainerGets(t *testing.T) {
 
 func TestBytesAreCounted(t *testing.T) {
 	m := open(t, "")
-	for _, x := range m.(driver.Sampler).Sample(t.Context(), scan(t, m)) {
+	for _, x := range m.Sample(t.Context(), bench.Scan(t, m)) {
 		if x.DeviceId == "0000:19:00.1" && x.Name == "rdma_rx" && (x.Value != 32000 || x.Kind != pb.Metric_COUNTER) {
 			t.Errorf("received %v %v, want 32000", x.Value, x.Kind)
 		}
@@ -94,9 +67,5 @@ func TestBytesAreCounted(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
-	for text, want := range map[string]string{`{"shared": -1}`: "shared", `{"shared": 1025}`: "1024", `{"interface": "a b"}`: "interface", `{"x": 1}`: "x"} {
-		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
+	bench.Refuses(t, map[string]string{`{"shared": -1}`: "shared", `{"shared": 1025}`: "1024", `{"interface": "a b"}`: "interface", `{"x": 1}`: "x"})
 }

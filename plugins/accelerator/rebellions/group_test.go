@@ -54,7 +54,7 @@ func check(t *testing.T, what, got, want string) {
 
 func edit(t *testing.T, m *machine, id string, devices ...int) *pb.PrepareResponse {
 	t.Helper()
-	r, err := m.Edit(t.Context(), request(t, scan(t, m), id, devices...))
+	r, err := m.Edit(t.Context(), request(t, bench.Scan(t, m), id, devices...))
 	if err != nil {
 		t.Fatalf("%s: %v", id, err)
 	}
@@ -95,7 +95,7 @@ func TestAllocationsHaveGroupsOfTheirOwn(t *testing.T) {
 func TestGroupOfAnotherAllocationIsNotTouched(t *testing.T) {
 	m := open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")
 	edit(t, m, "first", 0, 1)
-	_, err := m.Edit(t.Context(), request(t, scan(t, m), "second", 1, 2))
+	_, err := m.Edit(t.Context(), request(t, bench.Scan(t, m), "second", 1, 2))
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "of allocation first") {
 		t.Errorf("%v", err)
 	}
@@ -119,14 +119,14 @@ func TestGroupsThatOthersMade(t *testing.T) {
 		}
 	}
 	make("-c", "3", "-a", "0,1")
-	_, err := m.Edit(t.Context(), request(t, scan(t, m), "half", 1))
+	_, err := m.Edit(t.Context(), request(t, bench.Scan(t, m), "half", 1))
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "RSD group 3, which Berth did not make") {
 		t.Errorf("half of it: %v", err)
 	}
 	edit(t, m, "all", 0, 1, 2)
 	check(t, "all of it", groups(t, m), "1:1b+1c+3d")
 	make("-c", "2", "-a", "0") // b1, on which a program runs
-	if _, err = m.Edit(t.Context(), request(t, scan(t, m), "busy", 3)); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "a program runs") {
+	if _, err = m.Edit(t.Context(), request(t, bench.Scan(t, m), "busy", 3)); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "a program runs") {
 		t.Errorf("busy: %v", err)
 	}
 	check(t, "at the end", groups(t, m), "1:1b+1c+3d 2:b1")
@@ -150,7 +150,7 @@ func TestSweep(t *testing.T) {
 	if leaks, err := m.Sweep(t.Context(), live); err != nil || len(leaks) > 0 {
 		t.Errorf("%q, %v", leaks, err)
 	}
-	if _, err := m.Edit(t.Context(), request(t, scan(t, m), "other", 0)); status.Code(err) != codes.ResourceExhausted {
+	if _, err := m.Edit(t.Context(), request(t, bench.Scan(t, m), "other", 0)); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("the group of a live allocation was taken: %v", err)
 	}
 	if leaks, err := m.Sweep(t.Context(), nil); err != nil || len(leaks) != 1 {
@@ -162,7 +162,7 @@ func TestSweep(t *testing.T) {
 func TestGroupingFails(t *testing.T) {
 	tree := fixturetest.Start(t, "atom-4")
 	m := open(t, tree, t.TempDir(), "")
-	r := request(t, scan(t, m), "a", 0)
+	r := request(t, bench.Scan(t, m), "a", 0)
 	if err := tree.Remove("dev/rsd1"); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestGroupingFails(t *testing.T) {
 
 func TestGroupIsFreshWithoutState(t *testing.T) {
 	m := open(t, fixturetest.Start(t, "atom-4"), "", "")
-	if _, err := m.Edit(t.Context(), request(t, scan(t, m), "a", 0)); status.Code(err) != codes.FailedPrecondition {
+	if _, err := m.Edit(t.Context(), request(t, bench.Scan(t, m), "a", 0)); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("%v", err)
 	}
 	single := open(t, fixturetest.Start(t, "atom-4"), "", `{"group_single": false, "libraries": false}`)
@@ -208,7 +208,7 @@ func TestCardIsAGroup(t *testing.T) {
 func TestAnotherProgramHoldsTheLock(t *testing.T) {
 	tree := fixturetest.Start(t, "atom-4")
 	m := open(t, tree, t.TempDir(), "")
-	r := request(t, scan(t, m), "a", 0)
+	r := request(t, bench.Scan(t, m), "a", 0)
 	path := filepath.Join(tree.Roots().Driver, "var/run/rbln-device-plugin.lock")
 	f, err := os.Create(path)
 	if err != nil {

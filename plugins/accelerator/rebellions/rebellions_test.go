@@ -6,53 +6,35 @@ import (
 
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
+
+// open gives the machine a state directory.
 func open(t *testing.T, tree *fixture.Tree, state, config string) *machine {
 	t.Helper()
 	roots := tree.Roots()
 	roots.State = state
-	m, err := vendor{}.Open(driver.NewHost(roots), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.(*machine)
-}
-
-func scan(t *testing.T, m *machine) *pb.DeviceSnapshot {
-	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return bench.Open(t, roots, config)
 }
 
 // request is one for the devices with these numbers in the snapshot.
 func request(t *testing.T, s *pb.DeviceSnapshot, id string, devices ...int) *driver.Request {
 	t.Helper()
-	r := &driver.Request{PrepareRequest: &pb.PrepareRequest{AllocationId: id}, Snapshot: s}
+	var given []*pb.Device
 	for _, i := range devices {
-		for slot, amount := range s.GetDevices()[i].GetCapacity() {
-			r.Allocations = append(r.Allocations, &pb.Allocation{Slot: slot, DeviceId: s.GetDevices()[i].GetId(), Amount: amount})
-		}
+		given = append(given, s.GetDevices()[i])
 	}
-	var err error
-	if r.Grants, err = accelerator.Grants(s, r.Allocations); err != nil {
-		t.Fatal(err)
-	}
+	r := drivertest.Request(t, s, drivertest.Whole(given...)...)
+	r.AllocationId = id
 	return r
 }
 
 func TestDevicesOfBothVersionsOfTheSDK(t *testing.T) {
-	atom := scan(t, open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")).GetDevices()
+	atom := bench.Scan(t, open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")).GetDevices()
 	if d := atom[0]; d.GetModel() != "Rebellions ATOM" || d.GetPciAddress() != "0000:1b:00.0" || d.GetPcieRoot() != "pci0000:1a" ||
 		d.GetNumaNode() != 0 || d.NumaNode == nil || d.GetMemoryBytes() != 16875782144 || d.GetProcessingUnits() != 1 {
 		t.Errorf("SDK 1: %v", d)
@@ -66,7 +48,7 @@ func TestDevicesOfBothVersionsOfTheSDK(t *testing.T) {
 	if d := atom[4]; d.GetAllocatable() || !strings.Contains(d.GetRejectReasons()[0], "REBEL") {
 		t.Errorf("REBEL: %v", d)
 	}
-	cards := scan(t, open(t, fixturetest.Start(t, "atom-max-2x"), t.TempDir(), "")).GetDevices()
+	cards := bench.Scan(t, open(t, fixturetest.Start(t, "atom-max-2x"), t.TempDir(), "")).GetDevices()
 	if d := cards[0]; d.GetModel() != "Rebellions ATOM Max" || d.GetId() != "MAX25000" || d.GetMemoryBytes() != 64<<30 || d.GetProcessingUnits() != 4 ||
 		d.GetAttributes()["npus"] != "0000:21:00.0,0000:22:00.0,0000:23:00.0,0000:24:00.0" {
 		t.Errorf("SDK 2: %v", d)
@@ -81,7 +63,7 @@ func said(t *testing.T, text string) *pb.DeviceSnapshot {
 	if err := tree.Change("say"); err != nil {
 		t.Fatal(err)
 	}
-	return scan(t, open(t, tree, t.TempDir(), ""))
+	return bench.Scan(t, open(t, tree, t.TempDir(), ""))
 }
 
 func TestRejections(t *testing.T) {
@@ -100,9 +82,7 @@ func TestRejections(t *testing.T) {
 			if d := s.GetDevices()[0]; !d.GetAllocatable() || d.GetCapacity()["atom-plus.device"] != "1" {
 				t.Errorf("the other suffers: %v", d)
 			}
-			if d := s.GetDevices()[1]; d.GetAllocatable() || !strings.Contains(strings.Join(d.GetRejectReasons(), "; "), row.reason) {
-				t.Errorf("%v, want %q", d, row.reason)
-			}
+			drivertest.Judged(t, s.GetDevices()[1], row.reason)
 		})
 	}
 	// What is on the bus and not in the list is shown, too.
@@ -114,31 +94,19 @@ func TestRejections(t *testing.T) {
 func TestWithoutTheProgram(t *testing.T) {
 	roots := fixturetest.Start(t, "atom-4").Roots()
 	roots.Path = []string{t.TempDir()}
-	m, err := vendor{}.Open(driver.NewHost(roots), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := scan(t, m.(*machine)); len(s.GetDevices()) != 5 || s.GetDevices()[0].GetRejectReasons()[0] != "rbln-smi is not installed" {
+	if s := bench.Scan(t, bench.Open(t, roots, "")); len(s.GetDevices()) != 5 || s.GetDevices()[0].GetRejectReasons()[0] != "rbln-smi is not installed" {
 		t.Errorf("%v", s)
 	}
 }
 
 func TestMetrics(t *testing.T) {
 	m := open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")
-	s := scan(t, m)
+	s := bench.Scan(t, m)
 	busy := s.GetDevices()[3].GetId()
-	got := map[string]*pb.Metric{}
-	for _, metric := range m.Sample(t.Context(), s) {
-		if err := accelerator.ValidateMetric(key, metric); err != nil {
-			t.Error(err)
-		}
-		got[metric.GetName()+" "+metric.GetDeviceId()] = metric
-	}
-	for name, want := range map[string]float64{"mem": 4 << 30, "util": 73.5, "power": 19.3, "temperature": 33} {
-		if g := got[key+"_"+name+" "+busy]; g.GetValue() != want || g.GetQuality() != pb.Metric_MEASURED {
-			t.Errorf("%s is %v, want %v", name, g, want)
-		}
-	}
+	bench.Measures(t, m, s, map[string]string{
+		"rebellions_mem " + busy: "4.294967296e+09 of 1.6875782144e+10 MEASURED", "rebellions_util " + busy: "73.5 of 100 MEASURED",
+		"rebellions_power " + busy: "19.3 MEASURED", "rebellions_temperature " + busy: "33 MEASURED",
+	})
 	w := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{PerProcess: true, Workloads: []*pb.Workload{{
 		AllocationId: "a", HostPids: []int32{1, 4242, 4243}, Allocations: []*pb.Allocation{{DeviceId: busy}},
 	}, {
@@ -163,23 +131,20 @@ func TestMetrics(t *testing.T) {
 	}
 	// A card's figures are those of its NPUs together.
 	m = open(t, fixturetest.Start(t, "atom-max-2x"), t.TempDir(), "")
-	for _, metric := range m.Sample(t.Context(), scan(t, m))[:4] {
-		if want := map[string]float64{"mem": 4 << 30, "util": 15, "power": 61.5, "temperature": 43}[strings.TrimPrefix(metric.GetName(), key+"_")]; metric.GetValue() != want {
-			t.Errorf("card: %v, want %v", metric, want)
-		}
-	}
+	s = bench.Scan(t, m)
+	card := s.GetDevices()[0].GetId()
+	bench.Measures(t, m, s, map[string]string{
+		"rebellions_mem " + card: "4.294967296e+09 of 6.8719476736e+10 MEASURED", "rebellions_util " + card: "15 of 100 MEASURED",
+		"rebellions_power " + card: "61.5 MEASURED", "rebellions_temperature " + card: "43 MEASURED",
+	})
 }
 
 func TestBadSettings(t *testing.T) {
-	for config, want := range map[string]string{
+	bench.Refuses(t, map[string]string{
 		`{"lock_file": "x"}`:           `lock_file: "x" is not a clean absolute path`,
 		`{"lock_file": "/a/../b"}`:     "lock_file",
 		`{"bad_status": [""]}`:         "bad_status: 1 states, at most 32, none empty",
 		`{"group_singles": true}`:      "group_singles",
 		`{"bad_status": "not a list"}`: "bad_status",
-	} {
-		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", config, err)
-		}
-	}
+	})
 }
