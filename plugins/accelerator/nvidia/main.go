@@ -10,10 +10,13 @@ import (
 )
 
 func main() {
-	accelerator.Serve(newPlugin(func(path string) nvml.Interface {
-		if path == "" {
-			return nvml.New()
-		}
-		return nvml.New(nvml.WithLibraryPath(path))
-	}, accelerator.Logger()))
+	accelerator.Serve(newPlugin(loadNVML, accelerator.Logger()))
+}
+
+// loadNVML uses the library at a path, or where the system's loader looks.
+func loadNVML(path string) nvml.Interface {
+	if path == "" {
+		return nvml.New()
+	}
+	return nvml.New(nvml.WithLibraryPath(path))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -104,7 +105,7 @@ func (p *plugin) device(g *gpu) *pb.Device {
 	d := &pb.Device{
 		Id: g.id, Model: g.model, Serial: g.serial, PciAddress: g.pci,
 		MemoryBytes: g.memory, ProcessingUnits: g.units,
-		Attributes:    map[string]string{},
+		Attributes:    maps.Clone(p.nvml.info),
 		RejectReasons: slices.Clone(g.problems),
 		Health:        pb.Health_HEALTH_HEALTHY,
 	}
