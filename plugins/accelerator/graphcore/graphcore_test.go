@@ -14,54 +14,29 @@ import (
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-func open(t *testing.T, tree *fixture.Tree, config string) *machine {
-	t.Helper()
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.(*machine)
-}
-
-func scan(t *testing.T, m *machine) (*pb.DeviceSnapshot, map[string]*pb.Device) {
-	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		all[d.GetId()] = d
-	}
-	return s, all
-}
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
 // The second IPU of the IPU-Machine, and the IPU of a card.
 const remote, local = "0020.0002.8203321/1", "0063.0063.822391/0"
 
 func edit(t *testing.T, m *machine, dir string, ids ...string) (*pb.PrepareResponse, error) {
 	t.Helper()
-	s, _ := scan(t, m)
+	s := bench.Scan(t, m)
 	var allocations []*pb.Allocation
 	for _, id := range ids {
 		allocations = append(allocations, &pb.Allocation{Slot: slot, DeviceId: id, Amount: "1"})
 	}
-	grants, err := accelerator.Grants(s, allocations)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{WorkDir: dir}, Grants: grants, Snapshot: s})
+	r := drivertest.Request(t, s, allocations...)
+	r.WorkDir = dir
+	return m.Edit(t.Context(), r)
 }
 
 func TestDevicesAreDescribed(t *testing.T) {
-	s, all := scan(t, open(t, fixturetest.Start(t, "ipu-pod4"), ""))
+	s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), ""))
+	all := drivertest.ByID(s)
 	if d := all[remote]; d.GetModel() != "IPU-M2000" || d.GetMemoryBytes() != 900<<20 || d.GetProcessingUnits() != 1472 || d.GetAttributes()["ipu_machine"] != "10.1.5.10" ||
 		!slices.Equal(d.GetGroups(), []string{"ipu-machine-10.1.5.10"}) || d.NumaNode != nil || d.GetPciAddress() != "" {
 		t.Errorf("%v", d)
@@ -77,7 +52,7 @@ func TestDevicesAreDescribed(t *testing.T) {
 	if len(s.GetLinks()) != 6 { // of four IPUs, each pair
 		t.Errorf("%v", s.GetLinks())
 	}
-	if _, all := scan(t, open(t, fixturetest.Start(t, "ipu-pod4"), `{"first_generation": true}`)); !all["0011.0002.1234/0"].GetAllocatable() {
+	if all := bench.Devices(t, bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), `{"first_generation": true}`)); !all["0011.0002.1234/0"].GetAllocatable() {
 		t.Errorf("%v", all["0011.0002.1234/0"])
 	}
 }
@@ -107,7 +82,7 @@ func TestWhatBreaksCostsItsOwn(t *testing.T) {
 			if err := row.spoil(tree); err != nil {
 				t.Fatal(err)
 			}
-			_, all := scan(t, open(t, tree, ""))
+			all := bench.Devices(t, bench.Open(t, tree.Roots(), ""))
 			for id, why := range map[string]string{remote: row.remoteWhy, local: row.localWhy} {
 				if got := strings.Join(all[id].GetRejectReasons(), "; "); (got == "") != (why == "") || !strings.Contains(got, why) {
 					t.Errorf("%s: %q, want %q", id, got, why)
@@ -126,7 +101,8 @@ func TestWithoutPrograms(t *testing.T) {
 	if err := os.Remove(filepath.Join(tree.Roots().GetPath()[0], "gc-inventory")); err != nil {
 		t.Fatal(err)
 	}
-	s, all := scan(t, open(t, tree, ""))
+	s := bench.Scan(t, bench.Open(t, tree.Roots(), ""))
+	all := drivertest.ByID(s)
 	if len(s.GetDevices()) != 3 || !strings.Contains(all["0000:41:00.0"].GetRejectReasons()[0], "gc-inventory: not installed") {
 		t.Errorf("%v", s.GetDevices())
 	}
@@ -148,7 +124,7 @@ func TestNonsenseIsBounded(t *testing.T) {
 
 func TestRemoteIPUs(t *testing.T) {
 	dir := t.TempDir()
-	out, err := edit(t, open(t, fixturetest.Start(t, "ipu-pod4"), ""), dir, "0020.0002.8203321/3", remote)
+	out, err := edit(t, bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), ""), dir, "0020.0002.8203321/3", remote)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,13 +159,13 @@ func TestRemoteIPUs(t *testing.T) {
 	if got := fmt.Sprint(conf); got != "{map[IPUoF:PartitionName:pod4 IPUoF:Version:1] [{1 50010} {3 50010}]}" {
 		t.Errorf("the container's file: %s", got)
 	}
-	if _, err := edit(t, open(t, fixturetest.Start(t, "ipu-pod4"), ""), "work", remote); err == nil || !strings.Contains(err.Error(), "work_dir") {
+	if _, err := edit(t, bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), ""), "work", remote); err == nil || !strings.Contains(err.Error(), "work_dir") {
 		t.Errorf("relative work_dir: %v", err)
 	}
 }
 
 func TestCards(t *testing.T) {
-	out, err := edit(t, open(t, fixturetest.Start(t, "ipu-pod4"), `{"ipc_lock": true, "host_ipc": true}`), "", local)
+	out, err := edit(t, bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), `{"ipc_lock": true, "host_ipc": true}`), "", local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,20 +180,12 @@ func TestCards(t *testing.T) {
 
 func TestMeasurements(t *testing.T) {
 	tree := fixturetest.Start(t, "ipu-pod4")
-	m := open(t, tree, "")
-	s, _ := scan(t, m)
-	got := map[string]string{}
-	for _, x := range m.Sample(t.Context(), s) {
-		got[x.GetDeviceId()+" "+x.GetName()] = fmt.Sprint(x.GetValue(), " ", x.GetQuality())
-	}
-	for name, want := range map[string]string{
-		remote + " ipu_util": "81.25 MEASURED", remote + " ipu_power": "51.2 MEASURED", remote + " ipu_temperature": "31.5 MEASURED",
-		remote + " ipu_host_mem": "1.048576e+06 MEASURED", local + " ipu_power": "0 UNAVAILABLE", local + " ipu_clock": "20 MEASURED",
-	} {
-		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
-	}
+	m := bench.Open(t, tree.Roots(), "")
+	s := bench.Scan(t, m)
+	bench.Measures(t, m, s, map[string]string{
+		"ipu_util " + remote: "81.25 of 100 MEASURED", "ipu_power " + remote: "51.2 MEASURED", "ipu_temperature " + remote: "31.5 MEASURED",
+		"ipu_host_mem " + remote: "1.048576e+06 of 1.6911433728e+10 MEASURED", "ipu_power " + local: "0 UNAVAILABLE", "ipu_clock " + local: "20 MEASURED",
+	})
 	if err := tree.Fail("gc-inventory", 1, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -230,8 +198,8 @@ func TestMeasurements(t *testing.T) {
 
 // TestWhoseItIs: the process that gc-inventory names is the workload's, or is not.
 func TestWhoseItIs(t *testing.T) {
-	m := open(t, fixturetest.Start(t, "ipu-pod4"), "")
-	s, _ := scan(t, m)
+	m := bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), "")
+	s := bench.Scan(t, m)
 	for _, row := range []struct {
 		pids    []int32
 		quality pb.Metric_Quality
@@ -250,9 +218,5 @@ func TestWhoseItIs(t *testing.T) {
 }
 
 func TestBadSettingsNameTheField(t *testing.T) {
-	for text, want := range map[string]string{`{"speed": 1}`: "speed", `{"ipuof_config": ""}`: "ipuof_config", `{"ipuof_config": "/etc/../x"}`: "ipuof_config"} {
-		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
+	bench.Refuses(t, map[string]string{`{"speed": 1}`: "speed", `{"ipuof_config": ""}`: "ipuof_config", `{"ipuof_config": "/etc/../x"}`: "ipuof_config"})
 }

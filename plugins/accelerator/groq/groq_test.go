@@ -6,38 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-func open(t *testing.T, tree *fixture.Tree, config string) *machine {
-	t.Helper()
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.(*machine)
-}
-
-func scan(t *testing.T, m *machine) (*pb.DeviceSnapshot, map[string]*pb.Device) {
-	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		all[d.GetId()] = d
-	}
-	return s, all
-}
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
 func TestTextIsReadLeniently(t *testing.T) {
 	show := func(r report, name string) string {
@@ -78,7 +52,8 @@ func TestTextIsReadLeniently(t *testing.T) {
 
 func TestCardsAreDescribed(t *testing.T) {
 	tree := fixturetest.Start(t, "groqnode-8")
-	s, all := scan(t, open(t, tree, ""))
+	s := bench.Scan(t, bench.Open(t, tree.Roots(), ""))
+	all := drivertest.ByID(s)
 	d := all["0000:23:00.0"]
 	if d.GetModel() != "GroqCard" || d.GetPcieRoot() != "pci0000:20" || d.GetNumaNode() != 0 || d.GetMemoryBytes() != 230686720 || d.GetAttributes()["node"] != "groqA10.pci" {
 		t.Errorf("%v", d)
@@ -104,19 +79,19 @@ func TestFilesWithoutClass(t *testing.T) {
 	if err := tree.Remove("sys/bus/pci/devices/0000:c3:00.0"); err != nil {
 		t.Fatal(err)
 	}
-	m := open(t, tree, "")
+	m := bench.Open(t, tree.Roots(), "")
 	for _, c := range m.cards() {
 		if err := tree.Remove(strings.TrimPrefix(c.Dir, tree.Dir+"/") + "/groq"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, all := scan(t, m); !all["0000:23:00.0"].GetAllocatable() || all["0000:23:00.0"].GetAttributes()["node"] != "groqA10.pci" {
+	if all := bench.Devices(t, m); !all["0000:23:00.0"].GetAllocatable() || all["0000:23:00.0"].GetAttributes()["node"] != "groqA10.pci" {
 		t.Errorf("as many files as cards: %v", all["0000:23:00.0"])
 	}
 	if err := tree.Remove("dev/groqA8.pci"); err != nil {
 		t.Fatal(err)
 	}
-	if _, all := scan(t, m); all["0000:23:00.0"].GetAllocatable() || !strings.Contains(all["0000:23:00.0"].GetRejectReasons()[0], "7 device files") {
+	if all := bench.Devices(t, m); all["0000:23:00.0"].GetAllocatable() || !strings.Contains(all["0000:23:00.0"].GetRejectReasons()[0], "7 device files") {
 		t.Errorf("fewer files than cards: %v", all["0000:23:00.0"])
 	}
 }
@@ -134,7 +109,7 @@ func TestRejections(t *testing.T) {
 			if err := tree.Write(row.file, row.text); err != nil {
 				t.Fatal(err)
 			}
-			_, all := scan(t, open(t, tree, ""))
+			all := bench.Devices(t, bench.Open(t, tree.Roots(), ""))
 			if d := all["0000:03:00.0"]; d.GetAllocatable() || !strings.Contains(strings.Join(d.GetRejectReasons(), ";"), row.reason) {
 				t.Errorf("%v", d)
 			}
@@ -144,22 +119,15 @@ func TestRejections(t *testing.T) {
 		})
 	}
 	tree := fixturetest.Start(t, "groqnode-8")
-	if _, all := scan(t, open(t, tree, `{"other_cards": true}`)); all["0000:c3:00.0"].GetAllocatable() {
+	if all := bench.Devices(t, bench.Open(t, tree.Roots(), `{"other_cards": true}`)); all["0000:c3:00.0"].GetAllocatable() {
 		t.Error("a board without a device file is given away")
 	}
 }
 
 func TestEdits(t *testing.T) {
-	m := open(t, fixturetest.Start(t, "groqnode-8"), `{"hugepages": true}`)
-	s, _ := scan(t, m)
-	grants, err := accelerator.Grants(s, []*pb.Allocation{{Slot: slot, DeviceId: "0000:0b:00.0", Amount: "1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := bench.Open(t, fixturetest.Start(t, "groqnode-8").Roots(), `{"hugepages": true}`)
+	s := bench.Scan(t, m)
+	out := drivertest.Edit(t, m, drivertest.Request(t, s, &pb.Allocation{Slot: slot, DeviceId: "0000:0b:00.0", Amount: "1"}))
 	e := out.GetEdits()
 	if len(e.DeviceNodes) != 1 || e.DeviceNodes[0].Path != "/dev/groqA9.pci" || len(e.Mounts) != 2 || e.Mounts[0].Target != "/opt/groq/runtime" || e.Mounts[0].Writable {
 		t.Errorf("%v", e)
@@ -172,35 +140,19 @@ func TestEdits(t *testing.T) {
 // TestMeasurements has tsp-ctl first, then the sensors alone.
 func TestMeasurements(t *testing.T) {
 	tree := fixturetest.Start(t, "groqnode-8")
-	m := open(t, tree, "")
-	s, _ := scan(t, m)
-	figures := func() map[string]string {
-		got := map[string]string{}
-		for _, x := range m.Sample(t.Context(), s) {
-			got[x.GetDeviceId()+" "+x.GetName()] = fmt.Sprint(x.GetValue(), " ", x.GetQuality())
-		}
-		return got
-	}
-	check := func(want map[string]string) {
-		t.Helper()
-		got := figures()
-		for name, v := range want {
-			if got[name] != v {
-				t.Errorf("%s is %q, want %q", name, got[name], v)
-			}
-		}
-	}
-	check(map[string]string{
-		"0000:0b:00.0 groq_temperature": "51.5 MEASURED", "0000:0b:00.0 groq_power": "81.25 MEASURED", "0000:0b:00.0 groq_locked": "1 MEASURED",
-		"0000:03:00.0 groq_locked": "0 MEASURED", "0000:c3:00.0 groq_power": "0 UNAVAILABLE",
+	m := bench.Open(t, tree.Roots(), "")
+	s := bench.Scan(t, m)
+	bench.Measures(t, m, s, map[string]string{
+		"groq_temperature 0000:0b:00.0": "51.5 of 100 MEASURED", "groq_power 0000:0b:00.0": "81.25 MEASURED", "groq_locked 0000:0b:00.0": "1 of 1 MEASURED",
+		"groq_locked 0000:03:00.0": "0 of 1 MEASURED", "groq_power 0000:c3:00.0": "0 UNAVAILABLE",
 	})
 	if err := tree.Fail("tsp-ctl", 1, "driver mismatch"); err != nil {
 		t.Fatal(err)
 	}
-	check(map[string]string{
-		"0000:0b:00.0 groq_temperature": "41.5 MEASURED", "0000:0b:00.0 groq_power": "71 MEASURED", "0000:0b:00.0 groq_locked": "0 UNAVAILABLE",
+	bench.Measures(t, m, s, map[string]string{
+		"groq_temperature 0000:0b:00.0": "41.5 of 100 MEASURED", "groq_power 0000:0b:00.0": "71 MEASURED", "groq_locked 0000:0b:00.0": "0 UNAVAILABLE",
 	})
-	if _, all := scan(t, m); !all["0000:0b:00.0"].GetAllocatable() {
+	if all := bench.Devices(t, m); !all["0000:0b:00.0"].GetAllocatable() {
 		t.Errorf("without tsp-ctl: %v", all["0000:0b:00.0"])
 	}
 	set := &pb.WorkloadSet{Workloads: []*pb.Workload{{AllocationId: "a", Allocations: []*pb.Allocation{{Slot: slot, DeviceId: "0000:0b:00.0", Amount: "1"}}}}}
@@ -210,9 +162,5 @@ func TestMeasurements(t *testing.T) {
 }
 
 func TestBadSettingsNameTheField(t *testing.T) {
-	for text, want := range map[string]string{`{"speed": 1}`: "speed", `{"runtime": "../x"}`: "runtime", `{"runtime": "/"}`: "runtime", `{"runtime": "/` + strings.Repeat("x", 300) + `"}`: "256"} {
-		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
+	bench.Refuses(t, map[string]string{`{"speed": 1}`: "speed", `{"runtime": "../x"}`: "runtime", `{"runtime": "/"}`: "runtime", `{"runtime": "/` + strings.Repeat("x", 300) + `"}`: "256"})
 }

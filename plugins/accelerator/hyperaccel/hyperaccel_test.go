@@ -5,44 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-func open(t *testing.T, tree *fixture.Tree, config string) *machine {
-	t.Helper()
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.(*machine)
-}
-
-func scan(t *testing.T, m *machine) (*pb.DeviceSnapshot, map[string]*pb.Device) {
-	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		all[d.GetId()] = d
-	}
-	return s, all
-}
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
 // A card with a serial number, and one without.
 const named, unnamed = "XFL1A2B3C4D0", "0000:3b:00.0"
 
 func TestDeviceIsDescribed(t *testing.T) {
-	s, all := scan(t, open(t, fixturetest.Start(t, "lpu-2"), ""))
+	s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "lpu-2").Roots(), ""))
+	all := drivertest.ByID(s)
 	d := all[named]
 	if d.GetSerial() != named || d.GetPciAddress() != "0000:0a:00.0" || d.GetNumaNode() != 0 || d.GetMemoryBytes() != 16<<30 ||
 		d.GetAttributes()["node"] != "xfpga/xvc_pri.m2560.0" || d.GetAttributes()["render_node"] != "dri/renderD128" || d.GetAttributes()["board"] != "U55C" {
@@ -74,17 +49,17 @@ func TestNumberOfAPlace(t *testing.T) {
 // TestOtherCardsAreNone: without the vendor's runtime a Xilinx card is just that.
 func TestOtherCardsAreNone(t *testing.T) {
 	tree := fixturetest.Start(t, "lpu-2")
-	if s, _ := scan(t, open(t, tree, `{"device_ids": ["5001"]}`)); len(s.GetDevices()) != 0 {
+	if s := bench.Scan(t, bench.Open(t, tree.Roots(), `{"device_ids": ["5001"]}`)); len(s.GetDevices()) != 0 {
 		t.Errorf("%v", s.GetDevices())
 	}
-	if s, _ := scan(t, open(t, tree, `{"device_ids": ["505c"]}`)); len(s.GetDevices()) != 3 {
+	if s := bench.Scan(t, bench.Open(t, tree.Roots(), `{"device_ids": ["505c"]}`)); len(s.GetDevices()) != 3 {
 		t.Errorf("%v", s.GetDevices())
 	}
 	if err := tree.Remove("root/opt/hyperdex"); err != nil {
 		t.Fatal(err)
 	}
-	m := open(t, tree, "")
-	if s, _ := scan(t, m); len(s.GetDevices()) != 0 {
+	m := bench.Open(t, tree.Roots(), "")
+	if s := bench.Scan(t, m); len(s.GetDevices()) != 0 {
 		t.Errorf("%v", s.GetDevices())
 	}
 	if checks := m.Check(t.Context()); checks[0].GetOk() || !checks[1].GetOk() {
@@ -111,7 +86,7 @@ func TestRejections(t *testing.T) {
 			if err := do(); err != nil {
 				t.Fatal(err)
 			}
-			_, all := scan(t, open(t, tree, ""))
+			all := bench.Devices(t, bench.Open(t, tree.Roots(), ""))
 			if d := all[unnamed]; d.GetAllocatable() || !strings.Contains(strings.Join(d.GetRejectReasons(), ";"), row.reason) {
 				t.Errorf("%v", d)
 			}
@@ -124,16 +99,9 @@ func TestRejections(t *testing.T) {
 
 func TestEdits(t *testing.T) {
 	for config, want := range map[string]string{"": "[] false", `{"ipc_lock": true, "host_ipc": true}`: "[CAP_IPC_LOCK] true"} {
-		m := open(t, fixturetest.Start(t, "lpu-2"), config)
-		s, _ := scan(t, m)
-		grants, err := accelerator.Grants(s, []*pb.Allocation{{Slot: slot, DeviceId: unnamed, Amount: "1"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := bench.Open(t, fixturetest.Start(t, "lpu-2").Roots(), config)
+		s := bench.Scan(t, m)
+		out := drivertest.Edit(t, m, drivertest.Request(t, s, &pb.Allocation{Slot: slot, DeviceId: unnamed, Amount: "1"}))
 		e := out.GetEdits()
 		if len(e.DeviceNodes) != 2 || e.DeviceNodes[0].Path != "/dev/xfpga/xvc_pri.m15104.0" || e.DeviceNodes[1].Path != "/dev/dri/renderD129" {
 			t.Errorf("%v", e.DeviceNodes)
@@ -148,28 +116,16 @@ func TestEdits(t *testing.T) {
 }
 
 func TestMeasurements(t *testing.T) {
-	m := open(t, fixturetest.Start(t, "lpu-2"), "")
-	s, _ := scan(t, m)
-	got := map[string]string{}
-	for _, x := range m.Sample(t.Context(), s) {
-		got[x.GetDeviceId()+" "+x.GetName()] = fmt.Sprint(x.GetValue(), " of ", x.GetCapacity(), " ", x.GetQuality())
-	}
-	for name, want := range map[string]string{
-		unnamed + " hyperaccel-lpu_temperature": "41 of 95 MEASURED", unnamed + " hyperaccel-lpu_power": "31.5 of 0 MEASURED",
-	} {
-		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
-	}
+	m := bench.Open(t, fixturetest.Start(t, "lpu-2").Roots(), "")
+	s := bench.Scan(t, m)
+	bench.Measures(t, m, s, map[string]string{
+		"hyperaccel-lpu_temperature " + unnamed: "41 of 95 MEASURED", "hyperaccel-lpu_power " + unnamed: "31.5 MEASURED",
+	})
 }
 
 func TestBadSettingsNameTheField(t *testing.T) {
-	for text, want := range map[string]string{
+	bench.Refuses(t, map[string]string{
 		`{"speed": 1}`: "speed", `{"runtime": ""}`: "runtime", `{"runtime": "/opt/../etc"}`: "runtime", `{"device_ids": ["505C"]}`: "device_ids[0]",
 		`{"device_ids": [` + strings.Repeat(`"505c",`, 64) + `"505c"]}`: "at most 64",
-	} {
-		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
+	})
 }

@@ -12,36 +12,15 @@ import (
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-func open(t *testing.T, tree *fixture.Tree, config string) *machine {
-	t.Helper()
-	if config == "" {
-		config = string(tree.Config())
-	}
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.(*machine)
-}
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
-func scan(t *testing.T, m *machine) (*pb.DeviceSnapshot, map[string]*pb.Device) {
+// configured opens the machine as its file says that it is set.
+func configured(t *testing.T, tree *fixture.Tree) *machine {
 	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		all[d.GetId()] = d
-	}
-	return s, all
+	return bench.Open(t, tree.Roots(), string(tree.Config()))
 }
 
 // The RDU that works, an idle one, and the one with a tile that hangs.
@@ -50,7 +29,7 @@ const busy, idle, hung = "205057B469B35800", "205057B469B35801", "205057B469B358
 func reasons(d *pb.Device) string { return strings.Join(d.GetRejectReasons(), "; ") }
 
 func TestRDUsAndTiles(t *testing.T) {
-	_, all := scan(t, open(t, fixturetest.Start(t, "sn30-8"), ""))
+	all := bench.Devices(t, configured(t, fixturetest.Start(t, "sn30-8")))
 	d := all[busy]
 	if d.GetModel() != "SN30-8 RDU" || d.GetMemoryBytes() != 1<<40 || d.GetProcessingUnits() != 8 || d.GetAttributes()["place"] != "XRDU_0/RDU_0" ||
 		fmt.Sprint(d.GetConsumes()[0].GetAmounts()) != "map[tiles:8]" || !slices.Equal(d.GetGroups(), []string{"XRDU_0"}) {
@@ -68,13 +47,13 @@ func TestRDUsAndTiles(t *testing.T) {
 	if d := all[hung+"/TILE_4"]; !d.GetAllocatable() || d.GetHealth() != pb.Health_HEALTH_HEALTHY {
 		t.Errorf("%v", d)
 	}
-	if s, _ := scan(t, open(t, fixturetest.Start(t, "sn30-8"), `{"snml": ""}`)); len(s.GetDevices()) != 8 || len(s.GetSlots()) != 1 || len(s.GetLinks()) != 4 {
+	if s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "sn30-8").Roots(), `{"snml": ""}`)); len(s.GetDevices()) != 8 || len(s.GetSlots()) != 1 || len(s.GetLinks()) != 4 {
 		t.Errorf("without tiles: %d devices, %d slots, %d links", len(s.GetDevices()), len(s.GetSlots()), len(s.GetLinks()))
 	}
 }
 
 func TestOrderAndNames(t *testing.T) {
-	s, _ := scan(t, open(t, fixturetest.Start(t, "sn40l-16"), ""))
+	s := bench.Scan(t, configured(t, fixturetest.Start(t, "sn40l-16")))
 	var got []string
 	for _, d := range s.GetDevices() {
 		got = append(got, d.GetId())
@@ -109,7 +88,12 @@ func TestPlatform(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s, all := scan(t, open(t, tree, row.config))
+			m := configured(t, tree)
+			if row.config != "" {
+				m = bench.Open(t, tree.Roots(), row.config)
+			}
+			s := bench.Scan(t, m)
+			all := drivertest.ByID(s)
 			d := all["XRDU_0/RDU_0"]
 			if s.GetDriverInfo()["platform"] != row.platform || d.GetAllocatable() != (row.reason == "") || !strings.Contains(reasons(d), row.reason) {
 				t.Errorf("platform %q, %v", s.GetDriverInfo()["platform"], d)
@@ -163,7 +147,7 @@ func TestNonsenseIsBounded(t *testing.T) {
 	}
 	tree := fixturetest.Start(t, "sn30-8")
 	replace(t, tree, text.String())
-	s, err := open(t, tree, `{"snml": ""}`).Scan(t.Context())
+	s, err := bench.Open(t, tree.Roots(), `{"snml": ""}`).Scan(t.Context())
 	if err != nil || len(s.GetDevices()) != accelerator.MaxDevices || len(s.GetLinks()) > accelerator.MaxDevices {
 		t.Fatalf("%d devices, %d links, %v", len(s.GetDevices()), len(s.GetLinks()), err)
 	}
@@ -176,7 +160,7 @@ func TestNonsenseIsBounded(t *testing.T) {
 // is nothing.
 func TestWithoutSnconfig(t *testing.T) {
 	tree := fixturetest.Start(t, "sn30-8")
-	m := open(t, tree, "")
+	m := configured(t, tree)
 	remove := func(name string) {
 		t.Helper()
 		if err := os.Remove(filepath.Join(tree.Roots().GetPath()[0], name)); err != nil {
@@ -184,8 +168,8 @@ func TestWithoutSnconfig(t *testing.T) {
 		}
 	}
 	remove("snconfig")
-	if s, all := scan(t, m); len(s.GetDevices()) != 72 || !all["XRDU_3/RDU_1/TILE_7"].GetAllocatable() {
-		t.Errorf("%d devices, %v", len(s.GetDevices()), all["XRDU_3/RDU_1/TILE_7"])
+	if all := bench.Devices(t, m); len(all) != 72 || !all["XRDU_3/RDU_1/TILE_7"].GetAllocatable() {
+		t.Errorf("%d devices, %v", len(all), all["XRDU_3/RDU_1/TILE_7"])
 	}
 	if err := tree.Fail("sntilestat", 1, "no driver"); err != nil {
 		t.Fatal(err)
@@ -194,7 +178,7 @@ func TestWithoutSnconfig(t *testing.T) {
 		t.Errorf("sntilestat fails: %v", err)
 	}
 	remove("sntilestat")
-	if s, _ := scan(t, m); len(s.GetDevices()) != 0 {
+	if s := bench.Scan(t, m); len(s.GetDevices()) != 0 {
 		t.Errorf("%v", s.GetDevices())
 	}
 }
@@ -209,27 +193,16 @@ func TestEdits(t *testing.T) {
 		{"sn30-8", part, []string{busy + "/TILE_0", busy + "/TILE_1", idle + "/TILE_0"}, "[/dev/rdu0 /dev/rdu1]", "/XRDU_0/RDU_0/TILE_0,/XRDU_0/RDU_0/TILE_1,/XRDU_0/RDU_1/TILE_0"},
 		{"sn40l-16", whole, []string{"XRDU_5/RDU_0"}, "[/dev/sambanova/xrdu5_rdu0 /dev/sambanova/control]", "/XRDU_5/RDU_0"},
 	} {
-		m := open(t, fixturetest.Start(t, row.machine), "")
-		s, _ := scan(t, m)
+		m := configured(t, fixturetest.Start(t, row.machine))
+		s := bench.Scan(t, m)
 		var allocations []*pb.Allocation
 		for _, id := range row.ids {
 			allocations = append(allocations, &pb.Allocation{Slot: row.slot, DeviceId: id, Amount: "1"})
 		}
-		grants, err := accelerator.Grants(s, allocations)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := drivertest.Edit(t, m, drivertest.Request(t, s, allocations...))
 		e := out.GetEdits()
-		nodes := []string{}
-		for _, n := range e.DeviceNodes {
-			nodes = append(nodes, n.Path)
-		}
-		if fmt.Sprint(nodes) != row.nodes || e.Env["SN_RDU_DEVICES"] != row.env || len(out.Attached) != len(row.ids) || e.Rlimits[0].Name != "memlock" {
-			t.Errorf("%v: %v, %v", row.ids, nodes, e)
+		if nodes := drivertest.Nodes(out); fmt.Sprint(nodes) != row.nodes || e.Env["SN_RDU_DEVICES"] != row.env || len(out.Attached) != len(row.ids) || e.Rlimits[0].Name != "memlock" {
+			t.Errorf("%v: %v", row.ids, e)
 		}
 		if len(e.Capabilities)+len(e.Syscalls) > 0 || e.HostIpc {
 			t.Errorf("%v", e)
@@ -239,8 +212,8 @@ func TestEdits(t *testing.T) {
 
 func TestMeasurements(t *testing.T) {
 	tree := fixturetest.Start(t, "sn30-8")
-	m := open(t, tree, "")
-	s, _ := scan(t, m)
+	m := configured(t, tree)
+	s := bench.Scan(t, m)
 	figures := func() map[string]string {
 		got := map[string]string{}
 		for _, x := range m.Sample(t.Context(), s) {
@@ -264,8 +237,8 @@ func TestMeasurements(t *testing.T) {
 
 // TestWhoseTheyAre: two processes have two tiles each of the same RDU.
 func TestWhoseTheyAre(t *testing.T) {
-	m := open(t, fixturetest.Start(t, "sn30-8"), "")
-	s, _ := scan(t, m)
+	m := configured(t, fixturetest.Start(t, "sn30-8"))
+	s := bench.Scan(t, m)
 	for name, row := range map[string]struct {
 		pids      []int32
 		util      string
@@ -291,12 +264,8 @@ func TestWhoseTheyAre(t *testing.T) {
 }
 
 func TestBadSettingsNameTheField(t *testing.T) {
-	for text, want := range map[string]string{
+	bench.Refuses(t, map[string]string{
 		`{"speed": 1}`: "speed", `{"nodes": ["../sda"]}`: "nodes[0]", `{"nodes": ["/dev/sda"]}`: "nodes[0]", `{"shared_nodes": ["a b"]}`: "shared_nodes[0]",
 		`{"nodes": [` + strings.Repeat(`"a",`, 16) + `"a"]}`: "at most 16", `{"snml": "localhost"}`: "snml", `{"snml_method": "GetSystemPlatformInfo"}`: "snml_method",
-	} {
-		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
+	})
 }
