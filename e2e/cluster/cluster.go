@@ -19,9 +19,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/fixture"
 )
 
 // Generous, for a loaded machine; nothing waits that long when all is well.
@@ -34,6 +36,8 @@ const (
 type Options struct {
 	// Accelerators is how many mock ones the agent offers.
 	Accelerators int
+	// Machines that are made up, by name, whose accelerators the agent offers, too.
+	Machines []string
 }
 
 // Platform is a server with all its data.
@@ -48,7 +52,9 @@ type Platform struct {
 	up      *Process   // nil when the roles have processes of their own
 	servers []*Process // all of them
 	admin   *client.Client
-	offers  []int    // mock accelerators of each agent
+	offers  []int    // accelerators of each agent
+	mock    int      // mock ones of the only agent
+	made    []string // machines of it that are made up
 	agents  []string // their ids on this machine
 	users   atomic.Int64
 	vault   vault
@@ -69,7 +75,14 @@ func New(opt Options) (*Platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.up, p.offers = p.process("up"), []int{opt.Accelerators}
+	p.up, p.mock, p.made, p.offers = p.process("up"), opt.Accelerators, opt.Machines, []int{opt.Accelerators}
+	for _, name := range opt.Machines {
+		m, err := fixture.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		p.offers[0] += m.Expect.Allocatable
+	}
 	return p, nil
 }
 
@@ -140,8 +153,11 @@ func (p *Platform) images() string {
 func (p *Platform) Start(flags ...string) error {
 	p.up.args = append([]string{
 		"up", "--data", p.data, "--listen", p.listen(), "--bin", p.bin, "--images", p.images(),
-		"--mock-accelerators", strconv.Itoa(p.offers[0]), "--log-level", "info",
+		"--mock-accelerators", strconv.Itoa(p.mock), "--log-level", "info",
 	}, flags...)
+	for _, name := range p.made {
+		p.up.args = append(p.up.args, "--fixture", name)
+	}
 	from := p.log.Len()
 	if err := p.up.Start(); err != nil {
 		return err
@@ -289,12 +305,20 @@ func (p *Platform) accelerators(ctx context.Context) (int, error) {
 	if err != nil || alive != len(p.offers) {
 		return -1, err
 	}
-	resp, err := p.admin.Raw(ctx, client.Request{Query: `{ devices(where: {plugin: "mock", health: healthy, allocatable: true}) { totalCount } }`})
+	resp, err := p.admin.Raw(ctx, client.Request{Query: `{ devices(where: {not: {plugin: ""}, healthIn: [healthy, degraded], allocatable: true}) { totalCount } }`})
 	if err != nil {
 		return -1, err
 	}
 	var out struct{ Devices struct{ TotalCount int } }
 	return out.Devices.TotalCount, errors.Join(resp.Err(), json.Unmarshal(resp.Data, &out))
+}
+
+// Change lets something happen to a machine that is made up.
+func (p *Platform) Change(t testing.TB, machine, change string) {
+	t.Helper()
+	if out, err := exec.Command(p.Bin("berthd"), "fixture", "change", machine, change, "--data", p.data).CombinedOutput(); err != nil {
+		t.Fatalf("berthd fixture change %s %s: %v: %s", machine, change, err, out)
+	}
 }
 
 // Interrupt is Ctrl-C: it waits for the server's end.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -30,6 +31,28 @@ func MainSpread(m *testing.M, opt SpreadOptions, shared **Spread) int {
 		*shared = s
 		return s, err
 	})
+}
+
+// Start runs a platform for the length of a test, whose end is held to the same as
+// that of a package's.
+func Start(t testing.TB, opt Options, flags ...string) *Platform {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("containers, networks and mounts need root")
+	}
+	p, err := New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(append(flags, "--stop-sessions")...); err != nil {
+		t.Fatalf("start platform: %v\n%s", errors.Join(err, p.remove(err)), p.log.Tail(80))
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("stop platform: %v\n%s", err, p.log.Tail(80))
+		}
+	})
+	return p
 }
 
 type stoppable interface {

@@ -5,54 +5,10 @@ import (
 	"crypto/rand"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/berthhq/berth/e2e/cluster"
 )
-
-// plugin finds the process of a plugin below the server; 0 = there is none.
-func plugin(t *testing.T, name string) int {
-	t.Helper()
-	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range processes {
-		if exe, err := os.Readlink(filepath.Join(dir, "exe")); err != nil || exe != platform.Bin("plugins/"+name) {
-			continue
-		}
-		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
-		if err != nil {
-			continue
-		}
-		// The parent comes after the name, which may hold anything but ")" last.
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		fields := strings.Fields(rest)
-		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(platform.Pid()) {
-			pid, _ := strconv.Atoi(filepath.Base(dir))
-			return pid
-		}
-	}
-	return 0
-}
-
-func kill(t *testing.T, name string) {
-	t.Helper()
-	old := plugin(t, name)
-	if old == 0 {
-		t.Fatalf("plugin %s does not run", name)
-	}
-	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	cluster.Eventually(t, "plugin "+name+" runs again", func() bool {
-		now := plugin(t, name)
-		return now != 0 && now != old
-	})
-}
 
 // The accelerators' plugin dies: nobody loses anything.
 func TestAcceleratorPluginKilled(t *testing.T) {
@@ -61,7 +17,7 @@ func TestAcceleratorPluginKilled(t *testing.T) {
 	u.Until(held.ID, "running")
 	on := device(t, u, held.ID)
 
-	kill(t, "accelerator/mock")
+	platform.KillPlugins(t, "accelerator/mock")
 	healthy(t, u)
 	if s := u.Show(held.ID); s.Status != "running" {
 		t.Errorf("the session is %s: %s", s.Status, s.StatusMessage)
@@ -79,7 +35,7 @@ func TestAcceleratorPluginKilled(t *testing.T) {
 	if now := device(t, u, rest.ID); now != on {
 		t.Errorf("0.3 went to %s, want %s, which has just that", now, on)
 	}
-	kill(t, "accelerator/mock")
+	platform.KillPlugins(t, "accelerator/mock")
 	for _, s := range []string{held.ID, rest.ID, other.ID} {
 		u.End(s)
 	}
@@ -112,11 +68,11 @@ func TestVolumePluginKilled(t *testing.T) {
 	if err := put.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill(t, "volume/vfs")
+	platform.KillPlugins(t, "volume/vfs")
 	if err := put.Wait(); err != nil {
 		t.Fatalf("upload: %v\n%s", err, says.String())
 	}
-	kill(t, "volume/vfs")
+	platform.KillPlugins(t, "volume/vfs")
 	berth.Must("folder", "get", "disk:data", "back")
 	if back, err := os.ReadFile(filepath.Join(berth.Dir, "back")); err != nil || !bytes.Equal(back, data) {
 		t.Errorf("%d bytes came back, want %d, the same (%v)", len(back), len(data), err)

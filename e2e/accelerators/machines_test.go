@@ -1,0 +1,239 @@
+package accelerators
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/fixture"
+)
+
+// rounds shares the built-in machines out among platforms: a platform runs a plugin
+// once.
+func rounds(t *testing.T) (all [][]*stand) {
+	seen := map[string]int{}
+	for _, name := range fixture.Names() {
+		s := load(t, name)
+		if s == nil {
+			continue
+		}
+		n := seen[s.m.Plugin]
+		seen[s.m.Plugin]++
+		if n == len(all) {
+			all = append(all, nil)
+		}
+		all[n] = append(all[n], s)
+	}
+	return all
+}
+
+// Every machine shows its devices. A session gets what it needs of one, sees that
+// and nothing else, and loses nothing when all plugins are killed. Then devices go
+// bad and away, and who needs them is told.
+func TestMachines(t *testing.T) {
+	for _, stands := range rounds(t) {
+		var names []string
+		for _, s := range stands {
+			names = append(names, s.m.Name)
+		}
+		t.Run(strings.Join(names, "+"), func(t *testing.T) {
+			r := &round{Platform: cluster.Start(t, cluster.Options{Machines: names}), stands: stands}
+			r.u = r.UserAs(t, "superadmin")
+			r.start(t)
+			r.kill(t)
+			r.next(t)
+			r.spoil(t)
+		})
+	}
+}
+
+type round struct {
+	*cluster.Platform
+	u      *cluster.User
+	stands []*stand
+}
+
+// each runs a step for every machine. What takes time is asked of all before.
+func (r *round) each(t *testing.T, step string, do func(t *testing.T, u *cluster.User, s *stand)) {
+	t.Helper()
+	for _, s := range r.stands {
+		t.Run(s.m.Name+"/"+step, func(t *testing.T) { do(t, r.u.In(t), s) })
+	}
+	if t.Failed() {
+		t.FailNow() // what comes next would tell the same
+	}
+}
+
+// start puts a session on a device of each machine.
+func (r *round) start(t *testing.T) {
+	r.each(t, "devices", func(t *testing.T, u *cluster.User, s *stand) {
+		if err := s.complete(u); err != nil {
+			t.Error(err)
+		}
+		s.first = u.Run(s.asks("1")).ID
+	})
+	r.each(t, "inside", func(t *testing.T, u *cluster.User, s *stand) { s.on = s.look(t, u, s.first) })
+}
+
+// kill is kill -9 of all plugins while the sessions run: nothing is lost.
+func (r *round) kill(t *testing.T) {
+	var plugins []string
+	for _, s := range r.stands {
+		plugins = append(plugins, "accelerator/"+s.m.Plugin)
+	}
+	begun := time.Now()
+	r.KillPlugins(t, plugins...)
+	r.each(t, "killed", func(t *testing.T, u *cluster.User, s *stand) {
+		complete(t, u, s)
+		if now := s.look(t, u, s.first); now != s.on {
+			t.Errorf("the session holds %s, before %s", now, s.on)
+		}
+	})
+	t.Logf("all is as before %.1f s after kill -9 of %d plugins", time.Since(begun).Seconds(), len(plugins))
+	r.consistent(t)
+}
+
+// consistent compares what the agent runs with what the database says.
+func (r *round) consistent(t *testing.T) {
+	t.Helper()
+	if out := r.u.In(t).Shell().Run("admin", "occupancy"); out.Code != 0 {
+		t.Errorf("berth admin occupancy: %d\n%s%s", out.Code, out.Stdout, out.Stderr)
+	}
+}
+
+// next puts a session on another device, ends the first, and lets one wait that
+// needs all devices.
+func (r *round) next(t *testing.T) {
+	r.each(t, "second", func(_ *testing.T, u *cluster.User, s *stand) {
+		if s.total() != "1" {
+			s.second = u.Run(s.asks("1")).ID
+		}
+	})
+	r.each(t, "another", func(t *testing.T, u *cluster.User, s *stand) {
+		if s.second != "" {
+			if on := s.look(t, u, s.second); on == s.on {
+				t.Errorf("both sessions hold %s", on)
+			}
+		}
+		s.all = u.Run(s.asks(s.total())).ID
+	})
+	r.each(t, "end", func(t *testing.T, u *cluster.User, s *stand) {
+		if s.second == "" {
+			return // the first must still be there when the device goes bad
+		}
+		u.End(s.first)
+		cluster.Eventually(t, "the device is free", func() bool { return s.devices(u)[s.on].Occupied[s.slot] == 0 })
+	})
+	r.consistent(t)
+}
+
+// spoil makes devices go bad, and then away.
+func (r *round) spoil(t *testing.T) {
+	begun := time.Now()
+	for _, s := range r.stands {
+		if name, _ := s.sick(); name != "" {
+			r.Change(t, s.m.Name, name)
+		}
+	}
+	r.each(t, "sick", func(t *testing.T, u *cluster.User, s *stand) {
+		name, _ := s.sick()
+		s.becomes(t, u, name)
+	})
+	t.Logf("changes are seen after %.1f s", time.Since(begun).Seconds())
+	r.each(t, "waits", func(t *testing.T, u *cluster.User, s *stand) {
+		for _, id := range []string{s.first, s.second} {
+			if id != "" && !ended(u, id) {
+				u.End(id)
+			}
+		}
+		s.waits(t, u)
+		u.End(s.all)
+	})
+	begun = time.Now()
+	for _, s := range r.stands {
+		if _, ok := s.m.Changes["unplug"]; ok {
+			r.Change(t, s.m.Name, "unplug")
+		}
+	}
+	r.each(t, "unplug", func(t *testing.T, u *cluster.User, s *stand) { s.becomes(t, u, "unplug") })
+	t.Logf("unplugged devices are gone after %.1f s", time.Since(begun).Seconds())
+	r.consistent(t)
+}
+
+func ended(u *cluster.User, id string) bool {
+	s := u.Show(id)
+	return s.Ended()
+}
+
+// becomes waits until devices are as the machine's file expects after a change.
+func (s *stand) becomes(t *testing.T, u *cluster.User, change string) {
+	t.Helper()
+	want := s.m.Changes[change].Expect
+	wrong := ""
+	waitFor(t, &wrong, func() bool {
+		wrong = ""
+		now := s.devices(u)
+		for _, id := range slices.Sorted(maps.Keys(want.Health)) {
+			if d := now[id]; !strings.EqualFold(d.Health, want.Health[id]) || d.Allocatable == (want.Health[id] == "UNHEALTHY") {
+				wrong = id + " is " + d.Health
+			} else if !d.Allocatable && len(d.RejectReasons) == 0 {
+				wrong = id + " is not given away, and nobody says why"
+			}
+		}
+		for _, id := range want.Gone {
+			if d, there := now[id]; there && (d.Health != "lost" || d.Allocatable) {
+				wrong = id + " is still there, and " + d.Health
+			}
+		}
+		return wrong == ""
+	})
+}
+
+// waits looks that the session that needs all devices waits and is told that it
+// lacks this slot, and that another one is told at once.
+func (s *stand) waits(t *testing.T, u *cluster.User) {
+	t.Helper()
+	if name, _ := s.sick(); name == "" {
+		return
+	}
+	why := ""
+	waitFor(t, &why, func() bool {
+		now := u.Show(s.all)
+		if now.Status != "pending" || now.Pending == nil {
+			t.Fatalf("the session that needs all devices is %s", now.Status)
+		}
+		why = now.Pending.Summary
+		n := now.Pending.Nearest
+		return strings.Contains(why, s.slot) && (n == nil || n.Slot == s.slot && n.Requested == s.total() && n.Free != n.Requested)
+	})
+	if _, err := u.CreateSession(t.Context(), s.asks(s.total())); err == nil || !strings.Contains(err.Error(), s.slot) {
+		t.Errorf("a further one that needs all devices: %v, want a refusal that names %s", err, s.slot)
+	}
+	t.Logf("%s", why)
+}
+
+func complete(t *testing.T, u *cluster.User, s *stand) {
+	t.Helper()
+	wrong := ""
+	waitFor(t, &wrong, func() bool {
+		err := s.complete(u)
+		if err != nil {
+			wrong = err.Error()
+		}
+		return err == nil
+	})
+}
+
+// waitFor is Eventually that tells what was wrong last.
+func waitFor(t *testing.T, wrong *string, is func() bool) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() && *wrong != "" {
+			t.Log("last: " + *wrong)
+		}
+	})
+	cluster.Eventually(t, "the devices are as expected", is)
+}
