@@ -28,7 +28,7 @@ func (a *app) agentDevices() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Devices(cmd.Context(), found.ID)
+			list, err := c.Devices(cmd.Context(), found.ID, a.print().Machine())
 			if err != nil {
 				return err
 			}

@@ -71,19 +71,21 @@ var agentDevices = define[struct {
 	Node *struct {
 		Devices []DeviceDetail `json:"devices"`
 	} `json:"node"`
-}](`query AgentDevices($id: ID!) {
+}](`query AgentDevices($id: ID!, $links: Boolean!) {
   node(id: $id) { ... on Agent {
     devices {
       ...deviceFields
       pciAddress pcieRoot memoryBytes processingUnits groups enforcement parent { id deviceId }
-      links { peerId type distance gbps p2p } counters { set name amount total } metrics { ...metricFields }
+      links @include(if: $links) { peerId type distance gbps p2p }
+      counters { set name amount total } metrics { ...metricFields }
     }
   } }
 }`, deviceFields, metricFields)
 
-// Devices reads all there is to know of the devices of an agent.
-func (c *Client) Devices(ctx context.Context, agent string) ([]DeviceDetail, error) {
-	out, err := agentDevices.run(ctx, c, vars{"id": agent})
+// Devices reads all there is to know of the devices of an agent; their links, of
+// which there may be thousands, only where they are wanted.
+func (c *Client) Devices(ctx context.Context, agent string, links bool) ([]DeviceDetail, error) {
+	out, err := agentDevices.run(ctx, c, vars{"id": agent, "links": links})
 	if err != nil {
 		return nil, err
 	}
