@@ -10,10 +10,11 @@ import (
 
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
+
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
 // bed is a machine that is made up, as the plugin sees it.
 type bed struct {
@@ -25,29 +26,14 @@ type bed struct {
 func newBed(t *testing.T, name, config string) bed {
 	t.Helper()
 	tree := fixturetest.Start(t, name)
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bed{t, tree, m.(*machine)}
+	return bed{t, tree, bench.Open(t, tree.Roots(), config)}
 }
 
-// scan returns a snapshot that keeps the rules, and its devices by id.
+// scan returns what is found, and the devices by id.
 func (b bed) scan() (*pb.DeviceSnapshot, map[string]*pb.Device) {
 	b.Helper()
-	s, err := b.m.Scan(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		b.Fatal(err)
-	}
-	all := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		all[d.GetId()] = d
-	}
-	return s, all
+	s := bench.Scan(b.T, b.m)
+	return s, drivertest.ByID(s)
 }
 
 func (b bed) write(path, content string) {
@@ -57,20 +43,10 @@ func (b bed) write(path, content string) {
 	}
 }
 
-func (b bed) edit(ids ...string) (*pb.PrepareResponse, error) {
+func (b bed) edit(ids ...string) *pb.PrepareResponse {
 	b.Helper()
-	s, all := b.scan()
-	var list []*pb.Allocation
-	for _, id := range ids {
-		for slot := range all[id].GetCapacity() {
-			list = append(list, &pb.Allocation{Slot: slot, DeviceId: id, Amount: "1"})
-		}
-	}
-	grants, err := accelerator.Grants(s, list)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return b.m.Edit(b.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
+	s, _ := b.scan()
+	return drivertest.Edit(b.T, b.m, drivertest.Request(b.T, s, drivertest.Whole(drivertest.Pick(b.T, s, ids...)...)...))
 }
 
 func TestMI250XIsTwoDevicesOfOneCard(t *testing.T) {
@@ -125,14 +101,8 @@ func TestContainerCountsFromZero(t *testing.T) {
 	b := newBed(t, "mi300x-cpx", "")
 	s, _ := b.scan()
 	card := s.GetDevices()[9].GetId() // the second
-	r, err := b.edit(card+"/3", s.GetDevices()[1].GetId())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var paths []string
-	for _, n := range r.GetEdits().GetDeviceNodes() {
-		paths = append(paths, n.GetPath())
-	}
+	r := b.edit(card+"/3", s.GetDevices()[1].GetId())
+	paths := drivertest.Nodes(r)
 	if !slices.Equal(paths, []string{"/dev/kfd", "/dev/dri/renderD128", "/dev/dri/renderD139"}) {
 		t.Errorf("nodes %v", paths)
 	}
@@ -226,9 +196,7 @@ func TestUnboundAndDoubled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, all := b.scan()
-	if d := all[first]; d.GetAllocatable() || !strings.Contains(d.GetRejectReasons()[0], "does not show it") {
-		t.Errorf("without its node: %v", d)
-	}
+	drivertest.Judged(t, all[first], "does not show it")
 	b.write("sys/class/kfd/kfd/topology/nodes/3/properties", strings.ReplaceAll(b.Machine.Files["sys/class/kfd/kfd/topology/nodes/3/properties"], "render_minor 136", "render_minor 144"))
 	s, _ = b.scan()
 	if d := s.GetDevices(); d[1].GetAllocatable() || d[2].GetAllocatable() || !d[3].GetAllocatable() {
@@ -237,19 +205,15 @@ func TestUnboundAndDoubled(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	for config, field := range map[string]string{
+	bench.Refuses(t, map[string]string{
 		`{"additional_device_ids": ["740F"]}`:                                       "additional_device_ids[0]",
 		`{"additional_device_ids": ["740f" ` + strings.Repeat(`,"740f"`, 64) + `]}`: "at most 64",
 		`{"numa_syscalls": 1}`:                                                      "numa_syscalls",
 		`{"numa": true}`:                                                            "numa",
-	} {
-		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%.60s: %v, want %s to be named", config, err, field)
-		}
-	}
-	r, err := newBed(t, "mi300x-8-spx", `{"numa_syscalls": true}`).edit("5000000000000000")
-	if err != nil || !slices.Contains(r.GetEdits().GetSyscalls(), "mbind") {
-		t.Errorf("%v, %v", r, err)
+	})
+	r := newBed(t, "mi300x-8-spx", `{"numa_syscalls": true}`).edit("5000000000000000")
+	if !slices.Contains(r.GetEdits().GetSyscalls(), "mbind") {
+		t.Errorf("%v", r)
 	}
 }
 

@@ -1,7 +1,6 @@
 package declared
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -9,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
 func TestBadDescriptionsNameTheField(t *testing.T) {
@@ -50,7 +48,7 @@ func TestAddressesAreTheKernels(t *testing.T) {
 }
 
 // acme opens the machine of the tests of the plugin declarative.
-func acme(t *testing.T) driver.Machine {
+func acme(t *testing.T) (drivertest.Bench[*machine], *machine) {
 	t.Helper()
 	text, err := os.ReadFile("../declarative/testdata/acme.yaml")
 	if err != nil {
@@ -60,31 +58,14 @@ func acme(t *testing.T) driver.Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(spec).Open(driver.NewHost(fixturetest.Start(t, "../declarative/testdata/acme").Roots()), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	bench := drivertest.Bench[*machine]{Driver: New(spec)}
+	return bench, bench.Open(t, fixturetest.Start(t, "../declarative/testdata/acme").Roots(), "")
 }
 
 func TestWhatAContainerGets(t *testing.T) {
-	m := acme(t)
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	grants, err := accelerator.Grants(s, []*pb.Allocation{{Slot: "acme.device", DeviceId: "0000:01:00.0", Amount: "1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes []string
-	for _, n := range out.Edits.DeviceNodes {
-		nodes = append(nodes, n.Path)
-	}
+	bench, m := acme(t)
+	out := drivertest.Edit(t, m, drivertest.Request(t, bench.Scan(t, m), &pb.Allocation{Slot: "acme.device", DeviceId: "0000:01:00.0", Amount: "1"}))
+	nodes := drivertest.Nodes(out)
 	if want := []string{"/dev/acme0", "/dev/acme/card1_debug", "/dev/acme/control"}; !slices.Equal(nodes, want) {
 		t.Errorf("nodes are %q, want %q", nodes, want)
 	}
@@ -100,21 +81,20 @@ func TestWhatAContainerGets(t *testing.T) {
 }
 
 func TestMeasurements(t *testing.T) {
-	m := acme(t)
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	bench, m := acme(t)
+	s := bench.Scan(t, m)
+	bench.Measures(t, m, s, map[string]string{
+		"acme_mem 0000:00:00.0": "1.2582912e+08 of 8.589934592e+09 MEASURED", "acme_temperature 0000:00:00.0": "41 MEASURED",
+		"acme_util 0000:00:00.0": "0 UNAVAILABLE", "acme_mem 0000:02:00.0": "0 UNAVAILABLE",
+	})
+	// What a workload holds works for it; a device that nobody knows is left out.
+	w := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{Workloads: []*pb.Workload{
+		{AllocationId: "a", Allocations: []*pb.Allocation{{DeviceId: "0000:00:00.0"}, {DeviceId: "gone"}}},
+	}})
+	if len(w) != 1 || len(w[0].GetMetrics()) < 2 {
+		t.Fatalf("%v", w)
 	}
-	got := map[string]string{}
-	for _, x := range m.(driver.Sampler).Sample(context.Background(), s) {
-		got[x.DeviceId+" "+x.Name] = fmt.Sprint(x.Value, " ", x.Quality)
-	}
-	for name, want := range map[string]string{
-		"0000:00:00.0 acme_mem": "1.2582912e+08 MEASURED", "0000:00:00.0 acme_temperature": "41 MEASURED",
-		"0000:00:00.0 acme_util": "0 UNAVAILABLE", "0000:02:00.0 acme_mem": "0 UNAVAILABLE",
-	} {
-		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
+	if mem := w[0].GetMetrics()[1]; mem.GetName() != "acme_mem" || mem.GetValue() != 1.2582912e+08 || mem.GetQuality() != pb.Metric_ATTRIBUTED {
+		t.Errorf("%v", mem)
 	}
 }

@@ -25,17 +25,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	for i, list := range m.measure(ctx, s) {
 		byDevice[s.GetDevices()[i].GetId()] = list
 	}
-	var out []*pb.WorkloadMetrics
-	for _, w := range set.GetWorkloads() {
-		one := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
-		for _, a := range w.GetAllocations() {
-			for _, metric := range byDevice[a.GetDeviceId()] {
-				one.Metrics = append(one.Metrics, driver.Attributed(metric))
-			}
-		}
-		out = append(out, one)
-	}
-	return out
+	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return byDevice[d.GetId()] })
 }
 
 // measure asks once for all devices of a snapshot, in its order.

@@ -26,11 +26,7 @@ func newMachine(t *testing.T, config string) (*fixture.Tree, *machine) {
 func edit(t *testing.T, m *machine, work string, ids ...string) *pb.PrepareResponse {
 	t.Helper()
 	s := bench.Scan(t, m)
-	var list []*pb.Allocation
-	for _, id := range ids {
-		list = append(list, &pb.Allocation{Slot: "gaudi3.device", DeviceId: id, Amount: "1"})
-	}
-	request := drivertest.Request(t, s, list...)
+	request := drivertest.Request(t, s, drivertest.Whole(drivertest.Pick(t, s, ids...)...)...)
 	request.WorkDir = work
 	return drivertest.Edit(t, m, request)
 }

@@ -96,12 +96,7 @@ func TestEdits(t *testing.T) {
 		t.Helper()
 		m := bench.Open(t, tree.Roots(), config)
 		s := bench.Scan(t, m)
-		all := drivertest.ByID(s)
-		var given []*pb.Device
-		for _, id := range ids {
-			given = append(given, all[id])
-		}
-		return drivertest.Edit(t, m, drivertest.Request(t, s, drivertest.Whole(given...)...))
+		return drivertest.Edit(t, m, drivertest.Request(t, s, drivertest.Whole(drivertest.Pick(t, s, ids...)...)...))
 	}
 	r := prepare("", "0100018511723001", "0100018511723000")
 	if got := drivertest.Nodes(r); !slices.Equal(got, []string{"/dev/tenstorrent/9", "/dev/tenstorrent/10"}) || r.GetAttached()[0].GetDeviceId() != "0100018511723000" {

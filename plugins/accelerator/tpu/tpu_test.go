@@ -21,8 +21,10 @@ import (
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
+
+var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
 // start makes the machine up, under its own settings when config is "own".
 func start(t *testing.T, config string) (*fixture.Tree, *machine) {
@@ -31,38 +33,24 @@ func start(t *testing.T, config string) (*fixture.Tree, *machine) {
 	if config == "own" {
 		config = string(tree.Config())
 	}
-	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tree, m.(*machine)
+	return tree, bench.Open(t, tree.Roots(), config)
 }
 
-func scan(t *testing.T, m *machine) *pb.DeviceSnapshot {
+func edit(t *testing.T, m *machine, chips ...int) *pb.PrepareResponse {
 	t.Helper()
-	s, err := m.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Revision = 1
-	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	s := bench.Scan(t, m)
+	r := drivertest.Request(t, s, drivertest.Whole(pick(s, chips...)...)...)
+	r.WorkDir = filepath.Join(t.TempDir(), "work")
+	return drivertest.Edit(t, m, r)
 }
 
-func edit(t *testing.T, m *machine, chips ...int) (*pb.PrepareResponse, error) {
-	t.Helper()
-	s := scan(t, m)
-	var list []*pb.Allocation
+// pick returns the devices with these numbers in a snapshot.
+func pick(s *pb.DeviceSnapshot, chips ...int) []*pb.Device {
+	var out []*pb.Device
 	for _, i := range chips {
-		list = append(list, &pb.Allocation{Slot: slotName, DeviceId: s.GetDevices()[i].GetId(), Amount: "1"})
+		out = append(out, s.GetDevices()[i])
 	}
-	grants, err := accelerator.Grants(s, list)
-	if err != nil {
-		return nil, err
-	}
-	return m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{WorkDir: filepath.Join(t.TempDir(), "work")}, Grants: grants, Snapshot: s})
+	return out
 }
 
 const chip0 = "sys/devices/pci0000:00/0000:00:04.0/"
@@ -90,11 +78,8 @@ func TestGenerations(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s := scan(t, m)
-			d := s.GetDevices()[0]
-			if why := strings.Join(d.GetRejectReasons(), " "); d.GetAllocatable() != (c.want == "") || !strings.Contains(why, c.want) {
-				t.Errorf("allocatable %v, %q, want %q", d.GetAllocatable(), why, c.want)
-			}
+			s := bench.Scan(t, m)
+			drivertest.Judged(t, s.GetDevices()[0], c.want)
 			if len(s.GetDevices()) != 4 || !s.GetDevices()[1].GetAllocatable() {
 				t.Errorf("the others: %v", s.GetDevices())
 			}
@@ -112,32 +97,27 @@ func TestSharedGroupAndForeignDriver(t *testing.T) {
 		}
 	}
 	relink(chip0+"iommu_group", "../../../kernel/iommu_groups/1")
-	s := scan(t, m)
+	s := bench.Scan(t, m)
 	if d := s.GetDevices(); d[0].GetAllocatable() || d[1].GetAllocatable() || !d[2].GetAllocatable() {
 		t.Errorf("two chips of one group: %v", d)
 	}
 	relink(chip0+"driver", "../../../bus/pci/drivers/uio")
-	if d := scan(t, m).GetDevices(); !strings.Contains(d[0].GetRejectReasons()[0], "but uio") || !d[1].GetAllocatable() {
+	if d := bench.Scan(t, m).GetDevices(); !strings.Contains(d[0].GetRejectReasons()[0], "but uio") || !d[1].GetAllocatable() {
 		t.Errorf("another driver: %v", d)
 	}
 }
 
 func TestWholeHostUnlessToldOtherwise(t *testing.T) {
 	_, m := start(t, "")
-	if counts := scan(t, m).GetSlots()[0].GetAllowedCounts(); !slices.Equal(counts, []uint32{4}) {
+	s := bench.Scan(t, m)
+	if counts := s.GetSlots()[0].GetAllowedCounts(); !slices.Equal(counts, []uint32{4}) {
 		t.Errorf("counts %v", counts)
 	}
-	if _, err := edit(t, m, 0, 1); status.Code(err) != codes.InvalidArgument {
+	if _, err := accelerator.Grants(s, drivertest.Whole(pick(s, 0, 1)...)); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("half a host: %v", err)
 	}
-	r, err := edit(t, m, 3, 1, 0, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes []string
-	for _, n := range r.GetEdits().GetDeviceNodes() {
-		nodes = append(nodes, n.GetPath())
-	}
+	r := edit(t, m, 3, 1, 0, 2)
+	nodes := drivertest.Nodes(r)
 	if want := []string{"/dev/vfio/0", "/dev/vfio/vfio", "/dev/vfio/1", "/dev/vfio/2", "/dev/vfio/3"}; !slices.Equal(nodes, want) {
 		t.Errorf("nodes %v", nodes)
 	}
@@ -172,11 +152,7 @@ func TestOwnDriverOfV4(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := edit(t, m, 0, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := r.GetEdits()
+	e := edit(t, m, 0, 2).GetEdits()
 	if e.GetDeviceNodes()[0].GetPath() != "/dev/accel1" || e.GetDeviceNodes()[1].GetPath() != "/dev/accel3" || len(e.GetRlimits()) > 0 {
 		t.Errorf("%v", e)
 	}
@@ -188,11 +164,8 @@ func TestOwnDriverOfV4(t *testing.T) {
 // memory is what a workload of the last chips uses, by the plugin.
 func memory(t *testing.T, m *machine, pids []int32, chips ...int) []*pb.Metric {
 	t.Helper()
-	s := scan(t, m)
-	w := &pb.Workload{AllocationId: "a", HostPids: pids}
-	for _, i := range chips {
-		w.Allocations = append(w.Allocations, &pb.Allocation{Slot: slotName, DeviceId: s.GetDevices()[i].GetId(), Amount: "1"})
-	}
+	s := bench.Scan(t, m)
+	w := &pb.Workload{AllocationId: "a", HostPids: pids, Allocations: drivertest.Whole(pick(s, chips...)...)}
 	all := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{Workloads: []*pb.Workload{w}})[0].GetMetrics()
 	return slices.DeleteFunc(all, func(m *pb.Metric) bool { return m.GetName() != "tpu_mem" })
 }
@@ -203,7 +176,7 @@ func TestOneAddressOfAllChips(t *testing.T) {
 	if len(got) != 2 || got[1].GetValue() != 9663676416 || got[1].GetCapacity() != 17179869184 || got[1].GetQuality() != pb.Metric_MEASURED {
 		t.Errorf("%v", got)
 	}
-	all := m.Sample(t.Context(), scan(t, m))
+	all := m.Sample(t.Context(), bench.Scan(t, m))
 	if last := all[len(all)-1]; last.GetName() != "tpu_util" || last.GetValue() != 75 {
 		t.Errorf("%v", last)
 	}
@@ -247,7 +220,7 @@ func TestInsideTheContainersNetwork(t *testing.T) {
 	if len(got) != 2 || got[0].GetValue() != 0 || got[1].GetValue() != 3221225472 || got[1].GetQuality() != pb.Metric_MEASURED {
 		t.Errorf("%v", got)
 	}
-	for _, metric := range m.Sample(t.Context(), scan(t, m)) {
+	for _, metric := range m.Sample(t.Context(), bench.Scan(t, m)) {
 		known := metric.GetDeviceId() == "0000:00:05.0" || metric.GetDeviceId() == "0000:00:07.0"
 		if known == (metric.GetQuality() == pb.Metric_UNAVAILABLE) {
 			t.Errorf("of the node: %v", metric)
@@ -313,7 +286,7 @@ func forward(l net.Listener, address string) {
 }
 
 func TestSettings(t *testing.T) {
-	for config, field := range map[string]string{
+	bench.Refuses(t, map[string]string{
 		`{"allowed_counts": [2, 1]}`:         "allowed_counts[1]",
 		`{"allowed_counts": [17]}`:           "1 to 16",
 		`{"allowed_counts": [0]}`:            "allowed_counts[0]",
@@ -322,9 +295,5 @@ func TestSettings(t *testing.T) {
 		`{"metrics_address": "libtpu"}`:      "metrics_address",
 		`{"metrics_address": "libtpu:http"}`: "metrics_address",
 		`{"zone": "us"}`:                     "zone",
-	} {
-		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v", config, err)
-		}
-	}
+	})
 }

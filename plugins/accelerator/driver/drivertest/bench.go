@@ -65,6 +65,20 @@ func ByID(s *pb.DeviceSnapshot) map[string]*pb.Device {
 	return all
 }
 
+// Pick finds devices of a snapshot, in the order of the ids.
+func Pick(t testing.TB, s *pb.DeviceSnapshot, ids ...string) []*pb.Device {
+	t.Helper()
+	all := ByID(s)
+	var out []*pb.Device
+	for _, id := range ids {
+		if all[id] == nil {
+			t.Fatalf("no device %s in %v", id, s)
+		}
+		out = append(out, all[id])
+	}
+	return out
+}
+
 // Measures samples the machine, which must be a driver.Sampler, and compares: the
 // key is "metric device", the value "1.5 MEASURED" or "1.5 of 8 MEASURED" when the
 // capacity is known, or "" for what must not be there.
