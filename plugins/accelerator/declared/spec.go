@@ -132,12 +132,12 @@ func (s *Spec) check() error {
 	for i, n := range slices.Concat(s.Nodes, s.Shared) {
 		if (n.Path == "") == (n.Glob == "") || strings.Contains(n.Path+n.Glob+n.As, "..") ||
 			n.Path != "" && !pathForm.MatchString(n.Path) || n.Glob != "" && !globForm.MatchString(n.Glob) {
-			return fmt.Errorf("nodes[%d]: wants either a path or a glob below /dev, without ..", i)
+			return fmt.Errorf("nodes[%d]: wants either a path or a glob, which stays below /dev", i)
 		}
 	}
 	for i, m := range s.Mounts {
 		if !strings.HasPrefix(m.Source, "/") || m.Target != "" && !strings.HasPrefix(m.Target, "/") || strings.Contains(m.Source+m.Target, "..") {
-			return fmt.Errorf("mounts[%d]: wants absolute paths without ..", i)
+			return fmt.Errorf("mounts[%d]: wants absolute paths, without steps upwards", i)
 		}
 	}
 	for i, v := range s.Env {
