@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"regexp"
-
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -50,23 +47,14 @@ type settings struct {
 	NUMASyscalls bool     `json:"numa_syscalls"`
 }
 
-const maxAdditional = 64
-
-var deviceForm = regexp.MustCompile(`^[0-9a-f]{4}$`)
-
 // Open implements driver.Driver.
 func (vendor) Open(h *driver.Host, config []byte) (driver.Machine, error) {
 	m := &machine{host: h}
 	if err := accelerator.DecodeConfig(config, &m.settings); err != nil {
 		return nil, err
 	}
-	if n := len(m.Additional); n > maxAdditional {
-		return nil, fmt.Errorf("additional_device_ids: %d, want at most %d", n, maxAdditional)
-	}
-	for i, id := range m.Additional {
-		if !deviceForm.MatchString(id) {
-			return nil, fmt.Errorf("additional_device_ids[%d]: %.40q: want four of 0-9 a-f", i, id)
-		}
+	if err := driver.DeviceIDsSetting("additional_device_ids", m.Additional); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

@@ -7,9 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -44,7 +41,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	}
 	out.ResourceData = map[string]string{"GAUDI_DEVICES": strings.Join(indices, ",")}
 	if m.ScaleOut {
-		if err := m.network(r.GetWorkDir(), grants, out.Edits); err != nil {
+		if err := m.network(r, grants, out.Edits); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +51,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 // network writes what the vendor's communication library looks for in
 // /etc/habanalabs. It goes through the allocation's own directory: the host's
 // /etc is not handed out.
-func (m *machine) network(dir string, grants []accelerator.Grant, e *pb.ContainerEdits) error {
+func (m *machine) network(r *driver.Request, grants []accelerator.Grant, e *pb.ContainerEdits) error {
 	files := map[string][]byte{"macAddrInfo.json": m.addresses(grants), "gaudinet.json": nil}
 	if text, err := m.gaudinet(); err == nil {
 		files["gaudinet.json"] = text
@@ -63,11 +60,9 @@ func (m *machine) network(dir string, grants []accelerator.Grant, e *pb.Containe
 		if len(files[name]) == 0 {
 			continue
 		}
-		if !filepath.IsAbs(dir) {
-			return status.Errorf(codes.InvalidArgument, "work_dir: %.200q is not absolute", dir)
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("network of the devices: %w", err)
+		dir, err := r.Dir()
+		if err != nil {
+			return err
 		}
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, files[name], 0o644); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ const schema = `{
   "type": "object",
   "additionalProperties": false,
   "properties": {
-    "lock_file": {"type": "string", "default": "/var/run/rbln-device-plugin.lock", "description": "Held while RSD groups are looked at and changed; the vendor's device plugin holds the same one"},
+    "lock_file": {"type": "string", "minLength": 2, "maxLength": 256, "default": "/var/run/rbln-device-plugin.lock", "description": "Held while RSD groups are looked at and changed; the vendor's device plugin holds the same one"},
     "group_single": {"type": "boolean", "default": true, "description": "An RSD group of its own for a single NPU, too; false leaves it in group 0, which all such containers share"},
     "libraries": {"type": "boolean", "default": true, "description": "Mount the host's librbln-*.so and rbln-smi"},
     "bad_status": {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 32, "default": ["error", "fault", "fail", "failed", "offline", "lost", "hang"], "description": "States of rbln-smi in which an NPU is unhealthy"}
@@ -44,8 +43,8 @@ func parse(raw []byte) (config, error) {
 	if err := accelerator.DecodeConfig(raw, &c); err != nil {
 		return c, err
 	}
-	if !filepath.IsAbs(c.LockFile) || filepath.Clean(c.LockFile) != c.LockFile {
-		return c, fmt.Errorf("config_json: lock_file: %q is not a clean absolute path", c.LockFile)
+	if err := driver.PathSetting("lock_file", c.LockFile); err != nil {
+		return c, err
 	}
 	if len(c.BadStatus) > 32 || slices.Contains(c.BadStatus, "") {
 		return c, fmt.Errorf("config_json: bad_status: %d states, at most 32, none empty", len(c.BadStatus))

@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -34,7 +30,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
 	out.Edits.Env = m.env(grants, chips, ports)
-	logs, err := logDir(r.GetWorkDir())
+	logs, err := logDir(r)
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +68,10 @@ func (m *machine) env(grants []accelerator.Grant, chips, ports []string) map[str
 }
 
 // logDir is where the library writes its logs, whoever the container's user is.
-func logDir(work string) (string, error) {
-	if !filepath.IsAbs(work) {
-		return "", status.Errorf(codes.InvalidArgument, "work_dir: %.200q is not absolute", work)
-	}
-	dir := filepath.Join(work, "tpu_logs")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("directory of logs: %w", err)
+func logDir(r *driver.Request) (string, error) {
+	dir, err := r.Dir("tpu_logs")
+	if err != nil {
+		return "", err
 	}
 	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
 		return "", fmt.Errorf("directory of logs: %w", err)
