@@ -199,6 +199,7 @@ var checkWords = map[string]string{
 	"architecture":    "of another architecture",
 	"volume_missing":  "without a folder's volume",
 	"slot_missing":    "without %s",
+	"slot_counts":     "gives %s in other amounts only",
 	"cpu":             "too few cores free",
 	"mem":             "too little memory free",
 	"group":           "kept off by its session group",

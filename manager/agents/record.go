@@ -16,7 +16,6 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/resourcegroup"
-	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -44,10 +43,14 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	if err != nil {
 		return uuid.Nil, err
 	}
-	if err := upsertSlotTypes(ctx, tx, r.SlotTypes); err != nil {
+	counted, err := upsertSlotTypes(ctx, tx, r.SlotTypes)
+	if err != nil {
 		return uuid.Nil, err
 	}
 	if err := upsertDevices(ctx, tx, id, r.Devices); err != nil {
+		return uuid.Nil, err
+	}
+	if err := countSlots(ctx, tx, counted); err != nil {
 		return uuid.Nil, err
 	}
 	if err := observer.Hear(ctx, id, r.Kernels); err != nil {
@@ -80,7 +83,7 @@ func upsertAgent(ctx context.Context, tx *ent.Tx, r *agentpb.Report) (uuid.UUID,
 		return uuid.Nil, err
 	}
 	err = tx.Agent.UpdateOne(a).
-		SetCounters(counters).SetLinks(linksOf(r.Links)).
+		SetCounters(counters).SetLinks(linksOf(r.Links)).SetAllowedCounts(countsOf(r.SlotTypes)).
 		SetStatus(agent.StatusAlive).ClearLostAt().SetIncarnation(r.Incarnation).SetVersion(r.Version).
 		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(nonNil(r.Volumes)).
 		SetPlugins(plugins(r.Plugins)).SetProbes(probes(r.Probes)).SetLastSeenAt(time.Now()).
@@ -101,46 +104,6 @@ func firstGroup(ctx context.Context, tx *ent.Tx, wish string) (uuid.UUID, error)
 		return uuid.Nil, fmt.Errorf("no resource group for a new agent: %w", err)
 	}
 	return id, nil
-}
-
-func upsertSlotTypes(ctx context.Context, tx *ent.Tx, types []*agentpb.SlotType) error {
-	// In one order, so that reports at the same time do not wait for each
-	// other in a circle; and only what differs, so that they do not wait at all.
-	known, err := tx.SlotType.Query().All(ctx)
-	if err != nil {
-		return fmt.Errorf("read slot types: %w", err)
-	}
-	have := map[string]*ent.SlotType{}
-	for _, t := range known {
-		have[t.Name] = t
-	}
-	types = slices.SortedFunc(slices.Values(types), func(a, b *agentpb.SlotType) int { return strings.Compare(a.Name, b.Name) })
-	for _, t := range types {
-		if same(have[t.Name], t) {
-			continue
-		}
-		if !resource.ValidName(t.Name) {
-			return fmt.Errorf("slot type %q has no valid name: %w", t.Name, errdefs.ErrInvalidArgument)
-		}
-		err := tx.SlotType.Create().SetName(t.Name).SetKind(strings.ToLower(t.Kind.String())).
-			SetDisplayName(t.DisplayName).SetDescription(t.Description).SetUnit(t.Unit).SetIcon(t.Icon).
-			SetQuantum(t.Quantum).SetExclusiveWith(nonNil(t.ExclusiveWith)).
-			OnConflictColumns(slottype.FieldName).
-			Update(func(u *ent.SlotTypeUpsert) {
-				u.UpdateKind().UpdateDisplayName().UpdateDescription().UpdateUnit().UpdateIcon().
-					UpdateQuantum().UpdateExclusiveWith()
-			}).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("record slot type %s: %w", t.Name, err)
-		}
-	}
-	return nil
-}
-
-func same(row *ent.SlotType, t *agentpb.SlotType) bool {
-	return row != nil && row.Kind == strings.ToLower(t.Kind.String()) && row.DisplayName == t.DisplayName &&
-		row.Description == t.Description && row.Unit == t.Unit && row.Icon == t.Icon && row.Quantum == t.Quantum &&
-		slices.Equal(row.ExclusiveWith, t.ExclusiveWith)
 }
 
 // upsertDevices writes the devices reported and marks the others lost; a
@@ -178,7 +141,8 @@ func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices [
 		}
 	}
 	return tx.Device.Update().
-		Where(device.AgentID(agentID), device.DeviceIDNotIn(present...), device.HealthNEQ(device.HealthLost)).
+		Where(device.AgentID(agentID), device.DeviceIDNotIn(present...),
+			device.Or(device.HealthNEQ(device.HealthLost), device.Allocatable(true))). // a plugin may have said first that it is lost
 		SetHealth(device.HealthLost).SetHealthMessage("no longer reported by its agent").SetAllocatable(false).
 		Exec(ctx)
 }

@@ -87,3 +87,40 @@ func TestRecordKeepsTopology(t *testing.T) {
 type deaf struct{ Observer }
 
 func (deaf) Hear(context.Context, uuid.UUID, []*agentpb.KernelState) error { return nil }
+
+// Amounts are those of all agents with the slot, and every amount as soon as one of
+// them does not say.
+func TestRecordCountsSlots(t *testing.T) {
+	client, _ := identitytest.Store(t)
+	ctx := viewer.SystemContext(t.Context())
+	client.ResourceGroup.Create().SetName("default").ExecX(ctx)
+	s := New(client, event.New(nil, nil), nil, nil, slog.New(slog.DiscardHandler))
+	for _, c := range []struct {
+		agent  string
+		counts []uint32
+		want   []int
+	}{
+		{"a", []uint32{4, 16}, []int{4, 16}},
+		{"b", []uint32{8}, []int{4, 8, 16}},
+		{"a", []uint32{1, 8}, []int{1, 8}},
+		{"c", nil, []int{}},
+		{"c", []uint32{2}, []int{1, 2, 8}},
+		{"b", nil, []int{}},
+	} {
+		r := &agentpb.Report{
+			Name: c.agent, Incarnation: "1",
+			Devices:   []*agentpb.Device{{Id: "x:0", Plugin: "x", Capacity: map[string]string{"x.device": "1"}}},
+			SlotTypes: []*agentpb.SlotType{{Name: "x.device", Quantum: "1", AllowedCounts: c.counts}},
+		}
+		id, err := s.record(ctx, &conn{peer: &cluster.Peer{Name: c.agent}}, r, deaf{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, client.SlotType.Query().OnlyX(ctx).AllowedCounts); diff != "" {
+			t.Errorf("after %s told of %v: %s", c.agent, c.counts, diff)
+		}
+		if allow := client.Agent.GetX(ctx, id).AllowedCounts.Allow("x.device", 3); allow != (c.counts == nil) {
+			t.Errorf("%s with %v gives 3: %v", c.agent, c.counts, allow)
+		}
+	}
+}

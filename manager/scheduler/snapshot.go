@@ -96,7 +96,7 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 	for _, a := range all {
 		pa := plan.Agent{
 			ID: a.ID, Name: a.Name, Group: a.ResourceGroupID, Architecture: a.Architecture, Volumes: a.Volumes,
-			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Counters: a.Counters, Links: a.Links,
+			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Counts: a.AllowedCounts, Counters: a.Counters, Links: a.Links,
 		}
 		pa.Closed, pa.Because = closed(a)
 		if s.images != nil {

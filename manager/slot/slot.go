@@ -11,33 +11,38 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
 
 // Check refuses slots that no agent has told of, and amounts that are not more
-// than nothing or not a multiple of the slot's step.
+// than nothing, not a multiple of the slot's step, or that no agent gives.
 func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error {
 	known, err := client.SlotType.Query().Order(slottype.ByName()).All(ctx)
 	if err != nil {
 		return fmt.Errorf("read slot types: %w", err)
 	}
-	steps := map[string]string{resource.CPU: "", resource.Mem: ""}
+	types := map[string]*ent.SlotType{resource.CPU: {}, resource.Mem: {}}
 	var list []string
 	for _, t := range known {
-		steps[t.Name] = t.Quantum
+		types[t.Name] = t
 		list = append(list, t.Name)
 	}
 	for _, name := range slots.Names() {
-		step, ok := steps[name]
-		if !ok {
+		t := types[name]
+		if t == nil {
 			return problem.Invalid("slots."+name, "no such slot; known: %s", strings.Join(list, ", "))
 		}
 		if slots[name] <= 0 {
 			return problem.Invalid("slots."+name, "must be more than 0").WithLimit("0")
 		}
 		// A slot without a step takes what its scale can hold.
-		if n, err := resource.Parse(name, step); err == nil && n > 0 && slots[name]%n != 0 {
-			return problem.Invalid("slots."+name, "must be a multiple of %s", step).WithLimit(step)
+		if n, err := resource.Parse(name, t.Quantum); err == nil && n > 0 && slots[name]%n != 0 {
+			return problem.Invalid("slots."+name, "must be a multiple of %s", t.Quantum).WithLimit(t.Quantum)
+		}
+		if counts := (report.Counts{name: t.AllowedCounts}); len(t.AllowedCounts) > 0 && !counts.Allow(name, slots[name]) {
+			list := report.ListCounts(t.AllowedCounts)
+			return problem.Invalid("slots."+name, "%s comes in %s, not %s", name, list, resource.Format(name, slots[name])).WithLimit(list)
 		}
 	}
 	return nil

@@ -77,6 +77,9 @@ func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns boo
 		}
 		is.entries(fmt.Sprintf("slot %.80q: exclusive_with", name), len(s.GetExclusiveWith()))
 		is.entries(fmt.Sprintf("slot %.80q: allowed_counts", name), len(s.GetAllowedCounts()))
+		if len(s.GetAllowedCounts()) > 0 && !whole(s.GetKind()) {
+			is.add("slot %.80q: allowed_counts are for what is counted, not for kind %v", name, s.GetKind())
+		}
 		for i, n := range s.GetAllowedCounts() {
 			if n == 0 || i > 0 && n <= s.GetAllowedCounts()[i-1] {
 				is.add("slot %.80q: allowed_counts are not above 0 and growing", name)

@@ -91,6 +91,9 @@ func TestValidate(t *testing.T) {
 		"many counter sets":  {func(s *pb.DeviceSnapshot) { s.Counters = make([]*pb.CounterSet, 5000) }, "5000 counter sets"},
 		"much driver info":   {func(s *pb.DeviceSnapshot) { s.DriverInfo = numbered(500) }, "driver_info: 500"},
 		"counts of nothing":  {func(s *pb.DeviceSnapshot) { s.Slots[0].AllowedCounts = []uint32{0, 1} }, "allowed_counts"},
+		"counts of parts": {func(s *pb.DeviceSnapshot) {
+			s.Slots[0].Name, s.Slots[0].Kind, s.Slots[0].AllowedCounts = "mock.shares", pb.SlotType_SHARES, []uint32{1}
+		}, "allowed_counts"},
 		"counts unordered":   {func(s *pb.DeviceSnapshot) { s.Slots[0].AllowedCounts = []uint32{4, 1} }, "allowed_counts"},
 		"a nil device":       {func(s *pb.DeviceSnapshot) { s.Devices[0] = nil }, "malformed"},
 		"a million problems": {func(s *pb.DeviceSnapshot) { many(s) }, "and 480 more"},

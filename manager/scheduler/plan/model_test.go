@@ -85,6 +85,16 @@ func (m *model) suits(a *plan.Agent, r *plan.Request) error {
 	return nil
 }
 
+// gives tells whether the agent gives a kernel such amounts.
+func gives(a *plan.Agent, k plan.KernelRequest) bool {
+	for slot, n := range k.Slots {
+		if counts := a.Counts[slot]; len(counts) > 0 && !slices.Contains(counts, int(n)) {
+			return false
+		}
+	}
+	return true
+}
+
 // apply checks one kernel's place and takes it.
 func (m *model) apply(r *plan.Request, k plan.KernelRequest, as plan.Assignment) error {
 	a := m.agents[as.AgentID]
@@ -93,6 +103,9 @@ func (m *model) apply(r *plan.Request, k plan.KernelRequest, as plan.Assignment)
 	}
 	if err := m.suits(a, r); err != nil {
 		return err
+	}
+	if !gives(a, k) {
+		return fmt.Errorf("agent %s gives amounts in %v only", a.Name, a.Counts)
 	}
 	sum := resource.Slots{}
 	mine := map[uuid.UUID]resource.Slots{}
@@ -184,6 +197,9 @@ func (m *model) shape(a *plan.Agent, k plan.KernelRequest, mine map[uuid.UUID]re
 // room says, by trying everything, whether a kernel fits on an agent now. Each
 // accelerator gives nothing, itself as a whole, or a part of what is asked.
 func (m *model) room(a *plan.Agent, k plan.KernelRequest) bool {
+	if !gives(a, k) {
+		return false
+	}
 	var cpu, mem int64
 	var gpus []*plan.Device
 	for i := range a.Devices {

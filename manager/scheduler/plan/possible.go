@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -222,6 +223,9 @@ func (v *verdict) whole() {
 // one: what partitions share, or those of the group about parts of devices and how
 // near they are.
 func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
+	if other, ok := v.miscounted(hosts, steps); ok {
+		return other
+	}
 	if slices.ContainsFunc(hosts, func(a int) bool {
 		return v.c.apart(a, func() bool { return v.fits(a, steps) })
 	}) {
@@ -249,6 +253,39 @@ func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
 		}
 	}
 	return out
+}
+
+// miscounted names the slot that all agents with enough of everything give in other
+// amounts only.
+func (v *verdict) miscounted(hosts []int, steps []step) (out Impossible, ok bool) {
+	var counts []int
+	for _, i := range hosts {
+		a := &v.c.agents[i]
+		if slices.ContainsFunc(steps, func(st step) bool { return a.offer[st.slot] < st.amount }) {
+			continue
+		}
+		slot := v.c.miscounted(i, steps)
+		if slot < 0 {
+			return out, false
+		}
+		name := v.c.slots[slot].name
+		if out.Field == "" {
+			out.Field = "slots." + name
+			st := slices.IndexFunc(steps, func(st step) bool { return st.slot == slot || st.mate.amount > 0 && st.mate.slot == slot })
+			amount := steps[st].amount
+			if steps[st].slot != slot {
+				amount = steps[st].mate.amount
+			}
+			out.Requested = resource.Format(name, amount)
+		}
+		if out.Field == "slots."+name {
+			counts = append(counts, a.src.Counts[name]...)
+		}
+	}
+	slices.Sort(counts)
+	out.Limit = report.ListCounts(slices.Compact(counts))
+	out.Reason = fmt.Sprintf("Agents of the resource group that have so much give a kernel %s %s, not %s.", out.Limit, strings.TrimPrefix(out.Field, "slots."), out.Requested)
+	return out, out.Field != ""
 }
 
 // filled tells whether an agent has a kernel's slots where its group does not

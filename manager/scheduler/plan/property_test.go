@@ -113,7 +113,7 @@ func TestReasonsAreComplete(t *testing.T) {
 				t.Errorf("%d of %d agents dropped: %+v", sum, w.Agents, w.Dropped)
 			}
 			lacking := sum - dropped(w, "cordoned") - dropped(w, "architecture") -
-				dropped(w, "volume_missing") - dropped(w, "slot_missing") - dropped(w, "reserved")
+				dropped(w, "volume_missing") - dropped(w, "slot_missing") - dropped(w, "slot_counts") - dropped(w, "reserved")
 			if (w.Nearest != nil) != (lacking > 0) {
 				t.Errorf("nearest fit %+v with %+v", w.Nearest, w.Dropped)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
@@ -95,6 +96,9 @@ func (w *world) agent(s *plan.Snapshot, i int) plan.Agent {
 			d.Used = resource.Slots{"cuda.mem": 1 + w.Int64N(memory)}
 		}
 		a.Devices = append(a.Devices, d)
+	}
+	if w.chance(10) {
+		a.Counts = report.Counts{pick(w, "cuda.device", "cpu"): {1, 2, 1000, 2000}}
 	}
 	w.Shuffle(len(a.Devices), func(i, j int) { a.Devices[i], a.Devices[j] = a.Devices[j], a.Devices[i] })
 	return a

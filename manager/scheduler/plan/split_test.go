@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
@@ -87,6 +88,26 @@ func TestWhatAGroupNeverSplits(t *testing.T) {
 		got := plan.CanEver(&s.Snapshot, s.ask("s", 0, resource.Slots{"cuda.shares": c.amount}))
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s of %d: %s", c.split, c.amount, diff)
+		}
+	}
+}
+
+// TestWhatAgentsCount asks for what no agent of the group gives, though some have it.
+func TestWhatAgentsCount(t *testing.T) {
+	s := newSite()
+	s.agent("a", nil, nil, nil, nil).Counts = report.Counts{"cuda.device": {1, 4}}
+	s.agent("b", nil, nil, nil).Counts = report.Counts{"cuda.device": {2}}
+	s.agent("c", nil)
+	for amount, want := range map[int64][]plan.Impossible{
+		1: nil, 2: nil, 4: nil,
+		3: {{
+			Field: "slots.cuda.device", Requested: "3", Limit: "1, 2 or 4",
+			Reason: "Agents of the resource group that have so much give a kernel 1, 2 or 4 cuda.device, not 3.",
+		}},
+	} {
+		got := plan.CanEver(&s.Snapshot, s.ask("s", 0, resource.Slots{"cpu": 1000, "cuda.device": amount}))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d: %s", amount, diff)
 		}
 	}
 }

@@ -23,8 +23,9 @@ type config struct {
 	NUMANodes   int               `json:"numa_nodes"` // 0 = unknown
 	Links       string            `json:"links"`      // none, ring, full
 	Fractions   bool              `json:"fractions"`
-	Quantum     string            `json:"quantum"`      // smallest share
-	DeviceNodes bool              `json:"device_nodes"` // hand out /dev/zero as /dev/mockN
+	Quantum     string            `json:"quantum"`        // smallest share
+	Counts      []uint32          `json:"allowed_counts"` // of mock.device; none = any
+	DeviceNodes bool              `json:"device_nodes"`   // hand out /dev/zero as /dev/mockN
 	Faults      map[string]string `json:"faults"`
 }
 
@@ -40,6 +41,7 @@ const schema = `{
     "links": {"enum": ["none", "ring", "full"], "default": "ring"},
     "fractions": {"type": "boolean", "default": true, "description": "Offer mock.shares and mock.mem"},
     "quantum": {"type": "string", "default": "0.01", "description": "Smallest share"},
+    "allowed_counts": {"type": "array", "maxItems": 16, "items": {"type": "integer", "minimum": 1}, "description": "How many whole devices a kernel may have, growing; none = any"},
     "device_nodes": {"type": "boolean", "default": false, "description": "Hand out /dev/zero as /dev/mockN"},
     "faults": {"type": "object", "additionalProperties": {"type": "string"}, "description": "crash, hang, lie, unplug, unhealthy"}
   }
@@ -62,10 +64,21 @@ func parse(raw []byte) (config, error) {
 		return c, fmt.Errorf("config_json: numa_nodes: %d is not between 0 and 64", c.NUMANodes)
 	case !slices.Contains([]string{"none", "ring", "full"}, c.Links):
 		return c, fmt.Errorf("config_json: links: %q is not none, ring or full", c.Links)
+	case len(c.Counts) > 16 || !growing(c.Counts):
+		return c, fmt.Errorf("config_json: allowed_counts: %v are not up to 16 numbers above 0, growing", c.Counts)
 	case err != nil || q == 0 || q > 1000:
 		return c, fmt.Errorf("config_json: quantum: %q is not between 0.001 and 1", c.Quantum)
 	}
 	return c, checkFaults(c.Faults)
+}
+
+func growing(counts []uint32) bool {
+	for i, n := range counts {
+		if n == 0 || i > 0 && n <= counts[i-1] {
+			return false
+		}
+	}
+	return true
 }
 
 func (m *mock) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {

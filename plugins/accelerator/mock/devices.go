@@ -37,7 +37,7 @@ type mock struct {
 func slots(c config) []*pb.SlotType {
 	list := []*pb.SlotType{{
 		Name: whole, Kind: pb.SlotType_COUNT, DisplayName: "Mock", Unit: "device", Icon: "mock",
-		Description: "Whole mock device", ExclusiveWith: []string{shares, memory},
+		Description: "Whole mock device", ExclusiveWith: []string{shares, memory}, AllowedCounts: c.Counts,
 	}}
 	if !c.Fractions {
 		return list

@@ -30,7 +30,7 @@ const LaunchQuery = graphql(`
       edges { node { id name reference sizeBytes } }
     }
     vfolders(first: 100, where: { status: ready }) { edges { node { id name } } }
-    slotTypes { id name quantum }
+    slotTypes { id name quantum allowedCounts }
     agents(first: 50) {
       edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
     }
@@ -78,7 +78,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const slots = acceleratorSlots(agents);
   const full: Wish = { ...wish, image: wish.image || (images[0]?.reference ?? ""), slot: wish.slot || (slots[0] ?? "") };
   const most = largest(agents, full.slot);
-  const quantum = Number(data?.slotTypes.find((s) => s.name === full.slot)?.quantum ?? 1);
+  const type = data?.slotTypes.find((s) => s.name === full.slot);
   const room = (cpu: number, mem: number): Fit => fit(agents, slotsOf({ ...full, cpu, mem, preset: null }));
   const size = full.preset ? undefined : sizes.find((s) => s.cpu === full.cpu && s.mem === full.mem);
   const offered = useLiveQuery({ query: PresetsQuery, variables: { project: wish.project, group: wish.group } });
@@ -124,7 +124,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
             onChange={(v) => set(byHand({ mem: Number(v) || 0 }))} />
         </div>
         {slots.length > 0 ? (
-          <Share slots={slots} slot={full.slot} share={full.share} most={most} quantum={quantum} error={wrong.slots && t(wrong.slots)}
+          <Share slots={slots} slot={full.slot} share={full.share} most={most} quantum={Number(type?.quantum ?? 1)} counts={type?.allowedCounts ?? []} error={wrong.slots && t(wrong.slots)}
             onSlot={(slot) => set(byHand({ slot, share: 0 }))} onShare={(share) => set(byHand({ share }))} />
         ) : wrong.slots ? <p className="bad">{wrong.slots}</p> : null}
         <fieldset className="legendless">

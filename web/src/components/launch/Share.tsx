@@ -9,13 +9,15 @@ interface Props {
   share: number;
   most: number;
   quantum: number;
+  /** The only amounts that there are; empty: any. */
+  counts: readonly number[];
   error?: string;
   onSlot: (slot: string) => void;
   onShare: (share: number) => void;
 }
 
-/** How much of an accelerator: a cell that fills, marks to choose from, and the exact number. */
-export function Share({ slots, slot, share, most, quantum, error, onSlot, onShare }: Props) {
+/** How much of an accelerator: a cell that fills, marks to choose from, and the exact number where it may be any. */
+export function Share({ slots, slot, share, most, quantum, counts, error, onSlot, onShare }: Props) {
   const shares = slot.endsWith(".shares");
   return (
     <fieldset className="legendless">
@@ -26,7 +28,7 @@ export function Share({ slots, slot, share, most, quantum, error, onSlot, onShar
         </div>
         <div className="stack small" style={{ flex: 1 }}>
           <div className="chips" role="group" aria-label={t("Part of {{slot}}", { slot: slotName(slot) })}>
-            {marks(slot, most).map((m) => (
+            {marks(slot, most, counts).map((m) => (
               <button key={m} type="button" className="chip" aria-pressed={share === m} onClick={() => onShare(m)}>
                 {m === 0 ? t("none") : amount(slot, String(m))}
               </button>
@@ -39,8 +41,10 @@ export function Share({ slots, slot, share, most, quantum, error, onSlot, onShar
             ) : (
               <span className="dim">{slotName(slot)}</span>
             )}
-            <NumberInput aria-label={t("Exact amount")} w={90} min={0} max={most} step={shares ? Math.max(quantum, 0.05) : 1} decimalScale={shares ? 3 : 0}
-              value={share} onChange={(v) => onShare(Math.max(0, Number(v) || 0))} error={Boolean(error)} />
+            {counts.length > 0 ? null : (
+              <NumberInput aria-label={t("Exact amount")} w={90} min={0} max={most} step={shares ? Math.max(quantum, 0.05) : 1} decimalScale={shares ? 3 : 0}
+                value={share} onChange={(v) => onShare(Math.max(0, Number(v) || 0))} error={Boolean(error)} />
+            )}
             <span className="dim">{t("one agent has up to {{most}}", { most: trim(most.toFixed(3)) })}</span>
           </div>
         </div>

@@ -79,6 +79,7 @@ it("offers accelerators that exist", () => {
 it("marks the dial up to what one agent has", () => {
   expect(marks("cuda.shares", 2)).toEqual([0, 0.25, 0.5, 0.75, 1, 2]);
   expect(marks("rocm.device", 3)).toEqual([0, 1, 2]);
+  expect(marks("tpu.device", 4, [1, 4, 8])).toEqual([0, 1, 4]);
 });
 
 it("puts recent images first", () => {

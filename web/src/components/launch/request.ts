@@ -134,8 +134,9 @@ export function acceleratorSlots(agents: readonly { devices: readonly { capacity
     .sort((a, b) => Number(b.endsWith(".shares")) - Number(a.endsWith(".shares")) || a.localeCompare(b));
 }
 
-/** Amounts offered on the dial: quarters up to one for shares, then doubling. */
-export function marks(slot: string, most: number): number[] {
+/** Amounts offered on the dial: the only ones that there are, or quarters up to one for shares, then doubling. */
+export function marks(slot: string, most: number, counts: readonly number[] = []): number[] {
+  if (counts.length > 0) return [0, ...counts.filter((n) => n <= most)];
   const fractions = slot.endsWith(".shares") ? [0, 0.25, 0.5, 0.75] : [0];
   const whole = [1, 2, 4, 8, 16].filter((n) => n <= most + 1e-9);
   return [...fractions.filter((f) => f <= most), ...whole];

@@ -52,6 +52,8 @@ export function checkPhrase(check: string, slot: string): [key: string, values?:
       return ["held for a session before it"];
     case "slot_missing":
       return ["no {{what}} at all", { what }];
+    case "slot_counts":
+      return ["gives {{what}} in other amounts only", { what }];
     case "cpu":
       return ["not enough CPU free"];
     case "mem":
