@@ -47,7 +47,7 @@ export function Cell({ device, utilization, opened, onOpen, size, parent }: Prop
   const label = told.includes(name) ? told : `${name}: ${told}`; // what one sees is what one says
   const how = standing(device);
   return (
-    <button type="button" className="slip" aria-label={label} title={label} aria-expanded={opened} onClick={onOpen} data-device={device.deviceId}>
+    <button type="button" className={`slip ${size ?? ""}`} aria-label={label} title={label} aria-expanded={opened} onClick={onOpen} data-device={device.deviceId}>
       <span className={`cell ${size ?? ""} stands-${how}`} aria-hidden="true">
         {parts.map((p, i) => (
           <span key={p.key} className={`part ${p.kind}${i % 2 ? " odd" : ""}`} style={{ height: `${p.part * 100}%` }} data-part={p.part}
