@@ -100,8 +100,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		})
 	}
 	if m.Memlock {
-		const unlimited = ^uint64(0)
-		e.Rlimits = []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}
+		e.Rlimits = driver.Memlock()
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 
@@ -26,6 +27,11 @@ func (h *Host) Give(e *pb.ContainerEdits, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// Memlock lets programs lock as much memory for a device as they like.
+func Memlock() []*pb.Rlimit {
+	return []*pb.Rlimit{{Name: "memlock", Soft: math.MaxUint64, Hard: math.MaxUint64}}
 }
 
 // Attached is what a workload sees of a device that it has for itself.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -67,7 +66,7 @@ func inside(a, b string, first, last int) bool {
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{
 		// The runtime pins the memory that it gives to the device.
-		Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: math.MaxUint64, Hard: math.MaxUint64}},
+		Rlimits: driver.Memlock(),
 	}}
 	for _, g := range driver.InOrder(r.Grants, "number") {
 		names, err := m.nodes(g.Device)

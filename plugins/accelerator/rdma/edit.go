@@ -18,8 +18,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	slices.SortFunc(grants, func(a, b accelerator.Grant) int {
 		return cmp.Compare(a.Device.GetAttributes()["name"], b.Device.GetAttributes()["name"])
 	})
-	const unlimited = ^uint64(0)
-	e := &pb.ContainerEdits{Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}}
+	e := &pb.ContainerEdits{Rlimits: driver.Memlock()}
 	out := &pb.PrepareResponse{Edits: e}
 	var ports []string // mlx5_0:1
 	for _, g := range grants {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -24,7 +23,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 			return nil, err
 		}
 		if slices.Contains(nodes(g.Device), vfio) { // a program's memory is pinned for the chip
-			out.Edits.Rlimits = []*pb.Rlimit{{Name: "memlock", Soft: math.MaxUint64, Hard: math.MaxUint64}}
+			out.Edits.Rlimits = driver.Memlock()
 		}
 		chips, ports = append(chips, g.Device.GetAttributes()["index"]), append(ports, strconv.Itoa(m.Port+i))
 		out.Attached = append(out.Attached, driver.Attached(g.Device))
