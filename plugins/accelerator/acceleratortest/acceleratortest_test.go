@@ -1,6 +1,7 @@
 package acceleratortest_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,10 @@ import (
 var dir string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() { // nothing is run that would have to be built
+		os.Exit(m.Run())
+	}
 	os.Exit(func() int {
 		var err error
 		if dir, err = os.MkdirTemp("", "acceleratortest"); err != nil {
@@ -61,6 +66,9 @@ func TestTemplateWithCards(t *testing.T) {
 // TestMisdeedsAreCaught proves that the suite can fail: each fault of the mock
 // is found by the checks that look there.
 func TestMisdeedsAreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs plugins")
+	}
 	for name, tc := range map[string]struct {
 		config string
 		env    string // content of a fault file present from the start: name=text

@@ -27,6 +27,9 @@ func python(t *testing.T) string {
 
 // TestPythonExample builds the example as its page says and runs it on its machine.
 func TestPythonExample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a plugin")
+	}
 	interpreter := python(t)
 	if _, err := exec.LookPath("protoc"); err != nil {
 		t.Skip("no protoc; Debian's is protobuf-compiler")

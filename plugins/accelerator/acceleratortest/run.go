@@ -70,9 +70,13 @@ func Run(ctx context.Context, p Plugin, only []string, report func(Result)) erro
 	return errors.Join(ctx.Err(), s.close())
 }
 
-// Test runs the suite as subtests.
+// Test runs the suite as subtests. With -short it does not: the suite takes seconds,
+// and the race detector, for which short runs are, sees nothing of another process.
 func Test(t *testing.T, p Plugin) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("the suite takes seconds")
+	}
 	s, err := newSite(p)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,9 @@ import (
 // TestBrokenPromisesAreCaught runs a plugin that breaks one promise at a time:
 // the check that looks there fails, and only what follows from it with it.
 func TestBrokenPromisesAreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs plugins")
+	}
 	villain := filepath.Join(t.TempDir(), "villain")
 	if out, err := exec.Command("go", "build", "-o", villain, "./testdata/villain").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

@@ -12,6 +12,9 @@ import (
 
 // TestConformance makes the plugin of a vendor out of a description.
 func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a plugin")
+	}
 	binary := filepath.Join(t.TempDir(), "acme")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
