@@ -73,10 +73,11 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 		if !seen[p.Address] {
 			d := &pb.Device{Id: p.Address, Model: "Graphcore card", Health: pb.Health_HEALTH_UNKNOWN}
 			p.Place(d)
-			if err == nil {
+			if err == nil { // the same for every such card
 				err = errors.New("gc-inventory does not list it")
 			}
 			driver.Reject(d, "%v", err)
+			d.HealthMessage = d.RejectReasons[0]
 			s.Devices = append(s.Devices, d)
 		}
 	}
