@@ -11056,7 +11056,7 @@ type PendingStanding @allow(to: USER) {
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, group (where its session group lets it not be), slot_missing, cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
+  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
   check: String!
   "Slot the check was about, if any."
   slot: String!
