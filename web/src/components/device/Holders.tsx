@@ -1,10 +1,12 @@
 import { Link } from "@tanstack/react-router";
+import { useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
 import { amount, slotName } from "../format";
 import { type DeviceShare, segments } from "./segments";
 
 /** Who holds which part of a device. */
 export function Holders({ device }: { device: DeviceShare }) {
+  const types = useSlotTypes();
   const parts = segments(device);
   if (parts.length === 0) return <p className="dim">{t("Nobody holds a part of it.")}</p>;
   return (
@@ -19,7 +21,7 @@ export function Holders({ device }: { device: DeviceShare }) {
             <span className="dim">{t("someone else")}</span>
           )}
           {p.kind === "mine" ? <span className="dim">{t("yours")}</span> : null}
-          <span className="push">{Object.entries(p.amounts).map(([s, n]) => `${amount(s, n)} ${slotName(s)}`).join(" + ")}</span>
+          <span className="push">{Object.entries(p.amounts).map(([s, n]) => `${amount(s, n)} ${types.get(s)?.displayName || slotName(s)}`).join(" + ")}</span>
         </li>
       ))}
     </ul>
