@@ -27,6 +27,10 @@ func newSite(p Plugin) (*site, error) {
 	if err := exists(p.Path); err != nil {
 		return nil, err
 	}
+	var err error
+	if p.Path, err = filepath.Abs(p.Path); err != nil { // it is started elsewhere
+		return nil, err
+	}
 	s := &site{plugin: p}
 	if p.Fixture != "" {
 		m, err := fixture.Load(p.Fixture)
