@@ -6,6 +6,7 @@ export function say(value: number, unit: string): string {
   if (unit === "bytes") return bytes(value);
   if (unit === "percent") return `${trim(value.toFixed(1))} %`;
   if (unit === "celsius") return `${Math.round(value)} °C`;
+  if (unit === "mhz") return `${Math.round(value)} MHz`;
   if (unit === "watt") return `${Math.round(value)} W`;
   return trim(value.toFixed(value < 10 ? 1 : 0)) + (unit === "count" || !unit ? "" : ` ${unit}`);
 }
