@@ -1,10 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"path"
-	"strings"
-
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -26,8 +22,6 @@ type config struct {
 	IPCLock         bool   `json:"ipc_lock"`
 }
 
-const maxPath = 256
-
 const schema = `{
   "type": "object",
   "additionalProperties": false,
@@ -45,10 +39,7 @@ func parse(raw []byte) (config, error) {
 	if err := accelerator.DecodeConfig(raw, &c); err != nil {
 		return c, err
 	}
-	if len(c.IPUoF) > maxPath || !strings.HasPrefix(c.IPUoF, "/") || path.Clean(c.IPUoF) != c.IPUoF || c.IPUoF == "/" {
-		return c, fmt.Errorf("config_json: ipuof_config: %.80q: want an absolute path without .. of at most %d bytes", c.IPUoF, maxPath)
-	}
-	return c, nil
+	return c, driver.PathSetting("ipuof_config", c.IPUoF)
 }
 
 func slots() []*pb.SlotType {

@@ -8,9 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
@@ -22,10 +19,9 @@ const (
 
 // Edit implements driver.Machine.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	const unlimited = ^uint64(0)
 	e := &pb.ContainerEdits{
 		Env: map[string]string{}, HostIpc: m.config.HostIPC,
-		Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}},
+		Rlimits: driver.Memlock(),
 	}
 	if m.config.IPCLock {
 		e.Capabilities = []string{"CAP_IPC_LOCK"}
@@ -48,23 +44,20 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		}
 	}
 	if len(remote) > 0 {
-		return out, m.network(r.GetWorkDir(), remote, e)
+		return out, m.network(r, remote, e)
 	}
 	return out, nil
 }
 
 // network gives a container the way to its IPUs of IPU-Machines.
-func (m *machine) network(dir string, devices []*pb.Device, e *pb.ContainerEdits) error {
-	if !filepath.IsAbs(dir) {
-		return status.Errorf(codes.InvalidArgument, "work_dir: %.200q is not absolute", dir)
-	}
+func (m *machine) network(r *driver.Request, devices []*pb.Device, e *pb.ContainerEdits) error {
 	text, err := m.filtered(devices)
 	if err != nil {
 		return err
 	}
-	own := filepath.Join(dir, "ipuof.conf.d")
-	if err := os.MkdirAll(own, 0o755); err != nil {
-		return fmt.Errorf("IPUoF file: %w", err)
+	own, err := r.Dir("ipuof.conf.d")
+	if err != nil {
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(own, file), text, 0o644); err != nil {
 		return fmt.Errorf("IPUoF file: %w", err)

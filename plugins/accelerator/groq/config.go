@@ -1,10 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"path"
-	"strings"
-
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -24,8 +20,6 @@ type config struct {
 	OtherCards bool   `json:"other_cards"`
 }
 
-const maxPath = 256
-
 const schema = `{
   "type": "object",
   "additionalProperties": false,
@@ -41,8 +35,8 @@ func parse(raw []byte) (config, error) {
 	if err := accelerator.DecodeConfig(raw, &c); err != nil {
 		return c, err
 	}
-	if c.Runtime != "" && (len(c.Runtime) > maxPath || !strings.HasPrefix(c.Runtime, "/") || path.Clean(c.Runtime) != c.Runtime || c.Runtime == "/") {
-		return c, fmt.Errorf("config_json: runtime: %.80q: want an absolute path without .. of at most %d bytes", c.Runtime, maxPath)
+	if c.Runtime != "" {
+		return c, driver.PathSetting("runtime", c.Runtime)
 	}
 	return c, nil
 }

@@ -10,8 +10,7 @@ import (
 // Edit implements driver.Machine. A card keeps its number in the container: the
 // vendor's runtime takes the cards whose files it finds.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	const unlimited = ^uint64(0)
-	e := &pb.ContainerEdits{Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}}
+	e := &pb.ContainerEdits{Rlimits: driver.Memlock()}
 	out := &pb.PrepareResponse{Edits: e}
 	for _, g := range r.Grants {
 		if err := m.Give(e, g.Device.GetAttributes()["node"]); err != nil {

@@ -1,11 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"path"
-	"regexp"
-	"strings"
-
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -26,11 +21,6 @@ type config struct {
 	IPCLock   bool     `json:"ipc_lock"`
 }
 
-const (
-	maxIDs  = 64
-	maxPath = 256
-)
-
 const schema = `{
   "type": "object",
   "additionalProperties": false,
@@ -42,25 +32,15 @@ const schema = `{
   }
 }`
 
-var idForm = regexp.MustCompile(`^[0-9a-f]{4}$`)
-
 func parse(raw []byte) (config, error) {
 	c := config{Runtime: "/opt/hyperdex"}
 	if err := accelerator.DecodeConfig(raw, &c); err != nil {
 		return c, err
 	}
-	if len(c.Runtime) > maxPath || !strings.HasPrefix(c.Runtime, "/") || path.Clean(c.Runtime) != c.Runtime || c.Runtime == "/" {
-		return c, fmt.Errorf("config_json: runtime: %.80q: want an absolute path without .. of at most %d bytes", c.Runtime, maxPath)
+	if err := driver.PathSetting("runtime", c.Runtime); err != nil {
+		return c, err
 	}
-	if n := len(c.DeviceIDs); n > maxIDs {
-		return c, fmt.Errorf("config_json: device_ids: %d, at most %d", n, maxIDs)
-	}
-	for i, id := range c.DeviceIDs {
-		if !idForm.MatchString(id) {
-			return c, fmt.Errorf("config_json: device_ids[%d]: %.40q: want four of 0-9 a-f", i, id)
-		}
-	}
-	return c, nil
+	return c, driver.DeviceIDsSetting("device_ids", c.DeviceIDs)
 }
 
 func slots() []*pb.SlotType {

@@ -10,9 +10,8 @@ import (
 // Edit implements driver.Machine. Files keep their names: the vendor's runtime
 // looks for them by their numbers.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	const unlimited = ^uint64(0)
 	e := &pb.ContainerEdits{
-		Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}, HostIpc: m.config.HostIPC,
+		Rlimits: driver.Memlock(), HostIpc: m.config.HostIPC,
 		Mounts: []*pb.Mount{{Source: m.Root(m.config.Runtime), Target: m.config.Runtime, Recursive: true}},
 	}
 	if m.config.IPCLock {
