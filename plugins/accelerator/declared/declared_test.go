@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
@@ -96,5 +98,54 @@ func TestMeasurements(t *testing.T) {
 	}
 	if mem := w[0].GetMetrics()[1]; mem.GetName() != "acme_mem" || mem.GetValue() != 1.2582912e+08 || mem.GetQuality() != pb.Metric_ATTRIBUTED {
 		t.Errorf("%v", mem)
+	}
+}
+
+// TestADeviceThatGoesLeavesTheOthersTheirs pulls the first of two cards, with its
+// file and without.
+func TestADeviceThatGoesLeavesTheOthersTheirs(t *testing.T) {
+	spec, err := Parse([]byte("key: acme\nvendor: ACME\nproducts: [{slot: acme.device, name: One, pci: [\"ac3e:0001\"]}]\nnodes: [{glob: \"acme/card[0-9]\"}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := fixturetest.Start(t, "../declarative/testdata/acme")
+	remove := func(path string) {
+		if err := tree.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove("dev/acme/card2") // of the product that is none here
+	m, err := New(spec).Open(driver.NewHost(tree.Roots()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := func() string {
+		s, err := m.Scan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := s.Devices[len(s.Devices)-1]
+		grants, err := accelerator.Grants(s, []*pb.Allocation{{Slot: "acme.device", DeviceId: d.Id, Amount: "1"}})
+		if err != nil {
+			return err.Error()
+		}
+		out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
+		if err != nil {
+			return err.Error()
+		}
+		return d.Id + " " + d.Attributes["index"] + " " + out.Edits.DeviceNodes[0].Path
+	}
+	for _, step := range []struct{ gone, want string }{
+		{"", "0000:01:00.0 1 /dev/acme/card1"},
+		{"sys/bus/pci/devices/0000:00:00.0", "0000:01:00.0 1 /dev/acme/card1"},
+		{"dev/acme/card0", "0000:01:00.0 1 /dev/acme/card1"},
+		{"dev/acme/card1", "which is whose cannot be told"},
+	} {
+		if step.gone != "" {
+			remove(step.gone)
+		}
+		if got := second(); !strings.Contains(got, step.want) {
+			t.Errorf("without %q: %s, want %s", step.gone, got, step.want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package declared
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -63,4 +64,7 @@ func (v vendor) Open(h *driver.Host, raw []byte) (driver.Machine, error) {
 type machine struct {
 	*driver.Host
 	*Spec
+
+	mu   sync.Mutex
+	seen []string // addresses, by index: one that has gone leaves its place empty
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,24 +17,19 @@ func fill(text string, index, number int, pci string) string {
 	return strings.NewReplacer("{index}", strconv.Itoa(index), "{number}", strconv.Itoa(number), "{pci}", pci).Replace(text)
 }
 
-// nodes are the files of a device.
-func (m *machine) nodes(index, number int, pci string) ([]*pb.DeviceNode, error) {
-	return m.files(m.Nodes, index, number, pci)
-}
-
+// files are those of a device, or of all.
 func (m *machine) files(list []Node, index, number int, pci string) ([]*pb.DeviceNode, error) {
 	var out []*pb.DeviceNode
 	for _, n := range list {
 		name := fill(n.Path, index, number, pci)
 		if n.Glob != "" {
-			all := m.glob(n.Glob)
-			if index >= len(all) {
+			var err error
+			if name, err = m.whose(n.Glob, index, pci); err != nil {
 				if n.Optional {
 					continue
 				}
-				return nil, fmt.Errorf("there are %d files /dev/%s, which is too few", len(all), n.Glob)
+				return nil, err
 			}
-			name = all[index]
 		}
 		node, err := m.Node(name)
 		if err != nil {
@@ -48,6 +44,26 @@ func (m *machine) files(list []Node, index, number int, pci string) ([]*pb.Devic
 		out = append(out, node)
 	}
 	return out, nil
+}
+
+// whose is the file of a device among those that fit a pattern: there are as many
+// as devices have been seen, or as are there now, in the same order.
+func (m *machine) whose(pattern string, index int, pci string) (string, error) {
+	all := m.glob(pattern)
+	m.mu.Lock()
+	seen := slices.Clone(m.seen)
+	m.mu.Unlock()
+	if pci == "" && len(all) > 0 { // of all devices
+		return all[0], nil
+	}
+	if len(all) == len(seen) {
+		return all[index], nil
+	}
+	here := slices.DeleteFunc(seen, func(a string) bool { return !driver.Exists(m.Sys("bus/pci/devices", a)) })
+	if i := slices.Index(here, pci); i >= 0 && len(all) == len(here) {
+		return all[i], nil
+	}
+	return "", fmt.Errorf("%d files /dev/%s for %d devices: which is whose cannot be told", len(all), pattern, len(here))
 }
 
 // glob lists the files below /dev that fit a pattern, in the order of their
@@ -74,7 +90,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		if err != nil {
 			return nil, fmt.Errorf("device %s has no index", d.GetId())
 		}
-		nodes, err := m.nodes(index, number, d.GetPciAddress())
+		nodes, err := m.files(m.Nodes, index, number, d.GetPciAddress())
 		if err != nil {
 			return nil, err
 		}

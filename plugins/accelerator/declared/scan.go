@@ -24,12 +24,25 @@ func (m *machine) found() []found {
 	for _, at := range m.PCI(m.describe().PciVendors...) {
 		for i := range m.Products {
 			if p := &m.Products[i]; slices.ContainsFunc(p.PCI, func(id string) bool { return covers(id, at) }) {
-				out = append(out, found{at, p, len(out)})
+				out = append(out, found{at, p, m.index(at.Address)})
 				break
 			}
 		}
 	}
 	return out
+}
+
+// index is a device's number for as long as this configuration is: that another
+// device has gone does not change it.
+func (m *machine) index(pci string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.Index(m.seen, pci)
+	if i < 0 {
+		i = len(m.seen)
+		m.seen = append(m.seen, pci)
+	}
+	return i
 }
 
 // covers tells whether an id with wildcards is that of a function.
@@ -65,7 +78,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 		if f.Reject != "" || f.Slot == "" {
 			driver.Reject(d, "%s", orElse(f.Reject, "this product is not described as one to give away"))
 		}
-		if _, err := m.nodes(f.index, 0, f.Address); err != nil {
+		if _, err := m.files(m.Nodes, f.index, 0, f.Address); err != nil {
 			driver.Reject(d, "%v", err)
 		}
 		s.Devices = append(s.Devices, d)

@@ -46,8 +46,8 @@ type Product struct {
 	Reject      string   `yaml:"reject" json:"reject"` // shown, and not given away: why
 }
 
-// Node is a file below /dev of a device: of its own name, or the index-th that fits
-// a pattern.
+// Node is a file below /dev of a device: of its own name, or, where as many fit
+// a pattern as there are devices, the one in its place.
 type Node struct {
 	Path     string `yaml:"path" json:"path"`
 	Glob     string `yaml:"glob" json:"glob"`
