@@ -87,7 +87,7 @@ func TestOperationsHaveLimits(t *testing.T) {
 
 // clean finds what a message must not tell.
 func clean(message string) string {
-	for _, word := range []string{"SELECT", "pgx", "sql:", "SQLSTATE", ".go:", "/work", "goroutine", "ent:"} {
+	for _, word := range []string{"SELECT", "pgx:", "pgconn", "sql:", "SQLSTATE", ".go:", "/work", "goroutine", "ent:"} {
 		if strings.Contains(message, word) {
 			return word
 		}
