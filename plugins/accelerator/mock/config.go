@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -26,6 +28,7 @@ type config struct {
 	Quantum     string            `json:"quantum"`        // smallest share
 	Counts      []uint32          `json:"allowed_counts"` // of mock.device; none = any
 	DeviceNodes bool              `json:"device_nodes"`   // hand out /dev/zero as /dev/mockN
+	Load        string            `json:"load"`           // how busy devices are, of patterns
 	Faults      map[string]string `json:"faults"`
 }
 
@@ -43,12 +46,13 @@ const schema = `{
     "quantum": {"type": "string", "default": "0.01", "description": "Smallest share"},
     "allowed_counts": {"type": "array", "maxItems": 16, "items": {"type": "integer", "minimum": 1}, "description": "How many whole devices a kernel may have, growing; none = any"},
     "device_nodes": {"type": "boolean", "default": false, "description": "Hand out /dev/zero as /dev/mockN"},
+    "load": {"enum": ["walk", "idle", "busy", "wave", "spikes"], "default": "walk", "description": "How busy devices are"},
     "faults": {"type": "object", "additionalProperties": {"type": "string"}, "description": "crash, hang, lie, unplug, unhealthy"}
   }
 }`
 
 func parse(raw []byte) (config, error) {
-	c := config{Devices: 2, Model: "Mock Accelerator", MemoryBytes: 16 << 30, NUMANodes: 2, Links: "ring", Fractions: true, Quantum: "0.01"}
+	c := config{Devices: 2, Model: "Mock Accelerator", MemoryBytes: 16 << 30, NUMANodes: 2, Links: "ring", Fractions: true, Quantum: "0.01", Load: "walk"}
 	if err := accelerator.DecodeConfig(raw, &c); err != nil {
 		return c, err
 	}
@@ -56,6 +60,8 @@ func parse(raw []byte) (config, error) {
 	switch {
 	case c.Devices < 0 || c.Devices > accelerator.MaxDevices:
 		return c, fmt.Errorf("config_json: devices: %d is not between 0 and %d", c.Devices, accelerator.MaxDevices)
+	case patterns[c.Load] == nil:
+		return c, fmt.Errorf("config_json: load: %.40q is none of %s", c.Load, strings.Join(slices.Sorted(maps.Keys(patterns)), ", "))
 	case c.Model == "":
 		return c, fmt.Errorf("config_json: model: must be set")
 	case c.MemoryBytes < 1<<20 || c.MemoryBytes > accelerator.MaxAmount:

@@ -10,14 +10,30 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// load is how busy a device is in [0, 1] at a moment: a seeded walk that is the
-// same for every caller, because it depends on nothing but its arguments. It
-// moves between one random level a minute and the next.
-func load(seed int64, id string, at time.Time) float64 {
+// patterns of load, in [0, 1]: a walk of seeded levels, nothing, nearly everything,
+// up and down in ten minutes, and ten seconds of work in each minute.
+var patterns = map[string]func(c *config, id string, at time.Time) float64{
+	"walk": walk,
+	"idle": func(*config, string, time.Time) float64 { return 0 },
+	"busy": func(*config, string, time.Time) float64 { return 0.97 },
+	"wave": func(_ *config, _ string, at time.Time) float64 {
+		return (1 - math.Cos(2*math.Pi*float64(at.Unix()%600)/600)) / 2
+	},
+	"spikes": func(_ *config, _ string, at time.Time) float64 {
+		if at.Second() < 10 {
+			return 0.9
+		}
+		return 0.02
+	},
+}
+
+// walk is the same for every caller, because it depends on nothing but its
+// arguments. It moves between one random level a minute and the next.
+func walk(c *config, id string, at time.Time) float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
 	level := func(minute int64) float64 {
-		return rand.New(rand.NewPCG(uint64(seed)^h.Sum64(), uint64(minute))).Float64()
+		return rand.New(rand.NewPCG(uint64(c.Seed)^h.Sum64(), uint64(minute))).Float64()
 	}
 	minute, into := at.Unix()/60, float64(at.UnixMilli()%60_000)/60_000
 	smooth := (1 - math.Cos(math.Pi*into)) / 2
@@ -28,10 +44,11 @@ func gauge(name, id, unit string, value, limit float64, q pb.Metric_Quality) *pb
 	return &pb.Metric{Name: "mock_" + name, DeviceId: id, Unit: unit, Value: value, Capacity: &limit, Kind: pb.Metric_GAUGE, Quality: q}
 }
 
-func (m *mock) seed() int64 {
+// load is how busy a device is at a moment.
+func (m *mock) load(id string, at time.Time) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.cfg.Seed
+	return patterns[m.cfg.Load](&m.cfg, id, at)
 }
 
 func (m *mock) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelerator_WatchNodeMetricsServer) error {
@@ -45,7 +62,7 @@ func (m *mock) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelera
 		s := &pb.NodeSample{UnixMs: now.UnixMilli()}
 		for _, d := range m.feed.Snapshot().GetDevices() {
 			id, mem := d.GetId(), float64(d.GetMemoryBytes())
-			busy := load(m.seed(), id, now)
+			busy := m.load(id, now)
 			s.Metrics = append(s.Metrics,
 				gauge("util", id, "percent", 100*busy, 100, pb.Metric_MEASURED),
 				gauge("mem", id, "bytes", math.Floor(busy*mem), mem, pb.Metric_MEASURED),
@@ -82,7 +99,7 @@ func (m *mock) workload(s *pb.DeviceSnapshot, w *pb.Workload, each bool) *pb.Wor
 	}
 	for _, g := range grants {
 		id, mem := g.Device.GetId(), float64(g.Device.GetMemoryBytes())
-		busy := load(m.seed(), id, time.Now())
+		busy := m.load(id, time.Now())
 		out.Metrics = append(out.Metrics,
 			gauge("util", id, "percent", 100*busy*g.Part, 100*g.Part, pb.Metric_ATTRIBUTED),
 			gauge("mem", id, "bytes", math.Floor(busy*mem*g.Part), mem*g.Part, pb.Metric_ATTRIBUTED),

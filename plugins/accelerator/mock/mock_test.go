@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,12 +168,12 @@ func TestSameSeedSameLoad(t *testing.T) {
 	differs := false
 	for i := range 200 {
 		now := at.Add(time.Duration(i) * time.Second)
-		a := load(1, "gpu-0", now)
-		if a < 0 || a > 1 || a != load(1, "gpu-0", now) {
-			t.Fatalf("load is %v, then %v", a, load(1, "gpu-0", now))
+		a := walk(&config{Seed: 1}, "gpu-0", now)
+		if a < 0 || a > 1 || a != walk(&config{Seed: 1}, "gpu-0", now) {
+			t.Fatalf("load is %v, then %v", a, walk(&config{Seed: 1}, "gpu-0", now))
 		}
-		differs = differs || a != load(2, "gpu-0", now) && a != load(1, "gpu-1", now)
-		if step := a - load(1, "gpu-0", now.Add(time.Second)); step > 0.1 || step < -0.1 {
+		differs = differs || a != walk(&config{Seed: 2}, "gpu-0", now) && a != walk(&config{Seed: 1}, "gpu-1", now)
+		if step := a - walk(&config{Seed: 1}, "gpu-0", now.Add(time.Second)); step > 0.1 || step < -0.1 {
 			t.Errorf("load jumps by %v in a second", step)
 		}
 	}
@@ -188,5 +190,22 @@ func TestBadConfig(t *testing.T) {
 		if _, err := parse([]byte(bad)); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}
+	}
+}
+
+func TestLoadIsAsAskedFor(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 5, 0, 0, time.UTC)
+	for name, want := range map[string][2]float64{"idle": {0, 0}, "busy": {0.97, 0.97}, "wave": {1, 0}, "spikes": {0.9, 0.02}} {
+		c, err := parse([]byte(`{"load": "` + name + `"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &mock{cfg: c}
+		if a, b := m.load("gpu-0", at), m.load("gpu-0", at.Add(5*time.Minute+30*time.Second)); math.Abs(a-want[0]) > 0.01 || math.Abs(b-want[1]) > 0.03 {
+			t.Errorf("%s: %v and %v, want %v", name, a, b, want)
+		}
+	}
+	if _, err := parse([]byte(`{"load": "heavy"}`)); err == nil || !strings.Contains(err.Error(), "busy, idle, spikes") {
+		t.Errorf("heavy: %v", err)
 	}
 }
