@@ -23,8 +23,7 @@ func (m *machine) nodes(d *pb.Device) []string {
 // Edit implements driver.Machine. Which tiles are its own a workload is told by
 // SN_RDU_DEVICES alone.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	const unlimited = ^uint64(0)
-	e := &pb.ContainerEdits{Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}}
+	e := &pb.ContainerEdits{Rlimits: driver.Memlock()}
 	out := &pb.PrepareResponse{Edits: e}
 	var places []string
 	for _, g := range r.Grants {
