@@ -202,8 +202,11 @@ func (s *stand) waits(t *testing.T, u *cluster.User) {
 	why := ""
 	waitFor(t, &why, func() bool {
 		now := u.Show(s.all)
-		if now.Status != "pending" || now.Pending == nil {
+		if now.Status != "pending" {
 			t.Fatalf("the session that needs all devices is %s", now.Status)
+		}
+		if now.Pending == nil {
+			return false // not yet looked at again
 		}
 		why = now.Pending.Summary
 		n := now.Pending.Nearest

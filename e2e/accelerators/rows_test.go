@@ -109,7 +109,8 @@ var rows = map[string]row{
 		sees: func(i int) view {
 			return view{
 				nodes: fmt.Sprintf("nvidia%d nvidiactl nvidia-uvm nvidia-uvm-tools nvidia-modeset", (i+4)%8),
-				env:   "NVIDIA_VISIBLE_DEVICES={id} NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+				env:   "NVIDIA_VISIBLE_DEVICES={id} NVIDIA_DRIVER_CAPABILITIES=compute,utility LD_LIBRARY_PATH=/usr/local/nvidia/lib64",
+				files: map[string]string{"/usr/local/nvidia/lib64/libcuda.so.1": "libcuda of the driver"},
 			}
 		}},
 	"ipu-pod4": {plugin: "ipu", slot: "ipu.device",
@@ -166,7 +167,7 @@ var rows = map[string]row{
 			return v
 		}},
 	"sapeon-1": {plugin: "sapeon", slot: "sapeon-x330.device", ids: buses("11:00.0"), sees: nodes("sapeon%d", 0)},
-	"sn30-8": {plugin: "sambanova", slot: "sn-rdu.tile",
+	"sn30-8": {plugin: "sn-rdu", slot: "sn-rdu.tile",
 		ids: from(64, func(_ *fixture.Machine, i int) string {
 			return fmt.Sprintf("205057B469B358%d%d/TILE_%d", i/16, i/8%2, i%8)
 		}),
@@ -176,7 +177,7 @@ var rows = map[string]row{
 				env:   fmt.Sprintf("SN_RDU_DEVICES=/XRDU_%d/RDU_%d/TILE_%d", i/16, i/8%2, i%8),
 			}
 		}},
-	"sn40l-16": {plugin: "sambanova", slot: "sn-rdu.device",
+	"sn40l-16": {plugin: "sn-rdu", slot: "sn-rdu.device",
 		ids: from(15, func(_ *fixture.Machine, i int) string {
 			if i/2 == 5 { // it tells no serial number
 				return fmt.Sprintf("XRDU_5/RDU_%d", i%2)

@@ -129,11 +129,12 @@ func (s *stand) look(t *testing.T, u *cluster.User, session string) string {
 	return on
 }
 
-// sick is a change that makes devices useless without taking them away.
+// sick is a change that makes a device with the slot useless without taking it away.
 func (s *stand) sick() (name string, id string) {
+	mine := func(id string) bool { return s.ids == nil || slices.Contains(s.ids(s.m), id) }
 	for change, c := range s.m.Changes {
 		for device, health := range c.Expect.Health {
-			if health == "UNHEALTHY" && (name == "" || change+device < name+id) {
+			if health == "UNHEALTHY" && mine(device) && (name == "" || change+device < name+id) {
 				name, id = change, device
 			}
 		}

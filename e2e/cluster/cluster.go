@@ -215,7 +215,7 @@ func (p *Platform) complete(ctx context.Context) error {
 	}
 	return p.until(ctx, "the agents and their accelerators", func() bool {
 		n, err := p.accelerators(ctx)
-		return err == nil && n == want && p.answers(ctx, "/readyz")
+		return err == nil && n >= want && p.answers(ctx, "/readyz")
 	})
 }
 

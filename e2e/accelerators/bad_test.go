@@ -1,0 +1,116 @@
+package accelerators
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/fixture/fixturetest"
+)
+
+// greedy is a vendor that is described, whose devices want the host's /etc.
+const greedy = `key: greedy
+vendor: Greedy
+products: [{slot: greedy.device, name: Greedy One, unit: card, pci: ["1f56:0330"]}]
+nodes: [{path: "sapeon{index}"}]
+mounts: [{source: /etc}]
+`
+
+// A plugin that lies of its devices, and one whose devices want the host's /etc, are
+// refused with a reason, and the others work.
+func TestBadPlugins(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("containers, networks and mounts need root")
+	}
+	dir, faults := t.TempDir(), t.TempDir()
+	tree := fixturetest.Start(t, "sapeon-1")
+	here, err := filepath.Abs("../../bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other := os.Getenv("BERTH_BIN"); other != "" {
+		here = other
+	}
+	program := filepath.Join(dir, "greedy")
+	if err := os.Symlink(filepath.Join(here, "plugins/accelerator/declarative"), program); err != nil {
+		t.Fatal(err)
+	}
+	roots := tree.Roots()
+	plugins := fmt.Sprintf(`plugins:
+  - {path: %s, force: true, roots: {sys: %s, dev: %s}}
+  - {path: %s, force: true, config: {devices: 2}, env: {BERTH_MOCK_FAULTS: %s}}
+`, program, roots.Sys, roots.Dev, filepath.Join(here, "plugins/accelerator/mock"), faults)
+	lie := filepath.Join(faults, "lie")
+	for file, text := range map[string]string{
+		program + ".yaml": greedy, filepath.Join(dir, "plugins.yaml"): plugins, lie: "duplicate",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := cluster.Start(t, cluster.Options{Machines: []string{"n300-4"}}, "--plugin-file", filepath.Join(dir, "plugins.yaml"))
+	u := p.UserAs(t, "superadmin")
+	good, liar := load(t, "n300-4"), load(t, "mock-4")
+
+	takes := &stand{row: row{plugin: "greedy", slot: "greedy.device"}}
+	cluster.Eventually(t, "the greedy plugin shows its device", func() bool { return len(takes.devices(u)) > 0 })
+	refused := u.Run(takes.asks("1"))
+	for _, kind := range []string{"duplicate", "foreign"} {
+		if err := os.WriteFile(lie, []byte(kind), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		waitFor(t, &said, func() bool {
+			said = message(t, u, "mock")
+			return strings.Contains(said, map[string]string{"duplicate": "twice", "foreign": "cuda.device"}[kind])
+		})
+		t.Logf("%s: %s", kind, said)
+		if all := liar.devices(u); len(all) != 0 {
+			t.Errorf("%d devices of a plugin that lies are there", len(all))
+		}
+		works := u.Run(good.asks("1"))
+		good.look(t, u, works.ID)
+		u.End(works.ID)
+	}
+
+	why := ""
+	waitFor(t, &why, func() bool {
+		s := u.Show(refused.ID)
+		why = s.StatusMessage
+		if s.Status == "running" {
+			t.Fatal("a session runs with the host's /etc")
+		}
+		return strings.Contains(why, "/etc")
+	})
+	t.Log(why)
+	u.End(refused.ID)
+
+	if err := os.Remove(lie); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, "the plugin's devices are there when it no longer lies", func() bool { return len(liar.devices(u)) == 2 })
+	honest := u.Run(liar.asks("1"))
+	liar.look(t, u, honest.ID)
+}
+
+// message is what the agent says of a plugin.
+func message(t *testing.T, u *cluster.User, name string) string {
+	t.Helper()
+	agents, err := u.Agents(t.Context(), "")
+	if err != nil || len(agents) != 1 {
+		t.Fatalf("agents: %v, %v", agents, err)
+	}
+	a, err := u.Agent(t.Context(), agents[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range a.Plugins {
+		if p.Name == name {
+			return p.Message
+		}
+	}
+	return ""
+}
