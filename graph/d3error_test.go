@@ -16,7 +16,7 @@ import (
 )
 
 // inside is what tells of the inside of the platform.
-var inside = regexp.MustCompile(`(?i)\bselect\b.*\bfrom\b|\binsert into\b|\bupdate .* set\b|\bwhere .*=|sqlstate|pgx|\bpq:|constraint|duplicate key|relation "|syntax error at|` +
+var inside = regexp.MustCompile(`(?i)\bselect\b.*\bfrom\b|\binsert into\b|\bupdate .* set\b|\bwhere .*=|sqlstate|\bpgx\b|pgconn|\bpq:|constraint|duplicate key|relation "|syntax error at|` +
 	`goroutine|runtime error|panic|nil pointer|\.go:\d|\bent[.:]|0x[0-9a-f]{6,}|reflect\.|interface conversion|map\[|\*?json\.|strconv\.|%!|` +
 	`/(tmp|var|home|root|work|run|usr|opt|etc|proc)/|dial tcp|connection refused|no such file|permission denied \(os|redis|etcd`)
 

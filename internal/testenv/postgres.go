@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -139,7 +140,13 @@ func database(t testing.TB, template string) string {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := execute(ctx, s, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
+		drop := "DROP DATABASE " + quote(name) + " WITH (FORCE)"
+		err := execute(ctx, s, drop)
+		for err != nil && strings.Contains(err.Error(), "42501") && ctx.Err() == nil { // autovacuum is at it, which is not ours to end
+			time.Sleep(50 * time.Millisecond)
+			err = execute(ctx, s, drop)
+		}
+		if err != nil {
 			t.Errorf("drop database: %v", err)
 		}
 	})
