@@ -30,8 +30,22 @@ func (c *cluster) searches(a int) bool { return c.agents[a].pools != nil || c.ag
 
 func (c *cluster) search(a int, steps []step, mark int) bool {
 	c.rollback(mark)
+	for i := range steps {
+		if c.most(a, steps[i].slot) < steps[i].amount {
+			return false // whichever devices: there are not enough
+		}
+	}
 	s := &search{c: c, agent: a, steps: steps, mark: mark, seen: map[searched]bool{}}
 	return s.from(-1, 0, 0)
+}
+
+// most is what is left of a slot on all devices of an agent, as if none were in the
+// way of another.
+func (c *cluster) most(a, slot int) (sum int64) {
+	for i := range c.agents[a].devices {
+		sum += max(c.available(&c.agents[a].devices[i], slot), 0)
+	}
+	return sum
 }
 
 // from takes the rest of a step, and all steps after it.
