@@ -31,7 +31,7 @@ func (c *cluster) searches(a int) bool { return c.agents[a].pools != nil || c.ag
 func (c *cluster) search(a int, steps []step, mark int) bool {
 	c.rollback(mark)
 	for i := range steps {
-		if c.most(a, steps[i].slot) < steps[i].amount {
+		if c.leftOf(a, steps[i].slot) < steps[i].amount {
 			return false // whichever devices: there are not enough
 		}
 	}
@@ -39,9 +39,9 @@ func (c *cluster) search(a int, steps []step, mark int) bool {
 	return s.from(-1, 0, 0)
 }
 
-// most is what is left of a slot on all devices of an agent, as if none were in the
-// way of another.
-func (c *cluster) most(a, slot int) (sum int64) {
+// leftOf is what is left now of a slot on all devices of an agent, as if none were in
+// the way of another; what the agent keeps of that is of before the search.
+func (c *cluster) leftOf(a, slot int) (sum int64) {
 	for i := range c.agents[a].devices {
 		sum += max(c.available(&c.agents[a].devices[i], slot), 0)
 	}

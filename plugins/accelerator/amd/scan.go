@@ -84,9 +84,7 @@ func (m *machine) cards(nodes []node) []card {
 		c := &all[at[n.address]]
 		c.nodes = append(c.nodes, n)
 	}
-	slices.SortFunc(all, func(a, b card) int { // as PCI lists them
-		return cmp.Or(cmp.Compare(len(a.Address), len(b.Address)), cmp.Compare(a.Address, b.Address))
-	})
+	slices.SortFunc(all, func(a, b card) int { return driver.ByAddress(a.PCI, b.PCI) })
 	return all
 }
 

@@ -39,16 +39,6 @@ func TestBadDescriptionsNameTheField(t *testing.T) {
 	}
 }
 
-func TestAddressesAreTheKernels(t *testing.T) {
-	for from, want := range map[string]string{
-		"0000:3b:00.0": "0000:3b:00.0", "00000000:3B:00.0": "0000:3b:00.0", "3B:00.0": "0000:3b:00.0", "0001:3b:00.0": "0001:3b:00.0", "x": "x",
-	} {
-		if got := address(from); got != want {
-			t.Errorf("%s is %s, want %s", from, got, want)
-		}
-	}
-}
-
 // acme opens the machine of the tests of the plugin declarative.
 func acme(t *testing.T) (drivertest.Bench[*machine], *machine) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -98,9 +99,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		for i, v := range m.Env {
 			values[i] = append(values[i], fill(v.Value, index, number, d.GetPciAddress()))
 		}
-		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
-		})
+		out.Attached = append(out.Attached, driver.Attached(d))
 	}
 	shared, err := m.files(m.Shared, 0, 0, "")
 	if err != nil {
@@ -108,11 +107,11 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	}
 	e.DeviceNodes = append(e.DeviceNodes, shared...)
 	for i, v := range m.Env {
-		e.Env[v.Name] = strings.Join(values[i], orElse(v.Join, ","))
+		e.Env[v.Name] = strings.Join(values[i], cmp.Or(v.Join, ","))
 	}
 	for _, mount := range m.Mounts {
 		e.Mounts = append(e.Mounts, &pb.Mount{
-			Source: m.Root(mount.Source), Target: orElse(mount.Target, mount.Source), Writable: mount.Writable, Recursive: true, Optional: mount.Optional,
+			Source: m.Root(mount.Source), Target: cmp.Or(mount.Target, mount.Source), Writable: mount.Writable, Recursive: true, Optional: mount.Optional,
 		})
 	}
 	if m.Memlock {

@@ -38,7 +38,7 @@ func (m *machine) ask(ctx context.Context) (report, error) {
 	for i, one := range list {
 		name := driver.Clean(one[p.Match], 64)
 		if p.By == "pci" {
-			name = address(name)
+			name = driver.Address(name)
 		}
 		if r[name] != nil {
 			return nil, fmt.Errorf("%s lists %q twice", p.Run[0], name)
@@ -49,21 +49,6 @@ func (m *machine) ask(ctx context.Context) (report, error) {
 		r[name] = one
 	}
 	return r, nil
-}
-
-// address writes a PCI address as the kernel does: programs leave out the domain,
-// or give it eight digits, or write in capitals.
-func address(s string) string {
-	s = strings.ToLower(s)
-	switch strings.Count(s, ":") {
-	case 1:
-		return "0000:" + s
-	case 2:
-		if domain, rest, _ := strings.Cut(s, ":"); len(domain) == 8 && strings.HasPrefix(domain, "0000") {
-			return domain[4:] + ":" + rest
-		}
-	}
-	return s
 }
 
 func (p *Program) lines(text string) []says {

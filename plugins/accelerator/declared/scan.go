@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 		}
 		m.complete(d, f, said, silence)
 		if f.Reject != "" || f.Slot == "" {
-			driver.Reject(d, "%s", orElse(f.Reject, "this product is not described as one to give away"))
+			driver.Reject(d, "%s", cmp.Or(f.Reject, "this product is not described as one to give away"))
 		}
 		if _, err := m.files(m.Nodes, f.index, 0, f.Address); err != nil {
 			driver.Reject(d, "%v", err)
@@ -84,13 +85,6 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 		s.Devices = append(s.Devices, d)
 	}
 	return s, nil
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }
 
 // complete adds what the program says of a device.

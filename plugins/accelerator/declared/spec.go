@@ -5,6 +5,7 @@
 package declared
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -188,15 +189,9 @@ func (s *Spec) slots() []*pb.SlotType {
 		if p.Slot == "" || slices.ContainsFunc(out, func(t *pb.SlotType) bool { return t.Name == p.Slot }) {
 			continue
 		}
-		icon, unit := p.Icon, p.Unit
-		if icon == "" {
-			icon = "npu_generic"
-		}
-		if unit == "" {
-			unit = p.Name
-		}
 		out = append(out, &pb.SlotType{
-			Name: p.Slot, Kind: pb.SlotType_COUNT, DisplayName: p.Name, Description: orElse(p.Description, p.Name+" of "+s.Vendor), Unit: unit, Icon: icon,
+			Name: p.Slot, Kind: pb.SlotType_COUNT, DisplayName: p.Name, Description: cmp.Or(p.Description, p.Name+" of "+s.Vendor),
+			Unit: cmp.Or(p.Unit, p.Name), Icon: cmp.Or(p.Icon, "npu_generic"),
 		})
 	}
 	return out

@@ -143,3 +143,13 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+func TestAddressesAreTheKernels(t *testing.T) {
+	for from, want := range map[string]string{
+		"0000:3b:00.0": "0000:3b:00.0", "00000000:3B:00.0": "0000:3b:00.0", "3B:00.0": "0000:3b:00.0", "0001:3b:00.0": "0001:3b:00.0", "x": "x",
+	} {
+		if got := driver.Address(from); got != want {
+			t.Errorf("%s is %s, want %s", from, got, want)
+		}
+	}
+}

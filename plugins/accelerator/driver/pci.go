@@ -39,10 +39,29 @@ func (h *Host) PCI(vendors ...string) []PCI {
 			out = append(out, d)
 		}
 	}
-	slices.SortFunc(out, func(a, b PCI) int { // hexadecimal: 23 comes before 2a
-		return cmp.Or(cmp.Compare(len(a.Address), len(b.Address)), cmp.Compare(a.Address, b.Address))
-	})
+	slices.SortFunc(out, ByAddress)
 	return out
+}
+
+// ByAddress compares functions as PCI lists them, where the hexadecimal 23 comes
+// before 2a.
+func ByAddress(a, b PCI) int {
+	return cmp.Or(cmp.Compare(len(a.Address), len(b.Address)), cmp.Compare(a.Address, b.Address))
+}
+
+// Address writes a PCI address as the kernel does: programs leave out the domain,
+// or give it eight digits, or write in capitals.
+func Address(s string) string {
+	s = strings.ToLower(s)
+	switch strings.Count(s, ":") {
+	case 1:
+		return "0000:" + s
+	case 2:
+		if domain, rest, _ := strings.Cut(s, ":"); len(domain) == 8 && strings.HasPrefix(domain, "0000") {
+			return domain[4:] + ":" + rest
+		}
+	}
+	return s
 }
 
 // PCIAt reads the function at an address.

@@ -129,10 +129,7 @@ func (m *machine) offer(d *pb.Device, one ipu) {
 
 // place finds a card's function on the bus and its device files.
 func (m *machine) place(d *pb.Device, one ipu) {
-	address := strings.ToLower(one.text("pci id"))
-	if strings.Count(address, ":") == 1 {
-		address = "0000:" + address
-	}
+	address := driver.Address(one.text("pci id"))
 	p, ok := m.PCIAt(address)
 	if !ok || p.Vendor != pciID {
 		driver.Reject(d, "there is no card of Graphcore at its PCI address %q", address)

@@ -51,8 +51,8 @@ func read(text string) report {
 			name := group(naming.FindStringSubmatch(line))
 			if n, err := strconv.Atoi(name); err == nil {
 				name = strconv.Itoa(n)
-			} else if name = strings.ToLower(name); strings.Count(name, ":") == 1 {
-				name = "0000:" + name
+			} else {
+				name = driver.Address(name)
 			}
 			if r[name] == nil {
 				r[name] = &says{}

@@ -154,11 +154,7 @@ func address(raw [32]int8) string {
 		}
 		b.WriteByte(byte(c))
 	}
-	s := strings.ToLower(b.String())
-	if domain, rest, ok := strings.Cut(s, ":"); ok && len(domain) == 8 && strings.HasPrefix(domain, "0000") {
-		s = domain[4:] + ":" + rest
-	}
-	return s
+	return driver.Address(b.String())
 }
 
 // instances lists a GPU's MIG instances.

@@ -23,18 +23,13 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	var ports []string // mlx5_0:1
 	for _, g := range grants {
 		at := g.Device.GetAttributes()
-		node, err := m.Node(at["node"])
-		if err != nil {
+		if err := m.Give(e, at["node"]); err != nil {
 			return nil, err
-		}
-		e.DeviceNodes = append(e.DeviceNodes, node)
-		if gid := m.Group(at["node"]); gid != 0 && !slices.Contains(e.AdditionalGids, gid) {
-			e.AdditionalGids = append(e.AdditionalGids, gid)
 		}
 		for _, port := range strings.Split(at["active_ports"], ",") {
 			ports = append(ports, at["name"]+":"+port)
 		}
-		out.Attached = append(out.Attached, &pb.AttachedDevice{DeviceId: g.Device.GetId(), Model: g.Device.GetModel()})
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
 	// Connections are made through the connection manager, which all cards have in common.
 	if cm, err := m.Node("infiniband/rdma_cm"); err == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -74,7 +75,7 @@ func (m *machine) peer() string {
 
 func (m *machine) card(name string, at driver.PCI, node string) *pb.Device {
 	d := &pb.Device{
-		Id: at.Address, Model: orElse(driver.Text(m.class(name, "hca_type")), at.Driver, "RDMA card"), Serial: driver.Text(m.class(name, "node_guid")),
+		Id: at.Address, Model: cmp.Or(driver.Text(m.class(name, "hca_type")), at.Driver, "RDMA card"), Serial: driver.Text(m.class(name, "node_guid")),
 		Health: pb.Health_HEALTH_HEALTHY, Allocatable: true, Capacity: map[string]string{whole: "1"},
 		Attributes: map[string]string{"name": name, "node": node},
 	}
@@ -120,15 +121,6 @@ func (m *machine) class(name string, elem ...string) string {
 	return m.Sys(append([]string{"class/infiniband", name}, elem...)...)
 }
 
-func orElse(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
 // link says of two cards how near they are: ports of one board, one root of the
 // bus, one NUMA node.
 func link(a, b *pb.Device) *pb.Link {
@@ -149,7 +141,7 @@ func (m *machine) Check(context.Context) []*pb.Check {
 	mode := driver.Text(m.Sys("module/ib_core/parameters/netns_mode"))
 	return []*pb.Check{
 		{Name: "verbs", Ok: driver.Exists(m.Sys("class/infiniband_verbs")), Detail: "/sys/class/infiniband_verbs: the module ib_uverbs"},
-		{Name: "namespaces", Ok: mode != "N" && mode != "0", Detail: orElse("", "netns_mode of ib_core must be shared, or no container sees a card (rdma system set netns shared)")},
-		{Name: "gpudirect", Ok: true, Detail: orElse(m.peer(), "no module lets cards reach the memory of GPUs")},
+		{Name: "namespaces", Ok: mode != "N" && mode != "0", Detail: "netns_mode of ib_core must be shared, or no container sees a card (rdma system set netns shared)"},
+		{Name: "gpudirect", Ok: true, Detail: cmp.Or(m.peer(), "no module lets cards reach the memory of GPUs")},
 	}
 }
