@@ -6,14 +6,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
+	"github.com/berthhq/berth/internal/conformance"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
 )
@@ -28,119 +24,53 @@ hardware shows is skipped. --plugins prints a table of all plugins in a
 directory, each on every built-in machine that names it.
 
 Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
-
-Flags:
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { conformance.Main(suite()) }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func suite() conformance.Suite {
 	fs := flag.NewFlagSet("berth-accelerator-conformance", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() { fmt.Fprint(stderr, usage); fs.PrintDefaults() }
 	config := fs.String("config", "", "the plugin's settings: JSON, or @FILE")
-	only := fs.String("only", "", "names of checks to run, separated by commas")
-	listing := fs.Bool("list", false, "print the checks and what they want")
-	verbose := fs.Bool("v", false, "show what each check wants, and the plugin's log of failed ones")
-	env := fs.String("env", "", "variables for the plugin, NAME=VALUE separated by commas")
 	root := fs.String("root", "", "directory with sys, dev, proc and driver trees to find hardware in")
-	plugins := fs.String("plugins", "", "directory of plugins to print a table of")
-	var machines list
+	var machines conformance.List
 	fs.Var(&machines, "fixture", "machine to run on, a built-in `NAME`, a directory or a YAML file; may be given again")
 
-	binary, err := parse(fs, args)
-	if err != nil {
-		return 2 // the flag package has said why
+	s := conformance.Suite{Usage: usage, Flags: fs, Columns: columns}
+	for _, c := range acceleratortest.Checks() {
+		s.Checks = append(s.Checks, conformance.Check{Name: c.Name, Want: c.Want})
 	}
-	switch {
-	case *listing:
-		for _, c := range acceleratortest.Checks() {
-			fmt.Fprintf(stdout, "%-18s %s\n", c.Name, c.Want)
-		}
-		return 0
-	case *plugins != "" && binary == "" && *root == "" && *config == "" && len(machines) == 0:
-		return table(ctx, *plugins, split(*only), stdout, stderr)
-	case binary == "" || *plugins != "" || *root != "" && len(machines) > 0:
-		fs.Usage()
-		return 2
-	}
-	p := acceleratortest.Plugin{Path: binary, Config: []byte(*config), Env: split(*env)}
-	if file, ok := strings.CutPrefix(*config, "@"); ok {
-		raw, err := os.ReadFile(file)
+	s.Lanes = func(binary string, env []string) ([]conformance.Lane, error) {
+		settings, err := conformance.Text(*config)
 		if err != nil {
-			fmt.Fprintln(stderr, err)
-			return 2
+			return nil, err
 		}
-		p.Config = raw
+		p := acceleratortest.Plugin{Path: binary, Config: settings, Env: env}
+		if *root != "" {
+			p.Roots = &pb.Roots{Sys: *root + "/sys", Dev: *root + "/dev", Proc: *root + "/proc", Driver: *root + "/driver", Path: []string{*root + "/bin"}}
+			if len(machines) > 0 {
+				return nil, errors.New("--root and --fixture are two sorts of hardware: want one of them")
+			}
+		}
+		return lanes(p, machines), nil
 	}
-	if *root != "" {
-		p.Roots = &pb.Roots{Sys: *root + "/sys", Dev: *root + "/dev", Proc: *root + "/proc", Driver: *root + "/driver", Path: []string{*root + "/bin"}}
-	}
-	return check(ctx, p, machines, split(*only), *verbose, stdout, stderr)
+	return s
 }
 
-// parse takes flags before and after the one argument.
-func parse(fs *flag.FlagSet, args []string) (binary string, err error) {
-	for {
-		if err := fs.Parse(args); err != nil || fs.NArg() == 0 {
-			return binary, err
-		}
-		if binary != "" {
-			fs.Usage()
-			return "", fmt.Errorf("more than one binary")
-		}
-		binary, args = fs.Arg(0), fs.Args()[1:]
-	}
-}
-
-// check runs the suite on each machine, or once without one.
-func check(ctx context.Context, p acceleratortest.Plugin, machines, only []string, verbose bool, stdout, stderr io.Writer) int {
-	sums := map[acceleratortest.Outcome]int{}
+// lanes are the machines that a plugin is checked on; none is one too.
+func lanes(p acceleratortest.Plugin, machines []string) []conformance.Lane {
 	if len(machines) == 0 {
 		machines = []string{""}
 	}
+	var out []conformance.Lane
 	for _, p.Fixture = range machines {
-		if p.Fixture != "" {
-			fmt.Fprintln(stdout, "on "+p.Fixture)
-		}
-		err := acceleratortest.Run(ctx, p, only, func(r acceleratortest.Result) {
-			sums[r.Outcome]++
-			line := fmt.Sprintf("%s  %-18s %6.2fs", r.Outcome, r.Check.Name, r.Took.Seconds())
-			if r.Detail != "" {
-				line += "  " + strings.ReplaceAll(r.Detail, "\n", "; ")
-			}
-			fmt.Fprintln(stdout, line)
-			if verbose {
-				fmt.Fprintln(stdout, "      want:", r.Check.Want)
-				fmt.Fprint(stdout, r.Log)
-			}
-		})
-		if err != nil {
-			fmt.Fprintln(stderr, err)
-			return 2
-		}
+		out = append(out, conformance.Lane{Name: p.Fixture, Run: func(ctx context.Context, only []string, report func(conformance.Result)) error {
+			return acceleratortest.Run(ctx, p, only, func(r acceleratortest.Result) {
+				report(conformance.Result{
+					Check:   conformance.Check{Name: r.Check.Name, Want: r.Check.Want},
+					Outcome: conformance.Outcome(r.Outcome), Detail: r.Detail, Log: r.Log, Took: r.Took,
+				})
+			})
+		}})
 	}
-	fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped\n",
-		sums[acceleratortest.Passed], sums[acceleratortest.Failed], sums[acceleratortest.Skipped])
-	if sums[acceleratortest.Failed] > 0 {
-		return 1
-	}
-	return 0
-}
-
-// list is a flag that may be given again.
-type list []string
-
-func (l *list) String() string     { return strings.Join(*l, ",") }
-func (l *list) Set(s string) error { *l = append(*l, s); return nil }
-
-func split(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return strings.Split(s, ",")
+	return out
 }

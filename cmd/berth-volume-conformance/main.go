@@ -6,13 +6,8 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
+	"github.com/berthhq/berth/internal/conformance"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
@@ -21,95 +16,38 @@ const usage = `Usage: berth-volume-conformance [flags] BINARY
 Runs the volume plugin BINARY as a storage proxy would and checks what it
 promises: one line for each check, and a last line with the sums.
 
-Flags:
+Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { conformance.Main(suite()) }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func suite() conformance.Suite {
 	fs := flag.NewFlagSet("berth-volume-conformance", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() { fmt.Fprint(stderr, usage); fs.PrintDefaults() }
 	options := fs.String("options", "", "the volume's options: JSON, or @FILE")
-	only := fs.String("only", "", "names of checks to run, separated by commas")
-	list := fs.Bool("list", false, "print the checks and what they want")
-	verbose := fs.Bool("v", false, "show what each check wants, and the plugin's log of failed ones")
-	env := fs.String("env", "", "variables for the plugin, NAME=VALUE separated by commas")
 	mount := fs.String("mount", "", "where the product is mounted; checks make and remove scopes there (default: a fresh directory)")
 
-	binary, err := parse(fs, args)
-	if err != nil {
-		return 2 // the flag package has said why
+	s := conformance.Suite{Usage: usage, Flags: fs}
+	for _, c := range volumetest.Checks() {
+		s.Checks = append(s.Checks, conformance.Check{Name: c.Name, Want: c.Want})
 	}
-	switch {
-	case *list:
-		for _, c := range volumetest.Checks() {
-			fmt.Fprintf(stdout, "%-18s %s\n", c.Name, c.Want)
-		}
-		return 0
-	case binary == "":
-		fs.Usage()
-		return 2
-	}
-	p := volumetest.Plugin{Path: binary, Options: *options, Mount: *mount, Env: split(*env)}
-	if file, ok := strings.CutPrefix(*options, "@"); ok {
-		raw, err := os.ReadFile(file)
+	s.Lanes = func(binary string, env []string) ([]conformance.Lane, error) {
+		settings, err := conformance.Text(*options)
 		if err != nil {
-			fmt.Fprintln(stderr, err)
-			return 2
+			return nil, err
 		}
-		p.Options = string(raw)
+		return []conformance.Lane{lane("", volumetest.Plugin{Path: binary, Options: string(settings), Mount: *mount, Env: env})}, nil
 	}
-	return check(ctx, p, split(*only), *verbose, stdout, stderr)
+	return s
 }
 
-// parse takes flags before and after the one argument.
-func parse(fs *flag.FlagSet, args []string) (binary string, err error) {
-	for {
-		if err := fs.Parse(args); err != nil || fs.NArg() == 0 {
-			return binary, err
-		}
-		if binary != "" {
-			fs.Usage()
-			return "", fmt.Errorf("more than one binary")
-		}
-		binary, args = fs.Arg(0), fs.Args()[1:]
-	}
-}
-
-func check(ctx context.Context, p volumetest.Plugin, only []string, verbose bool, stdout, stderr io.Writer) int {
-	sums := map[volumetest.Outcome]int{}
-	err := volumetest.Run(ctx, p, only, func(r volumetest.Result) {
-		sums[r.Outcome]++
-		line := fmt.Sprintf("%s  %-18s %6.2fs", r.Outcome, r.Check.Name, r.Took.Seconds())
-		if r.Detail != "" {
-			line += "  " + strings.ReplaceAll(r.Detail, "\n", "; ")
-		}
-		fmt.Fprintln(stdout, line)
-		if verbose {
-			fmt.Fprintln(stdout, "      want:", r.Check.Want)
-			fmt.Fprint(stdout, r.Log)
-		}
-	})
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 2
-	}
-	fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped\n",
-		sums[volumetest.Passed], sums[volumetest.Failed], sums[volumetest.Skipped])
-	if sums[volumetest.Failed] > 0 {
-		return 1
-	}
-	return 0
-}
-
-func split(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return strings.Split(s, ",")
+// lane is a plugin with some options.
+func lane(name string, p volumetest.Plugin) conformance.Lane {
+	return conformance.Lane{Name: name, Run: func(ctx context.Context, only []string, report func(conformance.Result)) error {
+		return volumetest.Run(ctx, p, only, func(r volumetest.Result) {
+			report(conformance.Result{
+				Check:   conformance.Check{Name: r.Check.Name, Want: r.Check.Want},
+				Outcome: conformance.Outcome(r.Outcome), Detail: r.Detail, Log: r.Log, Took: r.Took,
+			})
+		})
+	}}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berthhq/berth/internal/conformance"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -29,7 +31,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			if got := run(t.Context(), tc.args, &out, &errs); got != tc.want {
+			if got := conformance.Run(t.Context(), suite(), tc.args, &out, &errs); got != tc.want {
 				t.Errorf("exit code %d, want %d\n%s%s", got, tc.want, &out, &errs)
 			}
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -1,0 +1,204 @@
+// Package conformance is what the commands of the conformance suites share: flags,
+// one line a check, a table of all plugins, exit codes. Each suite's own package
+// has the checks.
+package conformance
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Exit codes: all that ran is well, a check failed, it could not be run.
+const (
+	exitKept = iota
+	exitBroken
+	exitNotRun
+)
+
+// Outcome of a check.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed  Outcome = "pass"
+	Failed  Outcome = "FAIL"
+	Skipped Outcome = "skip"
+)
+
+// Check is one promise of a contract.
+type Check struct {
+	Name string
+	Want string // what is promised, one line
+}
+
+// Result is what a check found.
+type Result struct {
+	Check
+	Outcome Outcome
+	Detail  string // why it failed or was skipped, or what it measured
+	Log     string // the plugin's log of a failed check
+	Took    time.Duration
+}
+
+// Lane is a plugin in one of the circumstances that it is checked in: on a machine,
+// with some settings.
+type Lane struct {
+	Name string // "" = there is nothing special about it
+	// Run runs the checks named, or all, and reports each. Its error says that they
+	// could not be run.
+	Run func(ctx context.Context, only []string, report func(Result)) error
+}
+
+// Suite is one contract's.
+type Suite struct {
+	Usage  string        // what is printed above the flags
+	Flags  *flag.FlagSet // the suite's own; named as the command
+	Checks []Check
+	// Lanes says how the binary is checked, with variables added to its environment.
+	Lanes func(binary string, env []string) ([]Lane, error)
+	// Columns says the same of all plugins in a directory. Optional.
+	Columns func(dir string) ([]Column, error)
+}
+
+// Main is the main of a suite's command.
+func Main(s Suite) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := Run(ctx, s, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Run is the command with its arguments. It returns the exit code.
+func Run(ctx context.Context, s Suite, args []string, stdout, stderr io.Writer) int {
+	var own []string
+	s.Flags.VisitAll(func(f *flag.Flag) { own = append(own, f.Name) })
+	s.Flags.Init(s.Flags.Name(), flag.ContinueOnError)
+	s.Flags.SetOutput(stderr)
+	s.Flags.Usage = func() { fmt.Fprint(stderr, s.Usage+"\nFlags:\n"); s.Flags.PrintDefaults() }
+	only := s.Flags.String("only", "", "names of checks to run, separated by commas")
+	listing := s.Flags.Bool("list", false, "print the checks and what they want")
+	verbose := s.Flags.Bool("v", false, "show what each check wants, and the plugin's log of failed ones")
+	env := s.Flags.String("env", "", "variables for the plugin, NAME=VALUE separated by commas")
+	plugins := new(string)
+	if s.Columns != nil {
+		plugins = s.Flags.String("plugins", "", "directory of plugins to print a table of")
+		own = append(own, "env", "v") // are of one plugin too
+	}
+	binary, err := parse(s.Flags, args)
+	if err != nil {
+		return exitNotRun // parse has said why
+	}
+	failed := false
+	switch {
+	case *listing:
+		for _, c := range s.Checks {
+			fmt.Fprintf(stdout, "%-18s %s\n", c.Name, c.Want)
+		}
+	case *plugins != "":
+		if binary != "" || given(s.Flags, own) {
+			s.Flags.Usage()
+			return exitNotRun
+		}
+		failed, err = table(ctx, s, *plugins, split(*only), stdout)
+	case binary == "":
+		s.Flags.Usage()
+		return exitNotRun
+	default:
+		var lanes []Lane
+		if lanes, err = s.Lanes(binary, split(*env)); err == nil {
+			failed, err = lines(ctx, lanes, split(*only), *verbose, stdout)
+		}
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(stderr, err)
+		return exitNotRun
+	case failed:
+		return exitBroken
+	}
+	return exitKept
+}
+
+// parse takes flags before and after the one argument.
+func parse(fs *flag.FlagSet, args []string) (binary string, err error) {
+	for {
+		if err := fs.Parse(args); err != nil || fs.NArg() == 0 {
+			return binary, err
+		}
+		if binary != "" {
+			fs.Usage()
+			return "", errors.New("more than one binary")
+		}
+		binary, args = fs.Arg(0), fs.Args()[1:]
+	}
+}
+
+// given tells whether one of the flags was.
+func given(fs *flag.FlagSet, names []string) (yes bool) {
+	fs.Visit(func(f *flag.Flag) { yes = yes || slices.Contains(names, f.Name) })
+	return yes
+}
+
+// lines runs the checks in each lane, prints a line for each and the sums.
+func lines(ctx context.Context, lanes []Lane, only []string, verbose bool, w io.Writer) (failed bool, err error) {
+	sums := sums{}
+	for _, l := range lanes {
+		if l.Name != "" {
+			fmt.Fprintln(w, "on "+l.Name)
+		}
+		err := l.Run(ctx, only, func(r Result) {
+			sums[r.Outcome]++
+			line := fmt.Sprintf("%s  %-18s %6.2fs", r.Outcome, r.Name, r.Took.Seconds())
+			if r.Detail != "" {
+				line += "  " + strings.ReplaceAll(r.Detail, "\n", "; ")
+			}
+			fmt.Fprintln(w, line)
+			if verbose {
+				fmt.Fprintln(w, "      want:", r.Want)
+				fmt.Fprint(w, r.Log)
+			}
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	fmt.Fprintln(w, sums)
+	return sums[Failed] > 0, nil
+}
+
+// sums counts results.
+type sums map[Outcome]int
+
+func (s sums) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", s[Passed], s[Failed], s[Skipped])
+}
+
+// Text is a setting that is given as it is, or as @FILE.
+func Text(setting string) ([]byte, error) {
+	if file, ok := strings.CutPrefix(setting, "@"); ok {
+		return os.ReadFile(file)
+	}
+	return []byte(setting), nil
+}
+
+// List is a flag that may be given again.
+type List []string
+
+func (l *List) String() string     { return strings.Join(*l, ",") }
+func (l *List) Set(s string) error { *l = append(*l, s); return nil }
+
+func split(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}

@@ -1,0 +1,106 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// toy is a suite whose plugins do what their names say.
+func toy(outcomes map[string]Outcome) Suite {
+	checks := []Check{{"speaks", "it says who it is"}, {"works", "it does what it says"}}
+	lanes := func(binary string) []Lane {
+		return []Lane{{"one", func(_ context.Context, only []string, report func(Result)) error {
+			if binary == "missing" {
+				return errors.New("there is none")
+			}
+			for _, c := range checks {
+				if len(only) == 0 || slices.Contains(only, c.Name) {
+					report(Result{Check: c, Outcome: outcomes[binary+" "+c.Name], Detail: "it is\nlazy", Log: "a log\n"})
+				}
+			}
+			return nil
+		}}}
+	}
+	fs := flag.NewFlagSet("toy", flag.ContinueOnError)
+	fs.String("config", "", "settings")
+	return Suite{
+		Usage: "Usage: toy\n", Flags: fs, Checks: checks,
+		Lanes: func(binary string, _ []string) ([]Lane, error) { return lanes(binary), nil },
+		Columns: func(dir string) (out []Column, err error) {
+			names, err := Programs(dir)
+			for _, n := range names {
+				out = append(out, Column{n, lanes(n)})
+			}
+			return out, err
+		},
+	}
+}
+
+func TestRun(t *testing.T) {
+	outcomes := map[string]Outcome{"good speaks": Passed, "good works": Skipped, "bad speaks": Passed, "bad works": Failed}
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"good": 0o755, "bad": 0o755, "README": 0o644, "liblimit.so": 0o755} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, row := range map[string]struct {
+		args []string
+		code int
+		want []string // in this order on standard output
+	}{
+		"kept":            {[]string{"good"}, 0, []string{"on one\npass  speaks               0.00s  it is; lazy\nskip  works", "1 passed, 0 failed, 1 skipped\n"}},
+		"flag behind":     {[]string{"bad", "--only", "speaks"}, 0, []string{"1 passed, 0 failed, 0 skipped\n"}},
+		"broken":          {[]string{"-v", "bad"}, 1, []string{"FAIL  works", "want: it does what it says", "a log", "1 passed, 1 failed, 0 skipped\n"}},
+		"not run":         {[]string{"missing"}, 2, nil},
+		"nothing":         {nil, 2, nil},
+		"two":             {[]string{"good", "bad"}, 2, nil},
+		"unknown flag":    {[]string{"--nonsense", "good"}, 2, nil},
+		"list":            {[]string{"--list"}, 0, []string{"speaks             it says who it is\n", "works"}},
+		"table":           {[]string{"--plugins", dir}, 1, []string{" bad good\n", "speaks               ok   ok\n", "works              FAIL    -\n", "bad             1 passed, 1 failed, 0 skipped: one\n", "FAIL bad on one: works: it is\nlazy\n2 passed, 1 failed, 1 skipped\n"}},
+		"table of one":    {[]string{"--plugins", dir, "--only", "speaks"}, 0, []string{"2 passed, 0 failed, 0 skipped\n"}},
+		"table and one":   {[]string{"--plugins", dir, "good"}, 2, nil},
+		"table, settings": {[]string{"--plugins", dir, "--config", "{}"}, 2, nil},
+		"empty table":     {[]string{"--plugins", t.TempDir()}, 2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if code := Run(t.Context(), toy(outcomes), row.args, &out, &errs); code != row.code {
+				t.Errorf("exit code %d, want %d", code, row.code)
+			}
+			if row.code == 2 && errs.Len() == 0 {
+				t.Error("nobody says why")
+			}
+			rest := out.String()
+			for _, want := range row.want {
+				_, after, ok := strings.Cut(rest, want)
+				if !ok {
+					t.Fatalf("no %q in\n%s%s", want, &out, &errs)
+				}
+				rest = after
+			}
+		})
+	}
+}
+
+func TestText(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, setting := range []string{"{}", "@" + file} {
+		if raw, err := Text(setting); string(raw) != "{}" || err != nil {
+			t.Errorf("%s: %q, %v", setting, raw, err)
+		}
+	}
+	if _, err := Text("@" + file + "2"); err == nil {
+		t.Error("a file that is not there")
+	}
+}
