@@ -6404,6 +6404,11 @@ func (_q *SlotTypeQuery) collectField(ctx context.Context, oneNode bool, opCtx *
 				selectedFields = append(selectedFields, slottype.FieldAllowedCounts)
 				fieldSeen[slottype.FieldAllowedCounts] = struct{}{}
 			}
+		case "unified":
+			if _, ok := fieldSeen[slottype.FieldUnified]; !ok {
+				selectedFields = append(selectedFields, slottype.FieldUnified)
+				fieldSeen[slottype.FieldUnified] = struct{}{}
+			}
 		case "id":
 		case "__typename":
 		default:

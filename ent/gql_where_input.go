@@ -17288,6 +17288,10 @@ type SlotTypeWhereInput struct {
 	QuantumHasSuffix    *string  `json:"quantumHasSuffix,omitempty"`
 	QuantumEqualFold    *string  `json:"quantumEqualFold,omitempty"`
 	QuantumContainsFold *string  `json:"quantumContainsFold,omitempty"`
+
+	// "unified" field predicates.
+	Unified    *bool `json:"unified,omitempty"`
+	UnifiedNEQ *bool `json:"unifiedNEQ,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -17657,6 +17661,12 @@ func (i *SlotTypeWhereInput) P() (predicate.SlotType, error) {
 	}
 	if i.QuantumContainsFold != nil {
 		predicates = append(predicates, slottype.QuantumContainsFold(*i.QuantumContainsFold))
+	}
+	if i.Unified != nil {
+		predicates = append(predicates, slottype.UnifiedEQ(*i.Unified))
+	}
+	if i.UnifiedNEQ != nil {
+		predicates = append(predicates, slottype.UnifiedNEQ(*i.UnifiedNEQ))
 	}
 
 	switch len(predicates) {

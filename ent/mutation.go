@@ -40054,6 +40054,7 @@ type SlotTypeMutation struct {
 	appendexclusive_with []string
 	allowed_counts       *[]int
 	appendallowed_counts []int
+	unified              *bool
 	clearedFields        map[string]struct{}
 	done                 bool
 	oldValue             func(context.Context) (*SlotType, error)
@@ -40518,6 +40519,42 @@ func (m *SlotTypeMutation) ResetAllowedCounts() {
 	m.appendallowed_counts = nil
 }
 
+// SetUnified sets the "unified" field.
+func (m *SlotTypeMutation) SetUnified(b bool) {
+	m.unified = &b
+}
+
+// Unified returns the value of the "unified" field in the mutation.
+func (m *SlotTypeMutation) Unified() (r bool, exists bool) {
+	v := m.unified
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUnified returns the old "unified" field's value of the SlotType entity.
+// If the SlotType object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SlotTypeMutation) OldUnified(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUnified is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUnified requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUnified: %w", err)
+	}
+	return oldValue.Unified, nil
+}
+
+// ResetUnified resets all changes to the "unified" field.
+func (m *SlotTypeMutation) ResetUnified() {
+	m.unified = nil
+}
+
 // Where appends a list predicates to the SlotTypeMutation builder.
 func (m *SlotTypeMutation) Where(ps ...predicate.SlotType) {
 	m.predicates = append(m.predicates, ps...)
@@ -40552,7 +40589,7 @@ func (m *SlotTypeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SlotTypeMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 10)
 	if m.name != nil {
 		fields = append(fields, slottype.FieldName)
 	}
@@ -40580,6 +40617,9 @@ func (m *SlotTypeMutation) Fields() []string {
 	if m.allowed_counts != nil {
 		fields = append(fields, slottype.FieldAllowedCounts)
 	}
+	if m.unified != nil {
+		fields = append(fields, slottype.FieldUnified)
+	}
 	return fields
 }
 
@@ -40606,6 +40646,8 @@ func (m *SlotTypeMutation) Field(name string) (ent.Value, bool) {
 		return m.ExclusiveWith()
 	case slottype.FieldAllowedCounts:
 		return m.AllowedCounts()
+	case slottype.FieldUnified:
+		return m.Unified()
 	}
 	return nil, false
 }
@@ -40633,6 +40675,8 @@ func (m *SlotTypeMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldExclusiveWith(ctx)
 	case slottype.FieldAllowedCounts:
 		return m.OldAllowedCounts(ctx)
+	case slottype.FieldUnified:
+		return m.OldUnified(ctx)
 	}
 	return nil, fmt.Errorf("unknown SlotType field %s", name)
 }
@@ -40704,6 +40748,13 @@ func (m *SlotTypeMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetAllowedCounts(v)
+		return nil
+	case slottype.FieldUnified:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUnified(v)
 		return nil
 	}
 	return fmt.Errorf("unknown SlotType field %s", name)
@@ -40780,6 +40831,9 @@ func (m *SlotTypeMutation) ResetField(name string) error {
 		return nil
 	case slottype.FieldAllowedCounts:
 		m.ResetAllowedCounts()
+		return nil
+	case slottype.FieldUnified:
+		m.ResetUnified()
 		return nil
 	}
 	return fmt.Errorf("unknown SlotType field %s", name)

@@ -36,7 +36,9 @@ type SlotType struct {
 	ExclusiveWith []string `json:"exclusive_with,omitempty"`
 	// AllowedCounts holds the value of the "allowed_counts" field.
 	AllowedCounts []int `json:"allowed_counts,omitempty"`
-	selectValues  sql.SelectValues
+	// Unified holds the value of the "unified" field.
+	Unified      bool `json:"unified,omitempty"`
+	selectValues sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -46,6 +48,8 @@ func (*SlotType) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case slottype.FieldExclusiveWith, slottype.FieldAllowedCounts:
 			values[i] = new([]byte)
+		case slottype.FieldUnified:
+			values[i] = new(sql.NullBool)
 		case slottype.FieldName, slottype.FieldKind, slottype.FieldDisplayName, slottype.FieldDescription, slottype.FieldUnit, slottype.FieldIcon, slottype.FieldQuantum:
 			values[i] = new(sql.NullString)
 		case slottype.FieldID:
@@ -129,6 +133,12 @@ func (_m *SlotType) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field allowed_counts: %w", err)
 				}
 			}
+		case slottype.FieldUnified:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field unified", values[i])
+			} else if value.Valid {
+				_m.Unified = value.Bool
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -191,6 +201,9 @@ func (_m *SlotType) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("allowed_counts=")
 	builder.WriteString(fmt.Sprintf("%v", _m.AllowedCounts))
+	builder.WriteString(", ")
+	builder.WriteString("unified=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Unified))
 	builder.WriteByte(')')
 	return builder.String()
 }

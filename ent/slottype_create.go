@@ -117,6 +117,20 @@ func (_c *SlotTypeCreate) SetAllowedCounts(v []int) *SlotTypeCreate {
 	return _c
 }
 
+// SetUnified sets the "unified" field.
+func (_c *SlotTypeCreate) SetUnified(v bool) *SlotTypeCreate {
+	_c.mutation.SetUnified(v)
+	return _c
+}
+
+// SetNillableUnified sets the "unified" field if the given value is not nil.
+func (_c *SlotTypeCreate) SetNillableUnified(v *bool) *SlotTypeCreate {
+	if v != nil {
+		_c.SetUnified(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *SlotTypeCreate) SetID(v uuid.UUID) *SlotTypeCreate {
 	_c.mutation.SetID(v)
@@ -194,6 +208,10 @@ func (_c *SlotTypeCreate) defaults() {
 		v := slottype.DefaultAllowedCounts
 		_c.mutation.SetAllowedCounts(v)
 	}
+	if _, ok := _c.mutation.Unified(); !ok {
+		v := slottype.DefaultUnified
+		_c.mutation.SetUnified(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := slottype.DefaultID()
 		_c.mutation.SetID(v)
@@ -228,6 +246,9 @@ func (_c *SlotTypeCreate) check() error {
 	}
 	if _, ok := _c.mutation.AllowedCounts(); !ok {
 		return &ValidationError{Name: "allowed_counts", err: errors.New(`ent: missing required field "SlotType.allowed_counts"`)}
+	}
+	if _, ok := _c.mutation.Unified(); !ok {
+		return &ValidationError{Name: "unified", err: errors.New(`ent: missing required field "SlotType.unified"`)}
 	}
 	return nil
 }
@@ -300,6 +321,10 @@ func (_c *SlotTypeCreate) createSpec() (*SlotType, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.AllowedCounts(); ok {
 		_spec.SetField(slottype.FieldAllowedCounts, field.TypeJSON, value)
 		_node.AllowedCounts = value
+	}
+	if value, ok := _c.mutation.Unified(); ok {
+		_spec.SetField(slottype.FieldUnified, field.TypeBool, value)
+		_node.Unified = value
 	}
 	return _node, _spec
 }
@@ -446,6 +471,18 @@ func (u *SlotTypeUpsert) SetAllowedCounts(v []int) *SlotTypeUpsert {
 // UpdateAllowedCounts sets the "allowed_counts" field to the value that was provided on create.
 func (u *SlotTypeUpsert) UpdateAllowedCounts() *SlotTypeUpsert {
 	u.SetExcluded(slottype.FieldAllowedCounts)
+	return u
+}
+
+// SetUnified sets the "unified" field.
+func (u *SlotTypeUpsert) SetUnified(v bool) *SlotTypeUpsert {
+	u.Set(slottype.FieldUnified, v)
+	return u
+}
+
+// UpdateUnified sets the "unified" field to the value that was provided on create.
+func (u *SlotTypeUpsert) UpdateUnified() *SlotTypeUpsert {
+	u.SetExcluded(slottype.FieldUnified)
 	return u
 }
 
@@ -609,6 +646,20 @@ func (u *SlotTypeUpsertOne) SetAllowedCounts(v []int) *SlotTypeUpsertOne {
 func (u *SlotTypeUpsertOne) UpdateAllowedCounts() *SlotTypeUpsertOne {
 	return u.Update(func(s *SlotTypeUpsert) {
 		s.UpdateAllowedCounts()
+	})
+}
+
+// SetUnified sets the "unified" field.
+func (u *SlotTypeUpsertOne) SetUnified(v bool) *SlotTypeUpsertOne {
+	return u.Update(func(s *SlotTypeUpsert) {
+		s.SetUnified(v)
+	})
+}
+
+// UpdateUnified sets the "unified" field to the value that was provided on create.
+func (u *SlotTypeUpsertOne) UpdateUnified() *SlotTypeUpsertOne {
+	return u.Update(func(s *SlotTypeUpsert) {
+		s.UpdateUnified()
 	})
 }
 
@@ -939,6 +990,20 @@ func (u *SlotTypeUpsertBulk) SetAllowedCounts(v []int) *SlotTypeUpsertBulk {
 func (u *SlotTypeUpsertBulk) UpdateAllowedCounts() *SlotTypeUpsertBulk {
 	return u.Update(func(s *SlotTypeUpsert) {
 		s.UpdateAllowedCounts()
+	})
+}
+
+// SetUnified sets the "unified" field.
+func (u *SlotTypeUpsertBulk) SetUnified(v bool) *SlotTypeUpsertBulk {
+	return u.Update(func(s *SlotTypeUpsert) {
+		s.SetUnified(v)
+	})
+}
+
+// UpdateUnified sets the "unified" field to the value that was provided on create.
+func (u *SlotTypeUpsertBulk) UpdateUnified() *SlotTypeUpsertBulk {
+	return u.Update(func(s *SlotTypeUpsert) {
+		s.UpdateUnified()
 	})
 }
 

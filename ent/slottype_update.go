@@ -137,6 +137,20 @@ func (_u *SlotTypeUpdate) AppendAllowedCounts(v []int) *SlotTypeUpdate {
 	return _u
 }
 
+// SetUnified sets the "unified" field.
+func (_u *SlotTypeUpdate) SetUnified(v bool) *SlotTypeUpdate {
+	_u.mutation.SetUnified(v)
+	return _u
+}
+
+// SetNillableUnified sets the "unified" field if the given value is not nil.
+func (_u *SlotTypeUpdate) SetNillableUnified(v *bool) *SlotTypeUpdate {
+	if v != nil {
+		_u.SetUnified(*v)
+	}
+	return _u
+}
+
 // Mutation returns the SlotTypeMutation object of the builder.
 func (_u *SlotTypeUpdate) Mutation() *SlotTypeMutation {
 	return _u.mutation
@@ -217,6 +231,9 @@ func (_u *SlotTypeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, slottype.FieldAllowedCounts, value)
 		})
+	}
+	if value, ok := _u.mutation.Unified(); ok {
+		_spec.SetField(slottype.FieldUnified, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -348,6 +365,20 @@ func (_u *SlotTypeUpdateOne) AppendAllowedCounts(v []int) *SlotTypeUpdateOne {
 	return _u
 }
 
+// SetUnified sets the "unified" field.
+func (_u *SlotTypeUpdateOne) SetUnified(v bool) *SlotTypeUpdateOne {
+	_u.mutation.SetUnified(v)
+	return _u
+}
+
+// SetNillableUnified sets the "unified" field if the given value is not nil.
+func (_u *SlotTypeUpdateOne) SetNillableUnified(v *bool) *SlotTypeUpdateOne {
+	if v != nil {
+		_u.SetUnified(*v)
+	}
+	return _u
+}
+
 // Mutation returns the SlotTypeMutation object of the builder.
 func (_u *SlotTypeUpdateOne) Mutation() *SlotTypeMutation {
 	return _u.mutation
@@ -458,6 +489,9 @@ func (_u *SlotTypeUpdateOne) sqlSave(ctx context.Context) (_node *SlotType, err 
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, slottype.FieldAllowedCounts, value)
 		})
+	}
+	if value, ok := _u.mutation.Unified(); ok {
+		_spec.SetField(slottype.FieldUnified, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &SlotType{config: _u.config}

@@ -795,6 +795,7 @@ type SlotType struct {
 	Icon          string                 `protobuf:"bytes,7,opt,name=icon,proto3" json:"icon,omitempty"`
 	ExclusiveWith []string               `protobuf:"bytes,8,rep,name=exclusive_with,json=exclusiveWith,proto3" json:"exclusive_with,omitempty"`
 	AllowedCounts []uint32               `protobuf:"varint,9,rep,packed,name=allowed_counts,json=allowedCounts,proto3" json:"allowed_counts,omitempty"` // the only amounts a kernel may have, growing; empty = any
+	Unified       bool                   `protobuf:"varint,10,opt,name=unified,proto3" json:"unified,omitempty"`                                        // a name of its device's one amount; set for UNIFIED too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -890,6 +891,13 @@ func (x *SlotType) GetAllowedCounts() []uint32 {
 		return x.AllowedCounts
 	}
 	return nil
+}
+
+func (x *SlotType) GetUnified() bool {
+	if x != nil {
+		return x.Unified
+	}
+	return false
 }
 
 type Device struct {
@@ -3112,7 +3120,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x0fruntime_classes\x18\r \x03(\tR\x0eruntimeClasses\x12\x18\n" +
 	"\aaddress\x18\x0e \x01(\tR\aaddress\x126\n" +
 	"\bcounters\x18\x0f \x03(\v2\x1a.berth.agent.v1.CounterSetR\bcounters\x12*\n" +
-	"\x05links\x18\x10 \x03(\v2\x14.berth.agent.v1.LinkR\x05links\"\xe9\x02\n" +
+	"\x05links\x18\x10 \x03(\v2\x14.berth.agent.v1.LinkR\x05links\"\x83\x03\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1d.berth.agent.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -3122,7 +3130,9 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x04unit\x18\x06 \x01(\tR\x04unit\x12\x12\n" +
 	"\x04icon\x18\a \x01(\tR\x04icon\x12%\n" +
 	"\x0eexclusive_with\x18\b \x03(\tR\rexclusiveWith\x12%\n" +
-	"\x0eallowed_counts\x18\t \x03(\rR\rallowedCounts\"A\n" +
+	"\x0eallowed_counts\x18\t \x03(\rR\rallowedCounts\x12\x18\n" +
+	"\aunified\x18\n" +
+	" \x01(\bR\aunified\"A\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05COUNT\x10\x00\x12\t\n" +
 	"\x05BYTES\x10\x01\x12\n" +

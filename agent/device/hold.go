@@ -3,6 +3,7 @@ package device
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -128,7 +129,7 @@ func (m *Manager) fits(h holding, others map[string][]holding, before []holding)
 			used[o.slot] += o.amount
 		case exclude(v.slots, o.slot, h.slot):
 			return fmt.Errorf("device %s is given away as %s, which excludes %s: %w", h.device, o.slot, h.slot, errdefs.ErrResourceExhausted)
-		case kindOf(v.slots, h.slot) == agentpb.SlotType_UNIFIED && kindOf(v.slots, o.slot) == agentpb.SlotType_UNIFIED:
+		case unified(v.slots, h.slot) && unified(v.slots, o.slot):
 			used[o.slot] += o.amount
 		}
 	}
@@ -183,6 +184,11 @@ func kindOf(slots []*agentpb.SlotType, name string) agentpb.SlotType_Kind {
 		}
 	}
 	return agentpb.SlotType_COUNT
+}
+
+// unified tells whether a slot is a name of its devices' one amount.
+func unified(slots []*agentpb.SlotType, name string) bool {
+	return slices.ContainsFunc(slots, func(s *agentpb.SlotType) bool { return s.Name == name && s.Unified })
 }
 
 // quantum is the smallest step of a slot.

@@ -102,7 +102,7 @@ func slotType(s *acceleratorpb.SlotType) *agentpb.SlotType {
 	return &agentpb.SlotType{
 		Name: s.Name, Kind: agentpb.SlotType_Kind(s.Kind - 1), Quantum: s.Quantum, DisplayName: s.DisplayName,
 		Description: s.Description, Unit: s.Unit, Icon: s.Icon, ExclusiveWith: s.ExclusiveWith,
-		AllowedCounts: s.AllowedCounts,
+		AllowedCounts: s.AllowedCounts, Unified: s.Unified || s.Kind == acceleratorpb.SlotType_UNIFIED,
 	}
 }
 

@@ -1722,6 +1722,7 @@ var (
 		{Name: "quantum", Type: field.TypeString, Default: "1"},
 		{Name: "exclusive_with", Type: field.TypeJSON},
 		{Name: "allowed_counts", Type: field.TypeJSON},
+		{Name: "unified", Type: field.TypeBool, Default: false},
 	}
 	// SlotTypesTable holds the schema information for the "slot_types" table.
 	SlotTypesTable = &schema.Table{

@@ -1492,6 +1492,10 @@ func init() {
 	slottypeDescAllowedCounts := slottypeFields[8].Descriptor()
 	// slottype.DefaultAllowedCounts holds the default value on creation for the allowed_counts field.
 	slottype.DefaultAllowedCounts = slottypeDescAllowedCounts.Default.([]int)
+	// slottypeDescUnified is the schema descriptor for unified field.
+	slottypeDescUnified := slottypeFields[9].Descriptor()
+	// slottype.DefaultUnified holds the default value on creation for the unified field.
+	slottype.DefaultUnified = slottypeDescUnified.Default.(bool)
 	// slottypeDescID is the schema descriptor for id field.
 	slottypeDescID := slottypeMixinFields0[0].Descriptor()
 	// slottype.DefaultID holds the default value on creation for the id field.

@@ -27,5 +27,7 @@ func (SlotType) Fields() []ent.Field {
 		// The only amounts that a kernel gets on any agent, growing; empty: any. Follows
 		// from what the agents with the slot say.
 		field.JSON("allowed_counts", []int{}).Default([]int{}),
+		// A name of its devices' one amount, of which all such slots take parts.
+		field.Bool("unified").Default(false),
 	}
 }

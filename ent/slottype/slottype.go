@@ -31,6 +31,8 @@ const (
 	FieldExclusiveWith = "exclusive_with"
 	// FieldAllowedCounts holds the string denoting the allowed_counts field in the database.
 	FieldAllowedCounts = "allowed_counts"
+	// FieldUnified holds the string denoting the unified field in the database.
+	FieldUnified = "unified"
 	// Table holds the table name of the slottype in the database.
 	Table = "slot_types"
 )
@@ -47,6 +49,7 @@ var Columns = []string{
 	FieldQuantum,
 	FieldExclusiveWith,
 	FieldAllowedCounts,
+	FieldUnified,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -80,6 +83,8 @@ var (
 	DefaultExclusiveWith []string
 	// DefaultAllowedCounts holds the default value on creation for the "allowed_counts" field.
 	DefaultAllowedCounts []int
+	// DefaultUnified holds the default value on creation for the "unified" field.
+	DefaultUnified bool
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -125,4 +130,9 @@ func ByIcon(opts ...sql.OrderTermOption) OrderOption {
 // ByQuantum orders the results by the quantum field.
 func ByQuantum(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldQuantum, opts...).ToFunc()
+}
+
+// ByUnified orders the results by the unified field.
+func ByUnified(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUnified, opts...).ToFunc()
 }

@@ -88,6 +88,11 @@ func Quantum(v string) predicate.SlotType {
 	return predicate.SlotType(sql.FieldEQ(FieldQuantum, v))
 }
 
+// Unified applies equality check predicate on the "unified" field. It's identical to UnifiedEQ.
+func Unified(v bool) predicate.SlotType {
+	return predicate.SlotType(sql.FieldEQ(FieldUnified, v))
+}
+
 // NameEQ applies the EQ predicate on the "name" field.
 func NameEQ(v string) predicate.SlotType {
 	return predicate.SlotType(sql.FieldEQ(FieldName, v))
@@ -541,6 +546,16 @@ func QuantumEqualFold(v string) predicate.SlotType {
 // QuantumContainsFold applies the ContainsFold predicate on the "quantum" field.
 func QuantumContainsFold(v string) predicate.SlotType {
 	return predicate.SlotType(sql.FieldContainsFold(FieldQuantum, v))
+}
+
+// UnifiedEQ applies the EQ predicate on the "unified" field.
+func UnifiedEQ(v bool) predicate.SlotType {
+	return predicate.SlotType(sql.FieldEQ(FieldUnified, v))
+}
+
+// UnifiedNEQ applies the NEQ predicate on the "unified" field.
+func UnifiedNEQ(v bool) predicate.SlotType {
+	return predicate.SlotType(sql.FieldNEQ(FieldUnified, v))
 }
 
 // And groups predicates with the AND operator between them.

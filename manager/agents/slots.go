@@ -44,11 +44,11 @@ func upsertSlotTypes(ctx context.Context, tx *ent.Tx, types []*agentpb.SlotType)
 		}
 		err := tx.SlotType.Create().SetName(t.Name).SetKind(strings.ToLower(t.Kind.String())).
 			SetDisplayName(t.DisplayName).SetDescription(t.Description).SetUnit(t.Unit).SetIcon(t.Icon).
-			SetQuantum(t.Quantum).SetExclusiveWith(nonNil(t.ExclusiveWith)).
+			SetQuantum(t.Quantum).SetExclusiveWith(nonNil(t.ExclusiveWith)).SetUnified(t.Unified).
 			OnConflictColumns(slottype.FieldName).
 			Update(func(u *ent.SlotTypeUpsert) {
 				u.UpdateKind().UpdateDisplayName().UpdateDescription().UpdateUnit().UpdateIcon().
-					UpdateQuantum().UpdateExclusiveWith()
+					UpdateQuantum().UpdateExclusiveWith().UpdateUnified()
 			}).Exec(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("record slot type %s: %w", t.Name, err)
@@ -96,5 +96,5 @@ WHERE now.name = slot_types.name AND now.counts <> slot_types.allowed_counts`, s
 func same(row *ent.SlotType, t *agentpb.SlotType) bool {
 	return row != nil && row.Kind == strings.ToLower(t.Kind.String()) && row.DisplayName == t.DisplayName &&
 		row.Description == t.Description && row.Unit == t.Unit && row.Icon == t.Icon && row.Quantum == t.Quantum &&
-		slices.Equal(row.ExclusiveWith, t.ExclusiveWith)
+		slices.Equal(row.ExclusiveWith, t.ExclusiveWith) && row.Unified == t.Unified
 }

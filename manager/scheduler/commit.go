@@ -104,7 +104,7 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	if err := msession.Schedule(ctx, tx, places); err != nil {
 		return nil, err
 	}
-	return places, verify(ctx, tx, slices.Collect(maps.Keys(touched)))
+	return places, verify(ctx, tx, slices.Collect(maps.Keys(touched)), t.model.snap.SlotTypes)
 }
 
 // changed tells whether a session asks for something else than was decided on.
@@ -194,22 +194,27 @@ func placements(d plan.Decision, touched map[uuid.UUID]bool) []msession.Placemen
 
 // verify compares the sums on every device of the batch with its capacity, in
 // the transaction: whatever the planner believed, no device is given twice.
-func verify(ctx context.Context, tx *ent.Tx, devices []uuid.UUID) error {
+func verify(ctx context.Context, tx *ent.Tx, devices []uuid.UUID, types []plan.SlotType) error {
 	ids := make([]string, len(devices))
 	for i, id := range devices {
 		ids[i] = id.String()
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT d.device_id, d.capacity::text, a.slot, sum(a.amount)::bigint FROM allocations a JOIN devices d ON d.id = a.device_id
+	rows, err := tx.QueryContext(ctx, `SELECT d.id, d.device_id, d.capacity::text, a.slot, sum(a.amount)::bigint FROM allocations a JOIN devices d ON d.id = a.device_id
 WHERE a.device_id IN (SELECT unnest($1::text[]::uuid[])) AND a.freed_at IS NULL GROUP BY d.id, a.slot`, ids)
 	if err != nil {
 		return fmt.Errorf("sum what devices hold: %w", err)
 	}
 	defer rows.Close()
 	known := map[string]resource.Slots{} // devices are alike
+	names := map[string]bool{}           // of the one amount of a device
+	for _, t := range types {
+		names[t.Name] = t.Unified
+	}
+	parts := map[string]resource.Slots{}
 	for rows.Next() {
-		var device, text, slot string
+		var id, device, text, slot string
 		var amount int64
-		if err := rows.Scan(&device, &text, &slot, &amount); err != nil {
+		if err := rows.Scan(&id, &device, &text, &slot, &amount); err != nil {
 			return fmt.Errorf("sum what devices hold: %w", err)
 		}
 		capacity := known[text]
@@ -222,6 +227,34 @@ WHERE a.device_id IN (SELECT unnest($1::text[]::uuid[])) AND a.freed_at IS NULL 
 		if amount > capacity[slot] {
 			return fmt.Errorf("device %s would hold %d of %d %s: %w", device, amount, capacity[slot], slot, errdefs.ErrAborted)
 		}
+		if !names[slot] {
+			continue
+		}
+		if parts[id] == nil {
+			parts[id] = resource.Slots{}
+		}
+		if parts[id][slot] = amount; overfull(parts[id], capacity) {
+			return fmt.Errorf("device %s would hold more than it is, under all names of it: %w", device, errdefs.ErrAborted)
+		}
 	}
 	return rows.Err()
+}
+
+// overfull tells whether parts of a device's one amount, taken under several names,
+// are more than there is, in whichever of them one counts.
+func overfull(parts, capacity resource.Slots) bool {
+	for slot := range parts {
+		sum := int64(0)
+		for other, n := range parts {
+			if other == slot {
+				sum += n
+			} else {
+				sum += resource.Part(n, capacity[other], capacity[slot])
+			}
+		}
+		if sum <= capacity[slot] {
+			return false
+		}
+	}
+	return len(parts) > 0
 }

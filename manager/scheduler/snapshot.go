@@ -130,7 +130,7 @@ func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) erro
 	types, err := s.client.SlotType.Query().Order(slottype.ByName()).All(ctx)
 	for _, t := range types {
 		quantum, _ := resource.Parse(t.Name, t.Quantum) // 0, for the smallest, where it says none
-		snap.SlotTypes = append(snap.SlotTypes, plan.SlotType{Name: t.Name, Kind: t.Kind, ExclusiveWith: t.ExclusiveWith, Quantum: quantum})
+		snap.SlotTypes = append(snap.SlotTypes, plan.SlotType{Name: t.Name, Kind: t.Kind, ExclusiveWith: t.ExclusiveWith, Quantum: quantum, Unified: t.Unified})
 	}
 	return err
 }

@@ -28,6 +28,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		types[t.Name] = t
 		list = append(list, t.Name)
 	}
+	named := map[string]string{} // by plugin, the name under which its devices' one amount is asked for
 	for _, name := range slots.Names() {
 		t := types[name]
 		if t == nil {
@@ -35,6 +36,12 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		}
 		if slots[name] <= 0 {
 			return problem.Invalid("slots."+name, "must be more than 0").WithLimit("0")
+		}
+		if family, _, _ := strings.Cut(name, "."); t.Unified {
+			if other := named[family]; other != "" {
+				return problem.Invalid("slots."+name, "%s and %s are names of the same: ask under one of them", other, name).WithLimit(other)
+			}
+			named[family] = name
 		}
 		// A slot without a step takes what its scale can hold.
 		if n, err := resource.Parse(name, t.Quantum); err == nil && n > 0 && slots[name]%n != 0 {

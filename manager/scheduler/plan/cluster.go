@@ -185,7 +185,7 @@ func (c *cluster) typeSlots(types []SlotType) {
 			continue
 		}
 		c.slots[a].quantum = max(t.Quantum, 1)
-		c.slots[a].unified = t.Kind == KindUnified
+		c.slots[a].unified = t.Unified
 		for _, pattern := range t.ExclusiveWith {
 			prefix, star := strings.CutSuffix(pattern, "*")
 			for b := range c.slots {

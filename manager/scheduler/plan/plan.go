@@ -67,11 +67,8 @@ type Group struct {
 	Preemption *Preemption
 }
 
-// Kinds of a slot that are not simply counted.
-const (
-	KindUnique  = "unique"  // at most one holder on a device
-	KindUnified = "unified" // another name for the same amount; see unified.go
-)
+// KindUnique is the kind of a slot with at most one holder on a device.
+const KindUnique = "unique"
 
 // SlotType is what is known of a slot beside its name.
 type SlotType struct {
@@ -79,6 +76,7 @@ type SlotType struct {
 	Kind          string
 	ExclusiveWith []string // not on one device with it; a * at the end stands for any ending
 	Quantum       int64    // smallest step, 1 when 0
+	Unified       bool     // a name of its device's one amount; see unified.go
 }
 
 // Agent is one worker machine.

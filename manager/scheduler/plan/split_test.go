@@ -195,17 +195,17 @@ func TestKindsOfSlots(t *testing.T) {
 			[]string{"x.ring 2", "x.ring 1", "x.other 4"}, []bool{true, false, true},
 		},
 		"unified": {
-			[]plan.SlotType{{Name: "x.tile", Kind: plan.KindUnified}, {Name: "x.core", Kind: plan.KindUnified}},
+			[]plan.SlotType{{Name: "x.tile", Unified: true}, {Name: "x.core", Unified: true}},
 			resource.Slots{"x.tile": 8, "x.core": 3, "x.other": 4},
 			[]string{"x.core 1", "x.tile 6", "x.tile 5", "x.core 1", "x.other 4"}, []bool{true, false, true, false, true},
 		},
 		"unified shares and devices": {
-			[]plan.SlotType{{Name: "x.shares", Kind: plan.KindUnified}, {Name: "x.device", Kind: plan.KindUnified}},
+			[]plan.SlotType{{Name: "x.shares", Unified: true}, {Name: "x.device", Unified: true}},
 			resource.Slots{"x.shares": 1000, "x.device": 1},
 			[]string{"x.shares 100", "x.device 1", "x.shares 900", "x.shares 1"}, []bool{true, false, true, false},
 		},
 		"unified, two of one kernel": {
-			[]plan.SlotType{{Name: "x.shares", Kind: plan.KindUnified}, {Name: "x.mem", Kind: plan.KindUnified}},
+			[]plan.SlotType{{Name: "x.shares", Unified: true}, {Name: "x.mem", Unified: true}},
 			resource.Slots{"x.shares": 1000, "x.mem": 80},
 			[]string{"x.shares 500 x.mem 41", "x.shares 500 x.mem 40", "x.mem 1"}, []bool{false, true, false},
 		},
@@ -244,7 +244,7 @@ func TestRandomUnified(t *testing.T) {
 		s.Groups[0].HoldAfter = -1
 		capacity := resource.Slots{"x.tile": 1 + w.Int64N(20), "x.mem": 1 + w.Int64N(1<<40)}
 		for name := range capacity {
-			s.SlotTypes = append(s.SlotTypes, plan.SlotType{Name: name, Kind: plan.KindUnified})
+			s.SlotTypes = append(s.SlotTypes, plan.SlotType{Name: name, Unified: true})
 		}
 		s.agent("a", nil).Devices[2].Capacity = capacity
 		for i := range 8 {

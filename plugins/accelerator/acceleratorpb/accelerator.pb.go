@@ -1047,6 +1047,10 @@ type SlotType struct {
 	Description   string   `protobuf:"bytes,7,opt,name=description,proto3" json:"description,omitempty"`
 	Unit          string   `protobuf:"bytes,8,opt,name=unit,proto3" json:"unit,omitempty"` // "GPU", "GiB"
 	Icon          string   `protobuf:"bytes,9,opt,name=icon,proto3" json:"icon,omitempty"` // key of an icon known to the web page
+	// The slot is a name of its device's one amount, as those of kind UNIFIED are,
+	// whatever its kind: parts taken under all such names add up to one device. A
+	// kernel asks under one of them.
+	Unified       bool `protobuf:"varint,10,opt,name=unified,proto3" json:"unified,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1142,6 +1146,13 @@ func (x *SlotType) GetIcon() string {
 		return x.Icon
 	}
 	return ""
+}
+
+func (x *SlotType) GetUnified() bool {
+	if x != nil {
+		return x.Unified
+	}
+	return false
 }
 
 type WatchDevicesRequest struct {
@@ -3399,7 +3410,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x05Check\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x87\x03\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xa1\x03\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.berth.accelerator.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -3409,7 +3420,9 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\fdisplay_name\x18\x06 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\a \x01(\tR\vdescription\x12\x12\n" +
 	"\x04unit\x18\b \x01(\tR\x04unit\x12\x12\n" +
-	"\x04icon\x18\t \x01(\tR\x04icon\"R\n" +
+	"\x04icon\x18\t \x01(\tR\x04icon\x12\x18\n" +
+	"\aunified\x18\n" +
+	" \x01(\bR\aunified\"R\n" +
 	"\x04Kind\x12\x0f\n" +
 	"\vUNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05COUNT\x10\x01\x12\t\n" +

@@ -44,10 +44,10 @@ func slots(c config) []*pb.SlotType {
 	}
 	return append(list, &pb.SlotType{
 		Name: shares, Kind: pb.SlotType_SHARES, Quantum: c.Quantum, DisplayName: "fMock", Unit: "device", Icon: "mock",
-		Description: "Part of a mock device; 1 is all of it", ExclusiveWith: []string{whole, memory},
+		Description: "Part of a mock device; 1 is all of it", ExclusiveWith: []string{whole}, Unified: true,
 	}, &pb.SlotType{
 		Name: memory, Kind: pb.SlotType_BYTES, Quantum: "1048576", DisplayName: "Mock memory", Unit: "GiB", Icon: "mock",
-		Description: "Part of a mock device by its memory", ExclusiveWith: []string{whole, shares},
+		Description: "Part of a mock device by its memory", ExclusiveWith: []string{whole}, Unified: true,
 	})
 }
 

@@ -64,7 +64,7 @@ func (p part) units() uint32 { return uint32(p.compute * float64(p.unit.units)) 
 func (c config) shareSlot() *pb.SlotType {
 	s := &pb.SlotType{
 		Name: shares, Kind: pb.SlotType_SHARES, Quantum: c.Quantum, DisplayName: "fGPU", Unit: "fGPU", Icon: "nvidia",
-		Description: "Part of an NVIDIA GPU; 1 is all of it", ExclusiveWith: []string{whole, memory},
+		Description: "Part of an NVIDIA GPU; 1 is all of it", ExclusiveWith: []string{whole}, Unified: true,
 	}
 	switch {
 	case c.UnitMem > 0 && c.UnitSM > 0:

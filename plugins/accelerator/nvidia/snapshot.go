@@ -32,7 +32,7 @@ func slots(c config) []*pb.SlotType {
 	}
 	return append(list, c.shareSlot(), &pb.SlotType{
 		Name: memory, Kind: pb.SlotType_BYTES, Quantum: "1048576", DisplayName: "GPU memory", Unit: "GiB", Icon: "nvidia",
-		Description: "Part of an NVIDIA GPU by its memory", ExclusiveWith: []string{whole, shares},
+		Description: "Part of an NVIDIA GPU by its memory", ExclusiveWith: []string{whole}, Unified: true,
 	})
 }
 
