@@ -1,0 +1,142 @@
+package lane
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// shareKey on the kernel's command line becomes init's environment.
+	shareKey  = "BERTH_LANE_SHARE"
+	insideKey = "BERTH_LANE_INSIDE"
+	shareDir  = "/run/share"
+	diskDir   = "/run/disk"
+	insideTmp = "/run/tmp"
+)
+
+func inside() bool { return os.Getenv(insideKey) != "" }
+
+// Main runs a package's tests. Where the process is the first of a machine that
+// Each booted, it sets that machine up, runs the one test and turns it off.
+func Main(m *testing.M) {
+	share := os.Getenv(shareKey)
+	if os.Getpid() != 1 || share == "" {
+		os.Exit(m.Run())
+	}
+	err := begin(share)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lane:", err)
+	}
+	unix.Sync()
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	select {} // a first process that ends is a panic
+}
+
+func begin(share string) error {
+	if err := mountSystem(share); err != nil {
+		return err
+	}
+	out, err := os.Create(filepath.Join(shareDir, outputFile))
+	if err != nil {
+		return err
+	}
+	code, err := work(out)
+	if err != nil {
+		fmt.Fprintln(out, "lane:", err)
+		code = 1
+	}
+	return errors.Join(out.Close(), os.WriteFile(filepath.Join(shareDir, statusFile), []byte(strconv.Itoa(code)), 0o644))
+}
+
+// mountSystem makes the few places that can be written to; the root is this
+// machine's own, read-only.
+func mountSystem(share string) error {
+	for _, m := range []struct{ fs, at, data string }{
+		{"proc", "/proc", ""},
+		{"sysfs", "/sys", ""},
+		{"tmpfs", "/run", ""},
+		{"tmpfs", "/dev/shm", ""},
+		{"hostfs", shareDir, share},
+	} {
+		if err := os.MkdirAll(m.at, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount("none", m.at, m.fs, 0, m.data); err != nil {
+			return fmt.Errorf("mount %s at %s: %w", m.fs, m.at, err)
+		}
+	}
+	return os.MkdirAll(insideTmp, 0o1777)
+}
+
+func work(out *os.File) (int, error) {
+	raw, err := os.ReadFile(filepath.Join(shareDir, jobFile))
+	if err != nil {
+		return 0, err
+	}
+	var j job
+	if err := json.Unmarshal(raw, &j); err != nil {
+		return 0, err
+	}
+	modules := j.Modules
+	for _, d := range j.Disks {
+		if d.FS == "ext4" {
+			modules = append(modules, "quota_v2") // the format of its quota files
+		}
+	}
+	for _, m := range modules {
+		if err := load(m); err != nil {
+			return 0, err
+		}
+	}
+	if err := loopbackUp(); err != nil {
+		return 0, err
+	}
+	for i, d := range j.Disks {
+		at := filepath.Join(diskDir, d.Name)
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return 0, err
+		}
+		if err := unix.Mount(fmt.Sprintf("/dev/ubd%c", 'b'+i), at, d.FS, 0, d.Options); err != nil {
+			return 0, fmt.Errorf("mount %s: %w", d.Name, err)
+		}
+	}
+	return test(j, out)
+}
+
+func test(j job, out *os.File) (int, error) {
+	c := exec.Command("/proc/self/exe", "-test.run", j.Test, "-test.v")
+	c.Dir = j.Dir
+	c.Stdout, c.Stderr = out, out
+	c.Env = []string{insideKey + "=1", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + insideTmp, "HOME=" + insideTmp}
+	err := c.Run()
+	var e *exec.ExitError
+	if errors.As(err, &e) {
+		return e.ExitCode(), nil
+	}
+	return 0, err
+}
+
+func loopbackUp() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo); err != nil {
+		return fmt.Errorf("bring lo up: %w", err)
+	}
+	return nil
+}
