@@ -54,6 +54,19 @@ func (l *Ledger) Prepare(req *pb.PrepareRequest, prepare func() (*pb.PrepareResp
 	return answer, nil
 }
 
+// Holds tells whether an allocation is prepared, in this life or an earlier one.
+func (l *Ledger) Holds(id string) bool {
+	l.mu.Lock()
+	e := l.entries[id]
+	l.mu.Unlock()
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.allocs != nil
+}
+
 // Restore replaces what the ledger knows by what the host says is alive.
 func (l *Ledger) Restore(live []*pb.LiveAllocation) {
 	entries := make(map[string]*entry, len(live))

@@ -70,6 +70,13 @@ type Undoer interface {
 	Sweep(ctx context.Context, live []*pb.LiveAllocation) ([]string, error)
 }
 
+// Resumer takes up what live allocations use beside their devices, such as a server
+// that is started for them. It is asked before an Undoer's Sweep, which ends the
+// others', and says what could not be taken up.
+type Resumer interface {
+	Resume(ctx context.Context, live []*pb.LiveAllocation) []*pb.RestoreProblem
+}
+
 // Preferrer ranks candidates.
 type Preferrer interface {
 	Prefer(ctx context.Context, s *pb.DeviceSnapshot, r *pb.PreferRequest) []string

@@ -19,6 +19,9 @@ const (
 	scanEvery = 2 * time.Second
 	// patience is how long one look at the hardware may take.
 	patience = 4 * time.Second
+	// firstPatience is longer, for drivers that wake the hardware when they are
+	// opened, and less than the call's 10 seconds.
+	firstPatience = 8 * time.Second
 )
 
 // Plugin serves the contract for a Driver. Make it with New.
@@ -73,11 +76,11 @@ func (p *Plugin) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 	p.mu.Lock()
 	p.now = &opened{m, req.GetDeviceMask()}
 	p.mu.Unlock()
-	p.scan(ctx)
+	p.scan(ctx, firstPatience)
 	p.follow.Do(func() {
 		go func() { // for the life of the process
 			for range time.Tick(scanEvery) {
-				p.scan(context.Background())
+				p.scan(context.Background(), patience)
 			}
 		}()
 	})
@@ -86,9 +89,9 @@ func (p *Plugin) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 
 // scan looks at the machine once. A look that does not end in time counts as
 // failed, and there is no other until it has ended.
-func (p *Plugin) scan(ctx context.Context) {
+func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 	m := p.machine()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	type found struct {
 		s   *pb.DeviceSnapshot
 		err error
@@ -109,8 +112,8 @@ func (p *Plugin) scan(ctx context.Context) {
 	var f found
 	select {
 	case f = <-looked:
-	case <-time.After(patience + 500*time.Millisecond): // a read that knows no context
-		f.err = fmt.Errorf("looking at the hardware takes more than %s", patience)
+	case <-time.After(within + 500*time.Millisecond): // a read that knows no context
+		f.err = fmt.Errorf("looking at the hardware takes more than %s", within)
 	}
 	if m != p.machine() {
 		return // configured anew meanwhile, and looked at since
@@ -119,7 +122,7 @@ func (p *Plugin) scan(ctx context.Context) {
 		p.feed.Set(unsure(p.seen(nil), f.err))
 		return
 	}
-	p.feed.Set(p.seen(Tidy(p.driver.Describe(), masked(f.s, m.mask))))
+	p.feed.Set(p.seen(Tidy(p.driver.Describe(), masked(p.driver.Describe(), f.s, m.mask))))
 }
 
 // seen keeps what is seen now, if anything is, and returns what was last.
@@ -196,6 +199,7 @@ func (p *Plugin) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.Prepa
 	if err != nil {
 		return nil, err
 	}
+	live := p.ledger.Holds(req.GetAllocationId())
 	return p.ledger.Prepare(req, func() (*pb.PrepareResponse, error) {
 		grants, err := accelerator.Grants(s, req.GetAllocations())
 		if err != nil {
@@ -203,7 +207,7 @@ func (p *Plugin) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.Prepa
 		}
 		out, err := m.Edit(ctx, &Request{req, grants, s})
 		if err != nil {
-			if u, ok := m.Machine.(Undoer); ok { // half done is not done
+			if u, ok := m.Machine.(Undoer); ok && !live { // half done is not done
 				if undone := u.Undo(ctx, req.GetAllocationId(), nil); undone != nil {
 					accelerator.Logger().Warn("undo what failed", "allocation", req.GetAllocationId(), "error", undone)
 				}
@@ -243,6 +247,9 @@ func (p *Plugin) Restore(ctx context.Context, req *pb.RestoreRequest) (*pb.Resto
 	}
 	p.ledger.Restore(req.GetLive())
 	out := &pb.RestoreResponse{Problems: accelerator.RestoreProblems(s, req.GetLive())}
+	if r, ok := m.Machine.(Resumer); ok {
+		out.Problems = append(out.Problems, r.Resume(ctx, req.GetLive())...)
+	}
 	if u, ok := m.Machine.(Undoer); ok {
 		if out.LeaksRemoved, err = u.Sweep(ctx, req.GetLive()); err != nil {
 			accelerator.Logger().Warn("look for leaks", "error", err)

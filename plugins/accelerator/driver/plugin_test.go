@@ -25,10 +25,11 @@ type acme struct {
 	edit  func() error
 	undo  []string
 	swept bool
+	taken int // up again
 }
 
 func (a *acme) Describe() *pb.DescribeResponse {
-	return &pb.DescribeResponse{Key: "acme", Vendor: "ACME", PluginVersion: "1", Slots: []*pb.SlotType{slot}}
+	return &pb.DescribeResponse{Key: "acme", Vendor: "ACME", PluginVersion: "1", Slots: []*pb.SlotType{slot, {Name: "acme.device:*", Kind: pb.SlotType_UNIQUE, DisplayName: "half", Unit: "card"}}}
 }
 
 func (a *acme) Open(_ *driver.Host, config []byte) (driver.Machine, error) {
@@ -48,6 +49,13 @@ func (a *acme) Edit(context.Context, *driver.Request) (*pb.PrepareResponse, erro
 func (a *acme) Undo(_ context.Context, id string, _ []byte) error {
 	a.undo = append(a.undo, id)
 	return nil
+}
+
+func (a *acme) Resume(_ context.Context, live []*pb.LiveAllocation) []*pb.RestoreProblem {
+	if a.taken = len(live); a.swept {
+		return nil
+	}
+	return []*pb.RestoreProblem{{AllocationId: live[0].AllocationId, Message: "its server does not start"}}
 }
 
 func (a *acme) Sweep(context.Context, []*pb.LiveAllocation) ([]string, error) {
@@ -158,6 +166,32 @@ func TestWhenNobodyCanLookNothingIsGivenAway(t *testing.T) {
 	}
 }
 
+func TestMaskedDevicesLeaveNothing(t *testing.T) {
+	const part = "acme.device:half"
+	scan := func() (*pb.DeviceSnapshot, error) {
+		s, _ := cards("a", "b")()
+		for _, d := range s.Devices {
+			s.Counters = append(s.Counters, &pb.CounterSet{Name: d.Id, Counters: map[string]string{"halves": "2"}})
+			half := card(d.Id + "/0")
+			half.ParentId, half.Capacity = d.Id, map[string]string{part + d.Id: "1"}
+			half.Consumes = []*pb.CounterUse{{Set: d.Id, Amounts: map[string]string{"halves": "1"}}}
+			s.Devices = append(s.Devices, half)
+			s.Slots = append(s.Slots, &pb.SlotType{Name: part + d.Id, Kind: pb.SlotType_UNIQUE, DisplayName: "half", Unit: "card"})
+		}
+		return s, nil
+	}
+	s := shown(t, driver.New(&acme{scan: scan}), &pb.ConfigureRequest{DeviceMask: []string{"a"}})
+	if got := states(s); !slices.Equal(got, []string{"b: good", "b/0: good"}) {
+		t.Errorf("shows %q", got)
+	}
+	if len(s.Slots) != 2 || s.Slots[1].Name != part+"b" || len(s.Counters) != 1 || s.Counters[0].Name != "b" {
+		t.Errorf("slots %v, counters %v", s.Slots, s.Counters)
+	}
+	if s = shown(t, driver.New(&acme{scan: scan}), &pb.ConfigureRequest{DeviceMask: []string{"a", "b"}}); len(s.Slots) != 1 || len(s.Devices) != 0 {
+		t.Errorf("without devices: %v", s)
+	}
+}
+
 func TestPrepareAndBack(t *testing.T) {
 	a := &acme{scan: cards("a"), edit: func() error { return errors.New("node is gone") }}
 	p := driver.New(a)
@@ -174,8 +208,18 @@ func TestPrepareAndBack(t *testing.T) {
 		t.Error(err)
 	}
 	r, err := p.Restore(t.Context(), &pb.RestoreRequest{Live: []*pb.LiveAllocation{{AllocationId: "y", Allocations: []*pb.Allocation{{Slot: slot.Name, DeviceId: "z", Amount: "1"}}}}})
-	if err != nil || len(r.Problems) != 1 || !slices.Equal(r.LeaksRemoved, []string{"a leak"}) {
+	if err != nil || len(r.Problems) != 2 || !slices.Equal(r.LeaksRemoved, []string{"a leak"}) || a.taken != 1 {
 		t.Errorf("restore: %v, %v", r, err)
+	}
+	a.edit = func() error { return errors.New("node is gone") }
+	ask.AllocationId = "y"
+	ask.Allocations[0].DeviceId = "a"
+	r, err = p.Restore(t.Context(), &pb.RestoreRequest{Live: []*pb.LiveAllocation{{AllocationId: "y", Allocations: ask.Allocations}}})
+	if err != nil || len(r.Problems) != 0 {
+		t.Errorf("restore: %v, %v", r, err)
+	}
+	if _, err := p.Prepare(t.Context(), ask); err == nil || slices.Contains(a.undo, "y") {
+		t.Errorf("a container that lives, asked for again: %v, undone %q", err, a.undo)
 	}
 	if _, err := p.Unprepare(t.Context(), &pb.UnprepareRequest{AllocationId: "never"}); err != nil {
 		t.Error(err)

@@ -54,13 +54,28 @@ func Clean(s string, limit int) string {
 	return s
 }
 
-// masked leaves out devices, what was cut from them and their links.
-func masked(s *pb.DeviceSnapshot, mask []string) *pb.DeviceSnapshot {
+// masked leaves out devices, what was cut from them, and counters and slots that
+// only those had.
+func masked(d *pb.DescribeResponse, s *pb.DeviceSnapshot, mask []string) *pb.DeviceSnapshot {
 	if len(mask) == 0 {
 		return s
 	}
 	gone := func(id string) bool { return slices.Contains(mask, id) }
 	s.Devices = slices.DeleteFunc(s.Devices, func(d *pb.Device) bool { return gone(d.GetId()) || gone(d.GetParentId()) })
+	used := map[string]bool{}
+	for _, slot := range d.GetSlots() {
+		used[slot.GetName()] = true
+	}
+	for _, dev := range s.Devices {
+		for slot := range dev.GetCapacity() {
+			used[slot] = true
+		}
+		for _, c := range dev.GetConsumes() {
+			used["counters of "+c.GetSet()] = true
+		}
+	}
+	s.Slots = slices.DeleteFunc(s.Slots, func(t *pb.SlotType) bool { return !used[t.GetName()] })
+	s.Counters = slices.DeleteFunc(s.Counters, func(c *pb.CounterSet) bool { return !used["counters of "+c.GetName()] })
 	return s
 }
 
