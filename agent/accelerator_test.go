@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/mount"
 )
 
 // TestAccelerator gives a fraction of a mock device to kernels, over a restart
@@ -46,11 +47,21 @@ func TestAccelerator(t *testing.T) {
 	if out, _ := n.exec(t, first.KernelId, "", "ls", "/dev"); !strings.Contains(out, "mock0\n") {
 		t.Errorf("devices %q", out)
 	}
+	told, _ := n.exec(t, first.KernelId, "", "cat", mount.Resources)
+	if !strings.HasPrefix(told, "MOCK_0_DEVICE="+strings.TrimPrefix(id, "mock:")+"\n") || !strings.HasSuffix(told, "\nMOCK_SHARES="+strings.TrimPrefix(id, "mock:")+":0.5\n") {
+		t.Errorf("resources %q", told)
+	}
+	if _, code := n.exec(t, first.KernelId, "", "write", mount.Resources, "text"); code == 0 {
+		t.Error("a container writes what it has")
+	}
 	kill()
 
 	stop := n.run(t)
 	if out, _ := n.exec(t, first.KernelId, "", "ls", "/dev"); !strings.Contains(out, "mock0\n") {
 		t.Errorf("devices after a restart %q", out)
+	}
+	if again, _ := n.exec(t, first.KernelId, "", "cat", mount.Resources); again != told {
+		t.Errorf("resources after a restart %q, before %q", again, told)
 	}
 	n.start(t, second)
 	if _, err := n.CreateKernel(t.Context(), third); status.Code(err) != codes.ResourceExhausted {

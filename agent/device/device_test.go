@@ -157,6 +157,25 @@ func TestHoldFractions(t *testing.T) {
 	}
 }
 
+// pid of the plugin's process, 0 while there is none.
+func pid(t *testing.T, m *Manager) int {
+	c, err := m.plugins[0].host.Get(t.Context())
+	if err != nil {
+		return 0
+	}
+	return c.Pid()
+}
+
+// kill is kill -9 of the plugin.
+func kill(t *testing.T, m *Manager) (was int) {
+	t.Helper()
+	was = pid(t, m)
+	if err := syscall.Kill(was, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	return was
+}
+
 func TestPrepareSurvivesThePlugin(t *testing.T) {
 	m, _ := withMock(t, `{"devices": 1, "device_nodes": true}`)
 	id := describe(m).Devices[2].Id
@@ -165,22 +184,12 @@ func TestPrepareSurvivesThePlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := func() int {
-		c, err := m.plugins[0].host.Get(t.Context())
-		if err != nil {
-			return 0
-		}
-		return c.Pid()
-	}
-	before := pid()
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	before := kill(t, m)
 	again, err := m.Prepare(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now := pid(); now == 0 || now == before {
+	if now := pid(t, m); now == 0 || now == before {
 		t.Errorf("plugin has pid %d, had %d", now, before)
 	}
 	if first.Edits["mock"].String() != again.Edits["mock"].String() {

@@ -34,6 +34,7 @@ type Prepared struct {
 	ID     string
 	Edits  map[string]*acceleratorpb.ContainerEdits
 	States map[string][]byte
+	Lines  []string // KEY=value, in order, of what the container has
 }
 
 // pluginWait is how long a prepare waits for a plugin that is just starting
@@ -43,7 +44,7 @@ const pluginWait = 10 * time.Second
 // Prepare has each plugin make its devices ready. It may be repeated.
 func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
 	out := Prepared{ID: r.ID, Edits: map[string]*acceleratorpb.ContainerEdits{}, States: map[string][]byte{}}
-	parts := m.split(r.Allocations)
+	parts, told := m.split(r.Allocations), lines{}
 	for _, key := range slices.Sorted(maps.Keys(parts)) {
 		resp, err := m.prepare(ctx, key, r, parts[key])
 		if err != nil {
@@ -51,7 +52,11 @@ func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
 		}
 		out.Edits[key], out.States[key] = resp.GetEdits(), resp.GetState()
 		m.remember(r.ID, key, parts[key], resp.GetState())
+		if err := told.add(key, resp); err != nil {
+			return Prepared{}, fmt.Errorf("prepare devices of %s: %w", key, err)
+		}
 	}
+	out.Lines = told.list()
 	return out, nil
 }
 
@@ -81,8 +86,8 @@ func (m *Manager) prepare(ctx context.Context, key string, r Request, part []*ac
 	if err != nil {
 		return nil, err
 	}
-	if err := accelerator.ValidateEdits(resp.GetEdits()); err != nil {
-		return nil, fmt.Errorf("its edits are malformed: %w: %w", err, errdefs.ErrFailedPrecondition)
+	if err := accelerator.ValidatePrepared(resp); err != nil {
+		return nil, fmt.Errorf("its answer is malformed: %w: %w", err, errdefs.ErrFailedPrecondition)
 	}
 	return resp, nil
 }

@@ -81,7 +81,7 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 		}
 	}()
 	err = k.step("mounts", func() (err error) {
-		if bound, spec.Mounts, err = k.mounts(); err != nil {
+		if bound, spec.Mounts, err = k.mounts(prepared.Lines); err != nil {
 			return err
 		}
 		return k.m.shareNames(k.rec.request.SessionId)
@@ -99,9 +99,11 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 	})
 }
 
-// mounts lays out what the container sees beside its image.
-func (k *Kernel) mounts() (*mount.Bound, []specs.Mount, error) {
+// mounts lays out what the container sees beside its image; lines say what it has
+// of devices.
+func (k *Kernel) mounts(lines []string) (*mount.Bound, []specs.Mount, error) {
 	files := k.files()
+	files.Resources = lines
 	own, err := files.Write()
 	if err != nil {
 		return &mount.Bound{}, nil, err

@@ -15,14 +15,19 @@ import (
 // Work is the scratch directory in every container, and where it starts.
 const Work = "/home/work"
 
+// Resources is the file in a container that says what it has of devices, there
+// when it has any.
+const Resources = "/opt/berth/resources"
+
 // Files describes what the agent itself puts into a container.
 type Files struct {
 	Dir       string // of the kernel, on the host
 	Runner    string // on the host
 	Hostname  string
 	Address   netip.Addr
-	Peers     []Peer // the other kernels of the session
-	Bootstrap string // script, "" = none
+	Peers     []Peer   // the other kernels of the session
+	Bootstrap string   // script, "" = none
+	Resources []string // lines of the file Resources
 }
 
 // Peer is another container that is reached by its name.
@@ -62,8 +67,17 @@ func (f Files) Write() ([]specs.Mount, error) {
 		}
 		mounts = append(mounts, bind(path, runner.BootstrapPath, "ro", "nosuid", "nodev"))
 	}
-	return mounts, nil
+	path := filepath.Join(f.Dir, resources)
+	if len(f.Resources) == 0 {
+		return mounts, os.RemoveAll(path)
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(f.Resources, "\n")+"\n"), 0o644); err != nil {
+		return nil, err
+	}
+	return append(mounts, bind(path, Resources, "ro", "nosuid", "nodev", "noexec")), nil
 }
+
+const resources = "resources" // in Dir
 
 // WriteHosts brings the names of a container up to date, also while it runs.
 func (f Files) WriteHosts() error {
@@ -80,7 +94,7 @@ func (f Files) Remove() error {
 	if err := Unmount(f.Folders()); err != nil {
 		return err
 	}
-	for _, name := range []string{"etc", "bootstrap", "work"} {
+	for _, name := range []string{"etc", "bootstrap", resources, "work"} {
 		if err := os.RemoveAll(filepath.Join(f.Dir, name)); err != nil {
 			return err
 		}

@@ -161,6 +161,15 @@ func TestFiles(t *testing.T) {
 	if diff := cmp.Diff(want, targets); diff != "" {
 		t.Error(diff)
 	}
+	f.Resources = []string{"A=1", "B=x y"}
+	if mounts, err = f.Write(); err != nil {
+		t.Fatal(err)
+	}
+	last := mounts[len(mounts)-1]
+	text, err := os.ReadFile(last.Source)
+	if err != nil || last.Destination != Resources || !slices.Contains(last.Options, "ro") || string(text) != "A=1\nB=x y\n" {
+		t.Errorf("%v: %q, %v", last, text, err)
+	}
 	if err := f.Remove(); err != nil {
 		t.Fatal(err)
 	}

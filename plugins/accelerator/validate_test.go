@@ -186,6 +186,41 @@ func TestValidateEdits(t *testing.T) {
 	}
 }
 
+func TestValidatePrepared(t *testing.T) {
+	lines := func(key, value string) *pb.PrepareResponse {
+		return &pb.PrepareResponse{ResourceData: map[string]string{key: value}}
+	}
+	for name, r := range map[string]*pb.PrepareResponse{
+		"nothing": {}, "a line": lines("X_DEVICES", "0:0.5, 1=é"), "no value": lines("X", ""),
+		"longest": lines(strings.Repeat("X", 64), strings.Repeat("x", 4096)),
+		"device":  {Attached: []*pb.AttachedDevice{{DeviceId: "0000:03:00.0", Model: "One Two"}}},
+	} {
+		if err := accelerator.ValidatePrepared(r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, row := range map[string]struct {
+		r    *pb.PrepareResponse
+		says string
+	}{
+		"edits":        {&pb.PrepareResponse{Edits: &pb.ContainerEdits{LibraryDirs: []string{"a"}}}, "edits: library path"},
+		"two lines":    {lines("X", "0\nPATH=/evil"), "X is not one line"},
+		"not UTF-8":    {lines("X", "\xff"), "X is not one line"},
+		"long value":   {lines("X", strings.Repeat("x", 4097)), "4096 bytes"},
+		"key with =":   {lines("X=", ""), `"X=" is not a name`},
+		"empty key":    {lines("", "x"), `"" is not a name`},
+		"long key":     {lines(strings.Repeat("X", 65), ""), "at most 64"},
+		"too many":     {&pb.PrepareResponse{ResourceData: numbered(500)}, "resource_data: 500"},
+		"model":        {&pb.PrepareResponse{Attached: []*pb.AttachedDevice{{DeviceId: "0", Model: "a\nb"}}}, "model"},
+		"device's id":  {&pb.PrepareResponse{Attached: []*pb.AttachedDevice{{DeviceId: "a b"}}}, `"a b"`},
+		"many devices": {&pb.PrepareResponse{Attached: make([]*pb.AttachedDevice, 100_000)}, "100000 devices"},
+	} {
+		if err := accelerator.ValidatePrepared(row.r); err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: %v, want %s", name, err, row.says)
+		}
+	}
+}
+
 func TestValidateMetric(t *testing.T) {
 	limit := 100.0
 	m := func(f func(*pb.Metric)) *pb.Metric {

@@ -64,7 +64,7 @@ func once(ctx context.Context, b *bench, c *accelerator.Client, a *pb.Allocation
 
 // answer checks a response to Prepare against what was asked for.
 func answer(r *pb.PrepareResponse, asked ...*pb.Allocation) error {
-	if err := accelerator.ValidateEdits(r.GetEdits()); err != nil {
+	if err := accelerator.ValidatePrepared(r); err != nil {
 		return err
 	}
 	if len(r.GetAttached()) != len(asked) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -12,16 +13,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/nvidia/limit"
 )
 
 // enforce tells the program its parts of GPUs, and sees that it keeps to them as
 // the configuration wants it.
-func (p *plugin) enforce(ctx context.Context, how string, at *driver.Host, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
+func (m *machine) enforce(ctx context.Context, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
 	if len(parts) == 0 {
 		return nil
 	}
+	how := m.cfg.Enforcement
 	var shares, limits []string
 	var caps []limit.Cap
 	for _, x := range parts {
@@ -29,30 +30,33 @@ func (p *plugin) enforce(ctx context.Context, how string, at *driver.Host, req *
 		limits = append(limits, fmt.Sprintf("%s:%d", x.unit.id, x.mem))
 		caps = append(caps, limit.Cap{UUID: x.unit.id, Bytes: x.mem})
 	}
-	env := out.Edits.Env
-	env["BERTH_CUDA_ENFORCEMENT"] = how
-	env["BERTH_CUDA_SHARES"] = strings.Join(shares, ",")
-	env["BERTH_CUDA_MEMORY_LIMITS"] = strings.Join(limits, ",")
+	// A program may change its environment; what it is told beside that stays.
+	out.ResourceData = map[string]string{
+		"BERTH_CUDA_ENFORCEMENT":   how,
+		"BERTH_CUDA_SHARES":        strings.Join(shares, ","),
+		"BERTH_CUDA_MEMORY_LIMITS": strings.Join(limits, ","),
+	}
+	maps.Copy(out.Edits.Env, out.ResourceData)
 	switch how {
 	case limited:
-		return p.limit(req.GetWorkDir(), caps, out.Edits)
+		return m.vendor.limit(req.GetWorkDir(), caps, out.Edits)
 	case mps:
 		// The server limits each process; the library all of them together.
-		if p.library != "" {
-			if err := p.limit(req.GetWorkDir(), caps, out.Edits); err != nil {
+		if m.vendor.library != "" {
+			if err := m.vendor.limit(req.GetWorkDir(), caps, out.Edits); err != nil {
 				return err
 			}
 		}
-		return p.serve(ctx, at, req, parts, out)
+		return m.serve(ctx, req, parts, out)
 	}
 	return nil
 }
 
-func (p *plugin) limit(dir string, caps []limit.Cap, e *pb.ContainerEdits) error {
+func (v *vendor) limit(dir string, caps []limit.Cap, e *pb.ContainerEdits) error {
 	if dir == "" {
 		return status.Error(codes.InvalidArgument, "work_dir: must be set")
 	}
-	if err := limit.Apply(e, p.library, dir, caps); err != nil {
+	if err := limit.Apply(e, v.library, dir, caps); err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	return nil
@@ -66,7 +70,7 @@ type held struct {
 
 // serve puts a container under the MPS server of its GPU. A program speaks to one
 // server, so it can have a part of one GPU and nothing else.
-func (p *plugin) serve(ctx context.Context, at *driver.Host, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
+func (m *machine) serve(ctx context.Context, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
 	if len(parts) != 1 || len(req.GetAllocations()) != 1 {
 		return status.Error(codes.InvalidArgument, "allocations: under MPS a container can have a part of one GPU, and no other GPU beside")
 	}
@@ -78,7 +82,7 @@ func (p *plugin) serve(ctx context.Context, at *driver.Host, req *pb.PrepareRequ
 	if err != nil {
 		return err
 	}
-	s, err := p.mps.join(ctx, at, x.unit.id, req.GetTrustDomain(), req.GetAllocationId())
+	s, err := m.vendor.mps.join(ctx, m.Host, x.unit.id, req.GetTrustDomain(), req.GetAllocationId())
 	if err != nil {
 		return err
 	}

@@ -64,8 +64,12 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
-	if r.GetResourceData()["BERTH_CUDA_ENFORCEMENT"] != "limit" {
-		t.Errorf("resource data %v", r.GetResourceData())
+	told := map[string]string{
+		"BERTH_CUDA_ENFORCEMENT": "limit", "BERTH_CUDA_SHARES": "GPU-00000000-0000-0000-0000-000000000000:0.013",
+		"BERTH_CUDA_MEMORY_LIMITS": "GPU-00000000-0000-0000-0000-000000000000:1073741824",
+	}
+	if diff := cmp.Diff(told, r.GetResourceData()); diff != "" {
+		t.Errorf("resource data: %s", diff)
 	}
 	whole, err := m.ask(t, p, "whole", "a", "1 cuda.shares 1")
 	if err != nil {
@@ -73,6 +77,9 @@ func TestLimit(t *testing.T) {
 	}
 	if len(whole.GetEdits().GetPreloadLibs()) != 0 {
 		t.Error("the library limits a whole GPU")
+	}
+	if len(whole.GetResourceData()) != 0 {
+		t.Errorf("resource data of a whole GPU: %v", whole.GetResourceData())
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,77 +16,58 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-func (p *plugin) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.PrepareResponse, error) {
-	s, err := p.feed.Ready()
+// Edit implements driver.Machine.
+func (m *machine) Edit(ctx context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	out, parts, err := m.answer(r.Grants)
 	if err != nil {
 		return nil, err
 	}
-	return p.ledger.Prepare(req, func() (*pb.PrepareResponse, error) {
-		grants, err := accelerator.Grants(s, req.GetAllocations())
-		if err != nil {
-			return nil, err
-		}
-		p.mu.Lock()
-		cfg, at := p.cfg, p.host
-		out, parts, err := p.answer(grants)
-		p.mu.Unlock()
-		if err != nil {
-			return nil, err
-		}
-		if err := p.enforce(ctx, cfg.Enforcement, at, req, parts, out); err != nil {
-			return nil, err
-		}
-		out.ResourceData = maps.Clone(out.Edits.Env)
-		return out, nil
-	})
-}
-
-func (p *plugin) Unprepare(ctx context.Context, req *pb.UnprepareRequest) (*pb.UnprepareResponse, error) {
-	if req.GetAllocationId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "allocation_id: must be set")
-	}
-	if err := p.mps.leave(ctx, req.GetAllocationId()); err != nil {
-		return nil, status.Errorf(codes.Unavailable, "end the MPS server: %v", err)
-	}
-	p.ledger.Forget(req.GetAllocationId())
-	return &pb.UnprepareResponse{}, nil
-}
-
-func (p *plugin) Restore(ctx context.Context, req *pb.RestoreRequest) (*pb.RestoreResponse, error) {
-	s, err := p.feed.Ready()
-	if err != nil {
+	if err := m.enforce(ctx, r.PrepareRequest, parts, out); err != nil {
 		return nil, err
 	}
-	p.ledger.Restore(req.GetLive())
-	p.mu.Lock()
-	at := p.host
-	p.mu.Unlock()
-	out := p.mps.restore(ctx, at, req.GetLive())
-	out.Problems = append(out.Problems, accelerator.RestoreProblems(s, req.GetLive())...)
+	out.ResourceData = maps.Clone(out.Edits.Env)
 	return out, nil
+}
+
+// Undo implements driver.Undoer.
+func (m *machine) Undo(ctx context.Context, allocation string, _ []byte) error {
+	if err := m.vendor.mps.leave(ctx, allocation); err != nil {
+		return fmt.Errorf("end the MPS server: %w", err)
+	}
+	return nil
+}
+
+// Resume implements driver.Resumer.
+func (m *machine) Resume(ctx context.Context, live []*pb.LiveAllocation) []*pb.RestoreProblem {
+	return m.vendor.mps.resume(ctx, m.Host, live)
+}
+
+// Sweep implements driver.Undoer: of the live ones Resume has spoken.
+func (m *machine) Sweep(ctx context.Context, _ []*pb.LiveAllocation) ([]string, error) {
+	return m.vendor.mps.sweep(ctx, m.Host), nil
 }
 
 // answer describes what the container needs: its GPUs' nodes and the ones all
 // of them share, the driver's libraries, and the names of what it got. It also
 // returns the parts of GPUs, for the caller to see that they are kept to.
-func (p *plugin) answer(grants []accelerator.Grant) (*pb.PrepareResponse, []part, error) {
+func (m *machine) answer(grants []accelerator.Grant) (*pb.PrepareResponse, []part, error) {
 	e := &pb.ContainerEdits{Env: map[string]string{}}
 	out := &pb.PrepareResponse{Edits: e}
 	var ids []string
 	var parts []part
 	var own []string
 	for _, g := range grants {
-		unit, ok := p.gpus[g.Device.GetId()]
-		if !ok {
+		unit := m.gpu(g.Device.GetId())
+		if unit == nil {
 			return nil, nil, status.Errorf(codes.NotFound, "device_id: %s has just gone", g.Device.GetId())
 		}
-		names, err := nodes(p.host, unit)
+		names, err := nodes(m.Host, unit)
 		if err != nil {
 			return nil, nil, status.Errorf(codes.FailedPrecondition, "device_id: %s: %v", unit.id, err)
 		}
 		own = append(own, names...)
 		ids = append(ids, unit.id)
-		has := p.cfg.part(g, unit)
+		has := m.cfg.part(g, unit)
 		if !has.whole {
 			parts = append(parts, has)
 		}
@@ -98,10 +78,10 @@ func (p *plugin) answer(grants []accelerator.Grant) (*pb.PrepareResponse, []part
 	e.Env["NVIDIA_VISIBLE_DEVICES"] = strings.Join(ids, ",")
 	e.Env["NVIDIA_DRIVER_CAPABILITIES"] = "compute,utility"
 	slices.Sort(own)
-	if err := addNodes(p.host, e, own, len(parts) == 0); err != nil {
+	if err := addNodes(m.Host, e, own, len(parts) == 0); err != nil {
 		return nil, nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	addLibraries(p.host, e)
+	addLibraries(m.Host, e)
 	return out, parts, nil
 }
 

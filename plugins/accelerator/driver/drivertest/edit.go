@@ -39,7 +39,7 @@ func Edit(t testing.TB, m driver.Machine, r *driver.Request) *pb.PrepareResponse
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := accelerator.ValidateEdits(out.GetEdits()); err != nil {
+	if err := accelerator.ValidatePrepared(out); err != nil {
 		t.Error(err)
 	}
 	return out

@@ -1,0 +1,50 @@
+package accelerator
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// Limits of the lines that an answer to Prepare has for the container.
+const (
+	maxKey   = 64
+	maxValue = 4 << 10
+)
+
+// ValidatePrepared checks the form of an answer to Prepare: its edits, what it says
+// of the devices, and its lines for the container.
+func ValidatePrepared(r *pb.PrepareResponse) error {
+	var is issues
+	if err := ValidateEdits(r.GetEdits()); err != nil {
+		is.add("edits: %w", err)
+	}
+	if n := len(r.GetAttached()); n > MaxDevices {
+		is.add("%d devices attached, at most %d", n, MaxDevices)
+		return is.err()
+	}
+	for _, d := range r.GetAttached() {
+		if !IsDeviceID(d.GetDeviceId()) {
+			is.add("attached device %.80q: not a device's id", d.GetDeviceId())
+		}
+		if !printable(d.GetModel()) || len(d.GetModel()) > maxText {
+			is.add("attached device %s: model %.80q is not one line of at most %d bytes", d.GetDeviceId(), d.GetModel(), maxText)
+		}
+	}
+	is.entries("resource_data", len(r.GetResourceData()))
+	for key, value := range r.GetResourceData() {
+		if !envForm.MatchString(key) || len(key) > maxKey {
+			is.add("resource_data: %.80q is not a name of at most %d of A-Z a-z 0-9 _", key, maxKey)
+		} else if !printable(value) || len(value) > maxValue {
+			is.add("resource_data: %s is not one line of at most %d bytes", key, maxValue)
+		}
+	}
+	return is.err()
+}
+
+// printable tells whether a text is one line that shows as it is.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' })
+}
