@@ -1,0 +1,186 @@
+// Package image makes a btrfs file system in a sparse file, for the time of a
+// test or a demonstration. It needs root, a free loop device, mkfs.btrfs and a
+// kernel with btrfs; where one is missing Make says which.
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// Size is large enough for every test: the file is sparse, and takes only what
+// is written.
+const Size = 16 << 30
+
+// Image is a mounted file system.
+type Image struct {
+	Mount string
+	dir   string
+	lock  *os.File
+}
+
+// Make makes and mounts an image. Its error is Unavailable where that cannot
+// be done. What processes left that were killed is removed first.
+func Make(ctx context.Context) (*Image, error) {
+	if err := possible(); err != nil {
+		return nil, err
+	}
+	sweep()
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return nil, err
+	}
+	i := &Image{dir: dir, Mount: filepath.Join(dir, mount)}
+	if err := i.make(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("make btrfs image: %w", err), i.Close())
+	}
+	return i, nil
+}
+
+// Test makes an image for a test, which is skipped with the reason where there
+// can be none.
+func Test(t testing.TB) *Image {
+	t.Helper()
+	i, err := Make(t.Context())
+	if errdefs.IsUnavailable(err) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+const (
+	prefix = "berth-image-"
+	mount  = "mount"
+	file   = "image"
+	lock   = "lock"
+)
+
+// possible says what is missing.
+func possible() error {
+	unavailable := func(format string, args ...any) error {
+		return fmt.Errorf("no btrfs image: "+format+": %w", append(args, errdefs.ErrUnavailable)...)
+	}
+	if os.Geteuid() != 0 {
+		return unavailable("mounting needs root")
+	}
+	if _, err := exec.LookPath("mkfs.btrfs"); err != nil {
+		return unavailable("mkfs.btrfs is not installed (package btrfs-progs)")
+	}
+	known, err := os.ReadFile("/proc/filesystems")
+	if err != nil || !strings.Contains(string(known), "\tbtrfs\n") {
+		return unavailable("the kernel has no btrfs loaded")
+	}
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return unavailable("no loop devices: %v", err)
+	}
+	return control.Close()
+}
+
+func (i *Image) make(ctx context.Context) error {
+	var err error
+	if i.lock, err = locked(filepath.Join(i.dir, lock)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(i.Mount, 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(i.dir, file), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Truncate(Size); err != nil {
+		return err
+	}
+	mkfs := exec.CommandContext(ctx, "mkfs.btrfs", "-q", "-K", "-m", "single", "-d", "single", f.Name())
+	if out, err := mkfs.CombinedOutput(); err != nil {
+		return fmt.Errorf("mkfs.btrfs: %w: %s", err, out)
+	}
+	device, err := attach(f)
+	if err != nil {
+		return err
+	}
+	defer device.Close() // autoclear: the mount holds it from here
+	if err := unix.Mount(device.Name(), i.Mount, "btrfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, ""); err != nil {
+		return fmt.Errorf("mount %s: %w", device.Name(), err)
+	}
+	return os.Chmod(i.Mount, 0o755)
+}
+
+// Close unmounts and removes the image. It waits a while for files that are
+// still open; a process that keeps one longer keeps the space, not the name.
+func (i *Image) Close() error {
+	err := discard(i.dir)
+	if i.lock != nil {
+		err = errors.Join(err, i.lock.Close())
+	}
+	return err
+}
+
+func discard(dir string) error {
+	at := filepath.Join(dir, mount)
+	err := unix.Unmount(at, 0)
+	for end := time.Now().Add(5 * time.Second); errors.Is(err, unix.EBUSY) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+		err = unix.Unmount(at, 0)
+	}
+	if errors.Is(err, unix.EBUSY) {
+		err = unix.Unmount(at, unix.MNT_DETACH)
+	}
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) { // not mounted
+		return fmt.Errorf("unmount %s: %w", at, err)
+	}
+	// Not RemoveAll: it would go into what is mounted after all.
+	errs := []error{os.Remove(filepath.Join(dir, file)), os.Remove(at), os.Remove(filepath.Join(dir, lock)), os.Remove(dir)}
+	for n, err := range errs {
+		if os.IsNotExist(err) {
+			errs[n] = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweep removes the images of processes that are gone: their locks are free.
+func sweep() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	for _, dir := range dirs {
+		st, err := os.Stat(dir)
+		if err != nil || time.Since(st.ModTime()) < time.Minute {
+			continue // it may be about to be locked
+		}
+		if l, err := locked(filepath.Join(dir, lock)); err == nil {
+			_ = discard(dir)
+			l.Close()
+		}
+	}
+}
+
+func locked(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,123 @@
+package qgroup
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The numbers of linux/btrfs.h: direction, size of the argument, 0x94, number.
+// Direction and size lie where every architecture but mips, powerpc and sparc
+// has them.
+const (
+	none  = 0 << 30
+	write = 1 << 30
+	back  = 2 << 30
+	magic = 0x94 << 8
+
+	page = 4096 << 16 // most arguments are padded to it
+
+	iocSync          = none | magic | 8
+	iocDestroy       = write | page | magic | 15
+	iocSearch        = back | write | page | magic | 17
+	iocLookup        = back | write | page | magic | 18
+	iocSnapshot      = write | page | magic | 23
+	iocCreate        = write | page | magic | 24
+	iocInfo          = back | 1024<<16 | magic | 31
+	iocControl       = back | write | 16<<16 | magic | 40
+	iocGroup         = write | 16<<16 | magic | 42
+	iocLimit         = back | 48<<16 | magic | 43
+	iocRescan        = write | 64<<16 | magic | 44
+	iocRescanStatus  = back | 64<<16 | magic | 45
+	limitReferenced  = 1 << 0
+	inheritSetLimits = 1 << 0
+	subvolReadOnly   = 1 << 1
+	subvolInherit    = 1 << 2
+)
+
+// lifted is the limit that means none.
+const lifted = 1<<64 - 1
+
+type limit struct {
+	flags, maxReferenced, maxExclusive, reserveReferenced, reserveExclusive uint64
+}
+
+func referenced(bytes *int64) limit {
+	l := limit{flags: limitReferenced, maxReferenced: lifted}
+	if bytes != nil {
+		l.maxReferenced = uint64(*bytes)
+	}
+	return l
+}
+
+type limitArgs struct {
+	group uint64
+	limit limit
+}
+
+type groupArgs struct{ create, group uint64 }
+
+type controlArgs struct{ command, status uint64 }
+
+type rescanArgs struct {
+	flags, progress uint64
+	_               [6]uint64
+}
+
+// inherit gives a new subvolume's group its limit.
+type inherit struct {
+	flags, groups, referencedCopies, exclusiveCopies uint64
+	limit                                            limit
+}
+
+type subvolArgs struct {
+	fd          int64
+	_           uint64
+	flags       uint64
+	inheritSize uint64
+	inherit     *inherit
+	_           [2]uint64
+	name        [4040]byte
+}
+
+type nameArgs struct {
+	fd   int64
+	name [4088]byte
+}
+
+type lookupArgs struct {
+	tree, object uint64
+	name         [4080]byte
+}
+
+type infoArgs struct {
+	_    [2]uint64
+	fsid [16]byte
+	_    [992]byte
+}
+
+// ioctl calls until no signal interrupts it. The argument must not move:
+// pointers within it are kept by the caller.
+func ioctl[T any](f *os.File, request uint, arg *T) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var errno unix.Errno
+	err = conn.Control(func(fd uintptr) {
+		for {
+			_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uintptr(request), uintptr(unsafe.Pointer(arg)))
+			if errno != unix.EINTR {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

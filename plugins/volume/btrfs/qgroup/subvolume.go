@@ -1,0 +1,140 @@
+package qgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstInode is the root directory of every subvolume.
+const firstInode = 256
+
+// IsBtrfs tells whether the file lies on btrfs.
+func IsBtrfs(f *os.File) (bool, error) {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return false, err
+	}
+	return st.Type == unix.BTRFS_SUPER_MAGIC, nil
+}
+
+// IsSubvolume tells whether dir is the root of a subvolume, not a directory
+// within one.
+func IsSubvolume(dir *os.File) (bool, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return false, err
+	}
+	ours, err := IsBtrfs(dir)
+	return ours && st.Ino == firstInode, err
+}
+
+// Subvolume is the number of the subvolume in which f lies; its group has the
+// same.
+func Subvolume(f *os.File) (ID, error) {
+	args := lookupArgs{object: firstInode}
+	if err := ioctl(f, iocLookup, &args); err != nil {
+		return 0, fmt.Errorf("subvolume of %s: %w", f.Name(), err)
+	}
+	return ID(args.tree), nil
+}
+
+// Create makes a subvolume in parent, with its limit from the first moment.
+// Where quotas are off a limit is refused with ENOTCONN.
+func Create(parent *os.File, name string, limit *int64) error {
+	args, err := newSubvolArgs(name, limit)
+	if err != nil {
+		return err
+	}
+	if limit != nil {
+		if s, err := ReadStatus(parent); err != nil || s.Mode == Off {
+			return fmt.Errorf("create subvolume %q with a limit: %w", name, errors.Join(err, unix.ENOTCONN))
+		}
+	}
+	err = ioctl(parent, iocCreate, args)
+	runtime.KeepAlive(args)
+	if err != nil {
+		return fmt.Errorf("create subvolume %q: %w", name, err)
+	}
+	return relimit(parent, name, limit)
+}
+
+// relimit sets the limit that a new subvolume was made with once more: the
+// kernel keeps it from the start, but Read finds it only after a commit.
+func relimit(parent *os.File, name string, limit *int64) error {
+	if limit == nil {
+		return nil
+	}
+	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("limit subvolume %q: %w", name, err)
+	}
+	dir := os.NewFile(uintptr(fd), name)
+	defer dir.Close()
+	id, err := Subvolume(dir)
+	if err != nil {
+		return err
+	}
+	return SetLimit(parent, id, limit)
+}
+
+// Snapshot makes name in parent a subvolume that shares all blocks of another.
+// What lies in subvolumes below that one is not in it: they appear as empty
+// directories.
+func Snapshot(parent *os.File, name string, of *os.File, limit *int64, readOnly bool) error {
+	args, err := newSubvolArgs(name, limit)
+	if err != nil {
+		return err
+	}
+	args.fd = int64(of.Fd())
+	if readOnly {
+		args.flags |= subvolReadOnly
+	}
+	err = ioctl(parent, iocSnapshot, args)
+	runtime.KeepAlive(of)
+	runtime.KeepAlive(args)
+	if err != nil {
+		return fmt.Errorf("snapshot %s as %q: %w", of.Name(), name, err)
+	}
+	return relimit(parent, name, limit)
+}
+
+// Delete removes a subvolume and all that is in it; what must be empty is
+// removed with rmdir(2). The space comes back in the background.
+func Delete(parent *os.File, name string) error {
+	var args nameArgs
+	if err := setName(args.name[:], name); err != nil {
+		return err
+	}
+	if err := ioctl(parent, iocDestroy, &args); err != nil {
+		return fmt.Errorf("delete subvolume %q: %w", name, err)
+	}
+	return nil
+}
+
+func newSubvolArgs(name string, limit *int64) (*subvolArgs, error) {
+	args := &subvolArgs{}
+	if err := setName(args.name[:], name); err != nil {
+		return nil, err
+	}
+	if limit != nil {
+		args.flags = subvolInherit
+		args.inherit = &inherit{flags: inheritSetLimits, limit: referenced(limit)}
+		args.inheritSize = 72
+	}
+	return args, nil
+}
+
+// setName refuses what is not one name: the kernel would take a path apart
+// differently in every call.
+func setName(into []byte, name string) error {
+	if name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name, "/\x00") {
+		return fmt.Errorf("subvolume name %.300q: %w", name, unix.EINVAL)
+	}
+	copy(into, name)
+	return nil
+}
