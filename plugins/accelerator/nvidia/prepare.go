@@ -25,7 +25,6 @@ func (m *machine) Edit(ctx context.Context, r *driver.Request) (*pb.PrepareRespo
 	if err := m.enforce(ctx, r.PrepareRequest, parts, out); err != nil {
 		return nil, err
 	}
-	out.ResourceData = maps.Clone(out.Edits.Env)
 	return out, nil
 }
 
