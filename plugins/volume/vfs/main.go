@@ -4,6 +4,22 @@
 // stops a container.
 package main
 
-import "github.com/berthhq/berth/plugins/volume"
+import (
+	"context"
+	"time"
 
-func main() { volume.Serve(newPlugin()) }
+	"github.com/berthhq/berth/plugins/volume/driver"
+)
+
+type options struct {
+	MaxAge int64 `json:"usage_max_age_s" min:"0" max:"86400" about:"a scope's usage is measured again when it is older than this"`
+}
+
+func main() {
+	driver.Run(driver.Backend[options]{
+		Vendor: "Berth", Name: "vfs", Version: "1.1.0", Defaults: options{MaxAge: 30},
+		Open: func(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) {
+			return driver.NewDirectory(m, time.Duration(o.MaxAge)*time.Second), nil
+		},
+	})
+}

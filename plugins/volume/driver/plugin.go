@@ -1,0 +1,243 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// Plugin serves the contract for a Backend. Make it with New.
+type Plugin struct {
+	pb.UnimplementedVolumeServer
+	about *pb.DescribeResponse
+	open  func(ctx context.Context, m *Mount, options string) (Volume, error)
+
+	mu      sync.Mutex
+	volumes map[string]*opened
+}
+
+// opened is a volume under one OpenVolume.
+type opened struct {
+	Volume
+	mount  *Mount
+	traits Traits
+	caps   []pb.Capability
+	scopes locks
+	calls  sync.WaitGroup // begun under Plugin.mu, so that none begins once it is replaced
+	life   context.Context
+	end    context.CancelFunc
+}
+
+// New returns a plugin of a backend. It panics when the options are no options.
+func New[O any](b Backend[O]) *Plugin {
+	about := &pb.DescribeResponse{Vendor: b.Vendor, Backend: b.Name, Version: b.Version, OptionsSchema: Schema(b.Defaults)}
+	if err := volume.ValidateDescription(about); err != nil {
+		panic(err)
+	}
+	return &Plugin{
+		about: about, volumes: map[string]*opened{},
+		open: func(ctx context.Context, m *Mount, options string) (Volume, error) {
+			o := b.Defaults
+			if err := Decode(options, &o); err != nil {
+				return nil, err
+			}
+			return b.Open(ctx, m, o)
+		},
+	}
+}
+
+// Describe implements the contract.
+func (p *Plugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	return p.about, nil
+}
+
+// OpenVolume implements the contract. What an earlier one opened serves the calls
+// that it has.
+func (p *Plugin) OpenVolume(ctx context.Context, r *pb.OpenVolumeRequest) (*pb.OpenVolumeResponse, error) {
+	switch {
+	case r.GetVolume() == "":
+		return nil, status.Error(codes.InvalidArgument, "volume: must be given")
+	case !filepath.IsAbs(r.GetMountPath()):
+		return nil, status.Errorf(codes.InvalidArgument, "mount_path: %q is not absolute", r.GetMountPath())
+	}
+	m, err := OpenMount(filepath.Clean(r.GetMountPath()))
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{mount: m}
+	o.life, o.end = context.WithCancel(context.Background())
+	err = guard("open volume", func() (err error) {
+		if o.Volume, err = p.open(ctx, m, r.GetOptionsJson()); err != nil {
+			return err
+		}
+		o.traits = o.Traits()
+		o.caps = capabilities(o.Volume, o.traits)
+		return nil
+	})
+	if err != nil {
+		o.end()
+		return nil, err
+	}
+	p.mu.Lock()
+	old := p.volumes[r.GetVolume()]
+	p.volumes[r.GetVolume()] = o
+	p.mu.Unlock()
+	if old != nil {
+		go func() { // until its last call ends; nobody waits for a copy of an hour
+			if err := old.finish(); err != nil {
+				volume.Logger().Warn("close what was opened before", "volume", r.GetVolume(), "error", err.Error())
+			}
+		}()
+	}
+	enforcement := o.traits.Enforcement
+	if !o.limited() {
+		enforcement = pb.Enforcement_NONE
+	}
+	return &pb.OpenVolumeResponse{Capabilities: o.caps, Enforcement: enforcement}, nil
+}
+
+// CloseVolume implements the contract. Calls under way end as cancelled.
+func (p *Plugin) CloseVolume(_ context.Context, r *pb.VolumeRef) (*pb.CloseVolumeResponse, error) {
+	p.mu.Lock()
+	o := p.volumes[r.GetVolume()]
+	delete(p.volumes, r.GetVolume())
+	p.mu.Unlock()
+	if o != nil {
+		o.end()
+		if err := o.finish(); err != nil {
+			return nil, Error("close volume", err)
+		}
+	}
+	return &pb.CloseVolumeResponse{}, nil
+}
+
+// finish waits for the calls and closes.
+func (o *opened) finish() error {
+	o.calls.Wait()
+	o.end()
+	return guard("", o.Close)
+}
+
+// capabilities are those that a volume has methods for, and has today.
+func capabilities(v Volume, t Traits) []pb.Capability {
+	out := []pb.Capability{pb.Capability_SCOPE}
+	add := func(has bool, c pb.Capability) {
+		if has && !slices.Contains(t.Lacks, c) {
+			out = append(out, c)
+		}
+	}
+	limits := t.Enforcement != pb.Enforcement_ENFORCEMENT_UNSPECIFIED && t.Enforcement != pb.Enforcement_NONE
+	add(limits && !t.NoBytes, pb.Capability_QUOTA_BYTES)
+	add(limits && t.Inodes, pb.Capability_QUOTA_INODES)
+	add(able[Measurer](v), pb.Capability_USAGE_FAST)
+	add(able[Sizer](v), pb.Capability_CAPACITY)
+	add(able[Meter](v), pb.Capability_METRICS)
+	add(able[Copier](v), pb.Capability_COPY)
+	add(able[Deleter](v), pb.Capability_DELETE)
+	add(able[Scanner](v), pb.Capability_SCAN)
+	add(able[Cloner](v), pb.Capability_CLONE)
+	add(able[Mounter](v), pb.Capability_PER_SCOPE_MOUNT)
+	add(able[Lister](v), pb.Capability_LIST_SCOPES)
+	return out
+}
+
+func able[I any](v Volume) bool { _, ok := v.(I); return ok }
+
+func (o *opened) has(c pb.Capability) bool { return slices.Contains(o.caps, c) }
+
+func (o *opened) limited() bool {
+	return o.has(pb.Capability_QUOTA_BYTES) || o.has(pb.Capability_QUOTA_INODES)
+}
+
+// call runs f with an open volume that is mounted and has the capability, with a
+// context that also ends with the volume.
+func (p *Plugin) call(ctx context.Context, name string, c pb.Capability, f func(context.Context, *opened) error) error {
+	return p.with(ctx, name, func(ctx context.Context, o *opened) error {
+		if !o.has(c) {
+			return status.Errorf(codes.Unimplemented, "volume %s has no %s", name, c)
+		}
+		if err := o.mount.Mounted(); err != nil {
+			return err
+		}
+		return f(ctx, o)
+	})
+}
+
+func (p *Plugin) with(ctx context.Context, name string, f func(context.Context, *opened) error) error {
+	p.mu.Lock()
+	o := p.volumes[name]
+	if o != nil {
+		o.calls.Add(1)
+	}
+	p.mu.Unlock()
+	if o == nil {
+		return status.Errorf(codes.NotFound, "volume %q is not open", name)
+	}
+	defer o.calls.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(o.life, cancel)()
+	return guard("", func() error { return f(ctx, o) })
+}
+
+// guard gives errors their status and makes one of a panic.
+func guard(doing string, f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			volume.Logger().Error("panic", "doing", doing, "reason", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = status.Errorf(codes.Internal, "the plugin failed: %v", r)
+		}
+	}()
+	return Error(doing, f())
+}
+
+// Health implements the contract.
+func (p *Plugin) Health(ctx context.Context, r *pb.VolumeRef) (out *pb.HealthReport, err error) {
+	err = p.with(ctx, r.GetVolume(), func(ctx context.Context, o *opened) error {
+		if err := o.mount.Mounted(); err != nil {
+			out = Unavailable(err)
+			return nil
+		}
+		out, err = o.Health(ctx)
+		return err
+	})
+	return out, err
+}
+
+// Unavailable is the health of what an error says about it.
+func Unavailable(err error) *pb.HealthReport {
+	return &pb.HealthReport{State: pb.HealthReport_UNAVAILABLE, Reason: status.Convert(Error("", err)).Message()}
+}
+
+// Capacity implements the contract.
+func (p *Plugin) Capacity(ctx context.Context, r *pb.VolumeRef) (out *pb.CapacityReport, err error) {
+	err = p.call(ctx, r.GetVolume(), pb.Capability_CAPACITY, func(ctx context.Context, o *opened) error {
+		out, err = o.Volume.(Sizer).Capacity(ctx)
+		if err == nil && out.AsOfUnixMs == 0 {
+			out.AsOfUnixMs = now()
+		}
+		return err
+	})
+	return out, err
+}
+
+// Performance implements the contract.
+func (p *Plugin) Performance(ctx context.Context, r *pb.VolumeRef) (out *pb.PerformanceSample, err error) {
+	err = p.call(ctx, r.GetVolume(), pb.Capability_METRICS, func(ctx context.Context, o *opened) error {
+		out, err = o.Volume.(Meter).Performance(ctx)
+		if err == nil && out.AsOfUnixMs == 0 {
+			out.AsOfUnixMs = now()
+		}
+		return err
+	})
+	return out, err
+}

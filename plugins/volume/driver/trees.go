@@ -1,0 +1,192 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/berthhq/berth/plugins/volume"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+const (
+	reportEvery = 200 * time.Millisecond // of progress
+	batch       = 1024                   // entries in a message, by the contract
+)
+
+// tree checks a path; below says that a whole scope will not do.
+func tree(field, p string, below bool) error {
+	if !IsTree(p) {
+		return status.Errorf(codes.InvalidArgument, "%s: %q is no path below a scope", field, shown(p))
+	}
+	if below && !strings.Contains(p, "/") {
+		return status.Errorf(codes.InvalidArgument, "%s: %s is a whole scope", field, p)
+	}
+	return nil
+}
+
+// TreeUsage implements the contract.
+func (p *Plugin) TreeUsage(ctx context.Context, r *pb.TreeRef) (out *pb.TreeUsageReport, err error) {
+	err = p.call(ctx, r.GetVolume(), pb.Capability_USAGE_FAST, func(ctx context.Context, o *opened) error {
+		if err := tree("path", r.GetPath(), false); err != nil {
+			return err
+		}
+		out, err = o.Volume.(Measurer).TreeUsage(ctx, r.GetPath())
+		if err == nil && out.AsOfUnixMs == 0 {
+			out.AsOfUnixMs = now()
+		}
+		return err
+	})
+	return out, err
+}
+
+// CopyTree implements the contract.
+func (p *Plugin) CopyTree(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progress]) error {
+	return p.copy(r, out, pb.Capability_COPY, func(ctx context.Context, o *opened, report Progress) error {
+		return o.Volume.(Copier).CopyTree(ctx, r.GetFrom(), r.GetTo(), report)
+	})
+}
+
+// CloneTree implements the contract.
+func (p *Plugin) CloneTree(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progress]) error {
+	return p.copy(r, out, pb.Capability_CLONE, func(ctx context.Context, o *opened, report Progress) error {
+		return o.Volume.(Cloner).CloneTree(ctx, r.GetFrom(), r.GetTo(), report)
+	})
+}
+
+func (p *Plugin) copy(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progress], c pb.Capability, f func(context.Context, *opened, Progress) error) error {
+	return p.call(out.Context(), r.GetVolume(), c, func(ctx context.Context, o *opened) error {
+		if err := errors.Join(tree("from", r.GetFrom(), false), tree("to", r.GetTo(), true)); err != nil {
+			return status.Error(codes.InvalidArgument, status.Convert(err).Message())
+		}
+		if strings.HasPrefix(r.GetTo()+"/", r.GetFrom()+"/") {
+			return status.Error(codes.InvalidArgument, "to: is the same tree, or inside it")
+		}
+		if err := o.free(r); err != nil {
+			return err
+		}
+		report, done := progress(out)
+		err := f(ctx, o, report)
+		if err == nil {
+			err = ctx.Err() // a volume that does not look at its context
+		}
+		if err != nil {
+			if !is(err, codes.AlreadyExists) {
+				o.sweep(ctx, r.GetTo())
+			}
+			return err
+		}
+		return done()
+	})
+}
+
+// free checks that there is something to copy and nothing in its way.
+func (o *opened) free(r *pb.CopyRequest) error {
+	from, err := o.mount.OpenTree(r.GetFrom())
+	if err != nil {
+		return Error("from", err)
+	}
+	from.Close()
+	parent, err := o.mount.OpenTree(path.Dir(r.GetTo()))
+	if err != nil {
+		return Error("to", err)
+	}
+	defer parent.Close()
+	var st unix.Stat_t
+	err = unix.Fstatat(int(parent.Fd()), path.Base(r.GetTo()), &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err == nil {
+		return status.Errorf(codes.AlreadyExists, "to: %s is there", r.GetTo())
+	}
+	if !errors.Is(err, unix.ENOENT) {
+		return Error("to", err)
+	}
+	return nil
+}
+
+// sweep removes the target of a copy that failed.
+func (o *opened) sweep(ctx context.Context, to string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Hour)
+	defer cancel()
+	var err error
+	if d, ok := o.Volume.(Deleter); ok && o.has(pb.Capability_DELETE) {
+		err = d.DeleteTree(ctx, to, func(*pb.Progress) {})
+	} else {
+		err = o.mount.RemoveTree(ctx, to)
+	}
+	if err != nil && !is(err, codes.NotFound) {
+		volume.Logger().Warn("remove the target of a copy that failed", "target", to, "error", err.Error())
+	}
+}
+
+// DeleteTree implements the contract.
+func (p *Plugin) DeleteTree(r *pb.TreeRef, out grpc.ServerStreamingServer[pb.Progress]) error {
+	return p.call(out.Context(), r.GetVolume(), pb.Capability_DELETE, func(ctx context.Context, o *opened) error {
+		if err := tree("path", r.GetPath(), true); err != nil {
+			return err
+		}
+		report, done := progress(out)
+		err := o.Volume.(Deleter).DeleteTree(ctx, r.GetPath(), report)
+		if err != nil && !is(err, codes.NotFound) {
+			return err
+		}
+		return done()
+	})
+}
+
+// progress sends on what is reported, at most every so often, and at last what was
+// reported last, as finished.
+func progress(out grpc.ServerStreamingServer[pb.Progress]) (Progress, func() error) {
+	var mu sync.Mutex // a volume may report from several goroutines
+	last, sent := &pb.Progress{}, time.Now()
+	report := func(p *pb.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = proto.CloneOf(p)
+		last.Finished = false
+		if time.Since(sent) >= reportEvery {
+			sent = time.Now()
+			_ = out.Send(last) // who has gone has ended the context too
+		}
+	}
+	return report, func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		last.Finished = true
+		return out.Send(last)
+	}
+}
+
+// ScanTree implements the contract.
+func (p *Plugin) ScanTree(r *pb.TreeRef, out grpc.ServerStreamingServer[pb.EntryBatch]) error {
+	return p.call(out.Context(), r.GetVolume(), pb.Capability_SCAN, func(ctx context.Context, o *opened) error {
+		if err := tree("path", r.GetPath(), false); err != nil {
+			return err
+		}
+		b := &pb.EntryBatch{}
+		for e, err := range o.Volume.(Scanner).ScanTree(ctx, r.GetPath()) {
+			if err != nil {
+				return err
+			}
+			if b.Entries = append(b.Entries, e); len(b.Entries) == batch {
+				if err := out.Send(b); err != nil {
+					return err
+				}
+				b = &pb.EntryBatch{}
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b.Finished = true
+		return out.Send(b)
+	})
+}
