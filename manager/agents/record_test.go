@@ -83,6 +83,49 @@ func TestRecordKeepsTopology(t *testing.T) {
 	check("no consumes", []report.CounterUse{}, part.Consumes)
 }
 
+// A device that its plugin said is lost, and that goes then, is given to nobody, and
+// again when it is back.
+func TestRecordTakesDevicesAway(t *testing.T) {
+	client, _ := identitytest.Store(t)
+	ctx := viewer.SystemContext(t.Context())
+	client.ResourceGroup.Create().SetName("default").ExecX(ctx)
+	s := New(client, event.New(nil, nil), nil, nil, slog.New(slog.DiscardHandler))
+	reports := func(devices ...*agentpb.Device) {
+		t.Helper()
+		r := &agentpb.Report{Name: "n", Incarnation: "1", Devices: devices}
+		if _, err := s.record(ctx, &conn{peer: &cluster.Peer{Name: "n"}}, r, deaf{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(h agentpb.Device_Health) *agentpb.Device {
+		return &agentpb.Device{Id: "x:0", Plugin: "x", Capacity: map[string]string{"x.device": "1"}, Health: h, Allocatable: true}
+	}
+	other := &agentpb.Device{Id: "x:1", Plugin: "x", Capacity: map[string]string{"x.device": "1"}, Health: agentpb.Device_HEALTHY, Allocatable: true}
+	for _, step := range []struct {
+		name        string
+		devices     []*agentpb.Device
+		health      device.Health
+		allocatable bool
+	}{
+		{"there", []*agentpb.Device{is(agentpb.Device_HEALTHY), other}, device.HealthHealthy, true},
+		{"gone at once", []*agentpb.Device{other}, device.HealthLost, false},
+		{"back", []*agentpb.Device{is(agentpb.Device_HEALTHY), other}, device.HealthHealthy, true},
+		// An event of health comes before the snapshot without the device.
+		{"lost", []*agentpb.Device{is(agentpb.Device_LOST), other}, device.HealthLost, true},
+		{"then gone", []*agentpb.Device{other}, device.HealthLost, false},
+		{"back again", []*agentpb.Device{is(agentpb.Device_DEGRADED), other}, device.HealthDegraded, true},
+	} {
+		reports(step.devices...)
+		d := client.Device.Query().Where(device.DeviceID("x:0")).OnlyX(ctx)
+		if d.Health != step.health || d.Allocatable != step.allocatable {
+			t.Errorf("%s: %s, allocatable %v; want %s, %v", step.name, d.Health, d.Allocatable, step.health, step.allocatable)
+		}
+		if d := client.Device.Query().Where(device.DeviceID("x:1")).OnlyX(ctx); d.Health != device.HealthHealthy || !d.Allocatable {
+			t.Errorf("%s: the other device is %s, allocatable %v", step.name, d.Health, d.Allocatable)
+		}
+	}
+}
+
 // deaf is an observer of a report without kernels.
 type deaf struct{ Observer }
 
