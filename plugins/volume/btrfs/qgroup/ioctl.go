@@ -40,7 +40,8 @@ const (
 const lifted = 1<<64 - 1
 
 type limit struct {
-	flags, maxReferenced, maxExclusive, reserveReferenced, reserveExclusive uint64
+	flags, maxReferenced uint64
+	_                    [3]uint64 // max exclusive, and reservations, which no kernel has
 }
 
 func referenced(bytes *int64) limit {
@@ -56,19 +57,26 @@ type limitArgs struct {
 	limit limit
 }
 
-type groupArgs struct{ create, group uint64 }
+type groupArgs struct {
+	_     uint64 // 0 removes it
+	group uint64
+}
 
-type controlArgs struct{ command, status uint64 }
+type controlArgs struct {
+	command uint64
+	_       uint64
+}
 
 type rescanArgs struct {
-	flags, progress uint64
-	_               [6]uint64
+	flags uint64
+	_     [7]uint64
 }
 
 // inherit gives a new subvolume's group its limit.
 type inherit struct {
-	flags, groups, referencedCopies, exclusiveCopies uint64
-	limit                                            limit
+	flags uint64
+	_     [3]uint64 // groups above it, and what to copy from where: none
+	limit limit
 }
 
 type subvolArgs struct {
@@ -82,13 +90,13 @@ type subvolArgs struct {
 }
 
 type nameArgs struct {
-	fd   int64
+	_    int64
 	name [4088]byte
 }
 
 type lookupArgs struct {
 	tree, object uint64
-	name         [4080]byte
+	_            [4080]byte
 }
 
 type infoArgs struct {

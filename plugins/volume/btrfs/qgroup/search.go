@@ -22,9 +22,10 @@ type span struct {
 
 type searchArgs struct {
 	tree                     uint64
-	minObject, maxObject     uint64
+	_                        [2]uint64 // of object 0
 	minOffset, maxOffset     uint64
-	minTransid, maxTransid   uint64
+	_                        uint64
+	maxTransid               uint64
 	minKind, maxKind, amount uint32
 	_                        uint32
 	_                        [4]uint64

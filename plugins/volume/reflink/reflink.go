@@ -1,0 +1,246 @@
+// Package reflink copies trees on file systems whose files can share blocks:
+// btrfs, and XFS with reflink. The copy takes no space for data until one side
+// writes, and the time of its names. Plugins whose products lie on such a file
+// system import it for CloneTree.
+package reflink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Done is how far a copy has come.
+type Done struct {
+	Files  int64 // entries that are not directories
+	Bytes  int64 // of their lengths
+	Shared int64 // bytes of blocks that are shared now
+}
+
+// Tree copies what is in the open directory from to a new directory, name in
+// the open directory to: files with several names, links as links, pipes;
+// owners, modes, times and attributes. Sockets and devices are left out. No
+// link is followed and no other file system entered. An error of report ends the
+// copy; what a cut-off copy left is the caller's to remove.
+//
+// A quota does not hold a copy up: btrfs counts shared blocks in the subvolume
+// that gets them, but refuses only what is written. Report can.
+func Tree(ctx context.Context, from, to *os.File, name string, report func(Done) error) error {
+	c := &copier{ctx: ctx, report: report, links: map[inode]*os.File{}}
+	defer c.close()
+	return c.dir(from, to, name, 0)
+}
+
+// deepest bounds the descriptors that are open at one time, two for each level.
+const deepest = 256
+
+// manyLinks bounds those that are kept for files with several names, of which
+// the ones beyond are copied once for each name, and still share their blocks.
+const manyLinks = 512
+
+type inode struct{ dev, ino uint64 }
+
+type copier struct {
+	ctx    context.Context
+	report func(Done) error
+	done   Done
+	links  map[inode]*os.File // copies of files that have several names
+}
+
+func (c *copier) close() {
+	for _, f := range c.links {
+		f.Close()
+	}
+}
+
+// dir makes the copy of a directory, and what it is like itself at last.
+func (c *copier) dir(from, parent *os.File, name string, depth int) error {
+	if depth > deepest {
+		return fmt.Errorf("%q: more than %d levels deep: %w", name, deepest, unix.ENAMETOOLONG)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(from.Fd()), &st); err != nil {
+		return err
+	}
+	if err := unix.Mkdirat(int(parent.Fd()), name, 0o700); err != nil {
+		return fmt.Errorf("make %q: %w", name, err)
+	}
+	to, err := openAt(parent, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	for {
+		names, err := from.Readdirnames(256)
+		for _, n := range names {
+			if err := c.entry(from, to, n, &st, depth); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return finish(from, to, &st)
+		}
+		if err != nil {
+			return fmt.Errorf("list %q: %w", name, err)
+		}
+	}
+}
+
+func (c *copier) entry(from, to *os.File, name string, top *unix.Stat_t, depth int) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	err := unix.Fstatat(int(from.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) {
+		return nil // removed meanwhile
+	}
+	if err != nil {
+		return fmt.Errorf("stat %q: %w", name, err)
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		if st.Dev != top.Dev {
+			return nil // another file system, or a subvolume, which is mounted in all but name
+		}
+		d, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		return c.dir(d, to, name, depth+1)
+	case unix.S_IFREG:
+		err = c.file(from, to, name, &st)
+	case unix.S_IFLNK:
+		err = link(from, to, name, &st)
+	case unix.S_IFIFO:
+		err = unix.Mknodat(int(to.Fd()), name, unix.S_IFIFO|st.Mode&0o777, 0)
+		err = errors.Join(err, own(to, name, &st), times(to, name, &st))
+	default:
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("copy %q: %w", name, err)
+	}
+	c.done.Files++
+	c.done.Bytes += st.Size
+	return c.report(c.done)
+}
+
+func (c *copier) file(from, to *os.File, name string, st *unix.Stat_t) error {
+	id := inode{uint64(st.Dev), st.Ino}
+	if first := c.links[id]; first != nil {
+		return unix.Linkat(unix.AT_FDCWD, self(first), int(to.Fd()), name, unix.AT_SYMLINK_FOLLOW)
+	}
+	source, err := openAt(from, name, unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	// What is open now counts: somebody may have swapped the name.
+	if err := unix.Fstat(int(source.Fd()), st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return fmt.Errorf("is no longer a file: %w", unix.EINVAL)
+	}
+	target, err := openAt(to, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = unix.IoctlFileClone(int(target.Fd()), int(source.Fd()))
+	if err == nil {
+		c.done.Shared += st.Blocks * 512
+		err = finish(source, target, st)
+	}
+	if err == nil && st.Nlink > 1 && len(c.links) < manyLinks {
+		c.links[inode{uint64(st.Dev), st.Ino}] = target
+		return nil
+	}
+	return errors.Join(err, target.Close())
+}
+
+func link(from, to *os.File, name string, st *unix.Stat_t) error {
+	text := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(int(from.Fd()), name, text)
+	if err != nil {
+		return err
+	}
+	if err := unix.Symlinkat(string(text[:n]), int(to.Fd()), name); err != nil {
+		return err
+	}
+	return errors.Join(own(to, name, st), times(to, name, st))
+}
+
+// finish makes a file or directory like its source: the owner before the mode,
+// because a new owner takes bits away, and the times last.
+func finish(from, to *os.File, st *unix.Stat_t) error {
+	if err := own(to, "", st); err != nil {
+		return err
+	}
+	if err := unix.Fchmod(int(to.Fd()), st.Mode&0o7777); err != nil {
+		return err
+	}
+	if err := attributes(from, to); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, self(to), []unix.Timespec{st.Atim, st.Mtim}, 0)
+}
+
+func own(dir *os.File, name string, st *unix.Stat_t) error {
+	return unix.Fchownat(int(dir.Fd()), name, int(st.Uid), int(st.Gid), unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+}
+
+func times(dir *os.File, name string, st *unix.Stat_t) error {
+	return unix.UtimesNanoAt(int(dir.Fd()), name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+const maxAttributes = 64 << 10 // bytes of names, and of one value: the kernel's limit
+
+// attributes copies the extended attributes that users set, access lists among them.
+func attributes(from, to *os.File) error {
+	list := make([]byte, maxAttributes)
+	n, err := unix.Flistxattr(int(from.Fd()), list)
+	if n == 0 || errors.Is(err, unix.ENOTSUP) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	value := make([]byte, maxAttributes)
+	for name := range strings.SplitSeq(string(list[:n]), "\x00") {
+		if !strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "system.posix_acl_") {
+			continue
+		}
+		n, err := unix.Fgetxattr(int(from.Fd()), name, value)
+		if errors.Is(err, unix.ENODATA) {
+			continue
+		}
+		if err == nil {
+			err = unix.Fsetxattr(int(to.Fd()), name, value[:n], 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openAt opens one entry of a directory, no link.
+func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error) {
+	fd, err := unix.Openat(int(dir.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, mode)
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", path.Base(name), err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// self is a path of an open file that no rename changes.
+func self(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
