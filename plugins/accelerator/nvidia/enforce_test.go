@@ -14,14 +14,14 @@ import (
 )
 
 // ask prepares an allocation of one project; allocations are "card slot amount".
-func (m *machine) ask(t *testing.T, p *plugin, id, project string, allocations ...string) (*pb.PrepareResponse, error) {
+func (m *host) ask(t *testing.T, p *bed, id, project string, allocations ...string) (*pb.PrepareResponse, error) {
 	t.Helper()
 	req := &pb.PrepareRequest{AllocationId: id, TrustDomain: project, WorkDir: filepath.Join(m.root, "work", id)}
 	for _, a := range allocations {
 		f := strings.Fields(a)
 		req.Allocations = append(req.Allocations, &pb.Allocation{DeviceId: "GPU-0000000" + f[0] + "-0000-0000-0000-000000000000", Slot: f[1], Amount: f[2]})
 	}
-	r, err := p.Prepare(t.Context(), req)
+	r, err := p.prepare(t, req)
 	if err == nil {
 		if err := accelerator.ValidateEdits(r.GetEdits()); err != nil {
 			t.Error(err)
@@ -31,7 +31,7 @@ func (m *machine) ask(t *testing.T, p *plugin, id, project string, allocations .
 }
 
 func TestLimit(t *testing.T) {
-	m := newMachine(t, h100, h100)
+	m := newHost(t, h100, h100)
 	m.file(t, "lib/libberthlimit.so", "library")
 	m.library = filepath.Join(m.root, "lib/libberthlimit.so")
 	p := m.start(t, "") // it is the default where the library is
@@ -84,7 +84,7 @@ func TestLimit(t *testing.T) {
 }
 
 func TestUnits(t *testing.T) {
-	m := newMachine(t, h100) // 80 GiB, 132 multiprocessors
+	m := newHost(t, h100) // 80 GiB, 132 multiprocessors
 	for _, row := range []struct{ config, capacity, amount, env string }{
 		{`{"unit_mem": 2147483648, "unit_sm": 8}`, "16.5", "4", "8589934592 0.242"},
 		{`{"unit_mem": 2147483648}`, "40", "4", "8589934592 0.100"},
@@ -114,7 +114,7 @@ func TestUnits(t *testing.T) {
 }
 
 func TestWhatGPUsAreGoodFor(t *testing.T) {
-	m := newMachine(t, v100, gpus.A100_SXM4_80GB, h100)
+	m := newHost(t, v100, gpus.A100_SXM4_80GB, h100)
 	var got []string
 	for _, d := range look(t, m.start(t, `{"fractions": false}`)).GetDevices() {
 		a := d.GetAttributes()
@@ -126,7 +126,7 @@ func TestWhatGPUsAreGoodFor(t *testing.T) {
 }
 
 func TestDirectAccessNodes(t *testing.T) {
-	m := newMachine(t, h100)
+	m := newHost(t, h100)
 	for _, f := range []string{"nvidia-fs0", "nvidia-fs1", "gdrdrv", "nvidia-caps-imex-channels/channel0"} {
 		m.nodes(t, f)
 	}

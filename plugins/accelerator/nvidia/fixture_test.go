@@ -14,27 +14,29 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
 var v100 = gpus.Config{Name: "Tesla V100-SXM2-16GB", CudaMajor: 7, MemoryMB: 16384}
 
-// machine is a made-up host: NVML as go-nvml's mock, completed by the calls it
+// host is made up: NVML as go-nvml's mock, completed by the calls it
 // lacks, and the trees of files around it.
-type machine struct {
+type host struct {
 	*simulated.Server
 	root    string
 	library string // that keeps limits
 	events  chan nvml.EventData
 }
 
-func newMachine(t *testing.T, cards ...gpus.Config) *machine {
+func newHost(t *testing.T, cards ...gpus.Config) *host {
 	t.Helper()
 	s, err := simulated.New(simulated.WithGPUs(cards...), simulated.WithDriverVersion("570.86.15"),
 		simulated.WithNVMLVersion("12.570"), simulated.WithCUDADriverVersion(12080))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{Server: s, root: t.TempDir(), events: make(chan nvml.EventData, 8)}
+	m := &host{Server: s, root: t.TempDir(), events: make(chan nvml.EventData, 8)}
 	s.EventSetCreateFunc = func() (nvml.EventSet, nvml.Return) {
 		return &mock.EventSet{
 			FreeFunc: func() nvml.Return { return nvml.SUCCESS },
@@ -69,10 +71,10 @@ func newMachine(t *testing.T, cards ...gpus.Config) *machine {
 	return m
 }
 
-func (m *machine) gpu(i int) *simulated.Device { return m.Devices[i].(*simulated.Device) }
+func (m *host) gpu(i int) *simulated.Device { return m.Devices[i].(*simulated.Device) }
 
 // complete fills in what the mock panics on.
-func (m *machine) complete(i int) {
+func (m *host) complete(i int) {
 	d := m.gpu(i)
 	d.UUID = fmt.Sprintf("GPU-%08d-0000-0000-0000-000000000000", i)
 	d.GetPciInfoFunc = func() (nvml.PciInfo, nvml.Return) {
@@ -109,7 +111,7 @@ func (m *machine) complete(i int) {
 }
 
 // partition turns MIG mode on and cuts off instances of 1g.10gb.
-func (m *machine) partition(t *testing.T, card, n int) {
+func (m *host) partition(t *testing.T, card, n int) {
 	t.Helper()
 	d := m.gpu(card)
 	d.MigMode = nvml.DEVICE_MIG_ENABLE
@@ -141,7 +143,7 @@ func (m *machine) partition(t *testing.T, card, n int) {
 }
 
 // nodes makes device files, each /dev/null under another name.
-func (m *machine) nodes(t *testing.T, names ...string) {
+func (m *host) nodes(t *testing.T, names ...string) {
 	t.Helper()
 	for _, n := range names {
 		path := filepath.Join(m.root, "dev", n)
@@ -154,7 +156,7 @@ func (m *machine) nodes(t *testing.T, names ...string) {
 	}
 }
 
-func (m *machine) file(t *testing.T, path, text string) {
+func (m *host) file(t *testing.T, path, text string) {
 	t.Helper()
 	path = filepath.Join(m.root, path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -165,43 +167,47 @@ func (m *machine) file(t *testing.T, path, text string) {
 	}
 }
 
-func (m *machine) roots() *pb.Roots {
+func (m *host) roots() *pb.Roots {
 	at := func(s string) string { return filepath.Join(m.root, s) }
 	return &pb.Roots{Sys: at("sys"), Dev: at("dev"), Proc: at("proc"), Driver: at("driver"), State: at("state"), Path: []string{at("bin"), "/usr/bin", "/bin"}}
 }
 
-// start configures a plugin on the machine.
-func (m *machine) start(t *testing.T, config string, mask ...string) *plugin {
+// bed is the driver on a machine, looked at when the test wants to. What the kit
+// does around a driver is the suite's to prove.
+type bed struct {
+	*machine
+	now *pb.DeviceSnapshot
+}
+
+// start opens the machine with settings.
+func (m *host) start(t *testing.T, config string) *bed {
 	t.Helper()
-	p := newPlugin(func(string) nvml.Interface { return m }, hclog.NewNullLogger())
-	p.library = m.library
-	p.once.Do(func() {}) // the test rescans when it wants to
-	_, err := p.Configure(t.Context(), &pb.ConfigureRequest{
-		ConfigJson: []byte(config), DeviceMask: mask,
-		Roots: m.roots(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if p.nvml != nil {
-			p.nvml.close()
-		}
-	})
+	v := newVendor(func(string) nvml.Interface { return m }, hclog.NewNullLogger())
+	v.library = m.library
+	t.Cleanup(v.close)
+	return on(t, v, m.roots(), config)
+}
+
+func on(t *testing.T, v *vendor, roots *pb.Roots, config string) *bed {
+	t.Helper()
+	p := &bed{machine: drivertest.Bench[*machine]{Driver: v}.Open(t, roots, config)}
+	look(t, p)
 	return p
 }
 
-// look returns the snapshot after another scan, checked against the contract.
-func look(t *testing.T, p *plugin) *pb.DeviceSnapshot {
+// look returns the snapshot of another scan, checked against the contract.
+func look(t *testing.T, p *bed) *pb.DeviceSnapshot {
 	t.Helper()
-	p.refresh()
-	d, err := p.Describe(t.Context(), nil)
+	p.now = drivertest.Bench[*machine]{Driver: p.vendor}.Scan(t, p.machine)
+	return p.now
+}
+
+// prepare asks as the kit does.
+func (p *bed) prepare(t *testing.T, req *pb.PrepareRequest) (*pb.PrepareResponse, error) {
+	t.Helper()
+	grants, err := accelerator.Grants(p.now, req.GetAllocations())
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	s := p.feed.Snapshot()
-	if err := accelerator.Validate(d, s); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return p.Edit(t.Context(), &driver.Request{PrepareRequest: req, Grants: grants, Snapshot: p.now})
 }

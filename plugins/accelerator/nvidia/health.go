@@ -67,7 +67,7 @@ var xids = map[uint64]pb.Health{
 
 // listen receives error events until the driver is closed. A driver without
 // events (virtual GPUs, WSL) is used without.
-func (p *plugin) listen(d *management) {
+func (v *vendor) listen(d *management) {
 	set, ret := d.lib.EventSetCreate()
 	if ret != nvml.SUCCESS {
 		return
@@ -88,7 +88,7 @@ func (p *plugin) listen(d *management) {
 			}
 			switch e, ret := set.Wait(500); ret {
 			case nvml.SUCCESS:
-				p.heard(e)
+				v.heard(e)
 			case nvml.ERROR_TIMEOUT:
 			default:
 				select { // a lost GPU makes Wait return at once
@@ -100,9 +100,9 @@ func (p *plugin) listen(d *management) {
 	})
 }
 
-// heard notes an event; the next scan shows it. It must not take the plugin's
-// lock, whose holder may be waiting in close for the listener to end.
-func (p *plugin) heard(e nvml.EventData) {
+// heard notes an event; the next scan shows it. It must not wait for NVML's turn:
+// who has it may be waiting in close for the listener to end.
+func (v *vendor) heard(e nvml.EventData) {
 	uuid, ret := e.Device.GetUUID()
 	if ret != nvml.SUCCESS {
 		return
@@ -118,16 +118,16 @@ func (p *plugin) heard(e nvml.EventData) {
 	if is == pb.Health_HEALTH_HEALTHY {
 		return
 	}
-	p.sick.note(uuid, ill{is, text})
+	v.sick.note(uuid, ill{is, text})
 }
 
 // ail applies what is known of a GPU's health.
-func (p *plugin) ail(d *pb.Device, g *gpu) {
+func (v *vendor) ail(d *pb.Device, g *gpu) {
 	card := cmp.Or(g.parent, g)
 	if card.hot {
 		d.Health, d.HealthMessage = pb.Health_HEALTH_DEGRADED, "so hot that it slows down"
 	}
-	if i, ok := p.sick.of(card.id); ok {
+	if i, ok := v.sick.of(card.id); ok {
 		d.Health, d.HealthMessage = i.health, i.message
 	}
 	if card.lost {

@@ -18,16 +18,13 @@ import (
 // process is bound to the first NVML that it loads, so there is one machine.
 func TestHGX(t *testing.T) {
 	tree := fixturetest.Start(t, hgx)
-	p := newPlugin(loadNVML, hclog.NewNullLogger())
-	p.once.Do(func() {}) // the test rescans when it wants to
-	if _, err := p.Configure(t.Context(), &pb.ConfigureRequest{ConfigJson: tree.Config(), Roots: tree.Roots()}); err != nil {
-		t.Fatal(err)
-	}
-	defer p.nvml.close()
-	s := look(t, p)
+	v := newVendor(loadNVML, hclog.NewNullLogger())
+	defer v.close()
+	p := on(t, v, tree.Roots(), string(tree.Config()))
+	s := p.now
 	t.Run("topology", func(t *testing.T) { testTopology(t, s) })
 	t.Run("instances overlap", func(t *testing.T) { testOverlap(t, s) })
-	r, err := p.Prepare(t.Context(), &pb.PrepareRequest{AllocationId: "1", Allocations: []*pb.Allocation{
+	r, err := p.prepare(t, &pb.PrepareRequest{AllocationId: "1", Allocations: []*pb.Allocation{
 		{DeviceId: s.GetDevices()[0].GetId(), Slot: "cuda.device", Amount: "1"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -7,10 +7,11 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/berthhq/berth/plugins/accelerator"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 func main() {
-	accelerator.Serve(newPlugin(loadNVML, accelerator.Logger()))
+	driver.Serve(newVendor(loadNVML, accelerator.Logger()))
 }
 
 // loadNVML uses the library at a path, or where the system's loader looks.

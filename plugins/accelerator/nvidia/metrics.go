@@ -1,7 +1,8 @@
 package main
 
 import (
-	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -9,46 +10,43 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 // gauge is a measurement when NVML answered, else a mark that there is none.
 func gauge(name, id, unit string, value, limit float64, ret nvml.Return) *pb.Metric {
-	m := &pb.Metric{Name: "cuda_" + name, DeviceId: id, Unit: unit, Kind: pb.Metric_GAUGE, Quality: pb.Metric_UNAVAILABLE}
-	if ret == nvml.SUCCESS {
-		m.Value, m.Quality = value, pb.Metric_MEASURED
-		if limit > 0 {
-			limit = max(limit, value) // power may pass its limit for a moment
-			m.Capacity = &limit
-		}
+	var err error
+	if ret != nvml.SUCCESS {
+		err = fmt.Errorf("NVML error %d", ret)
 	}
-	return m
+	return driver.Gauge("cuda_"+name, id, unit, value, limit, err)
 }
 
-// units lists the present GPUs in a stable order, for as long as the caller
-// holds the lock.
-func (p *plugin) units() []*gpu {
-	all := slices.Collect(maps.Values(p.gpus))
-	slices.SortFunc(all, func(a, b *gpu) int { return cmp.Compare(a.id, b.id) })
-	return all
+// measured returns what was found last, with handles that may be used until NVML is
+// released; nothing when NVML does not answer or is another by now.
+func (m *machine) measured(ctx context.Context) (gpus map[string]*gpu, release func()) {
+	release, err := m.vendor.use(ctx)
+	if err != nil {
+		return nil, func() {}
+	}
+	if v := m.last.Load(); v != nil && v.nvml == m.vendor.nvml {
+		gpus = v.gpus
+	}
+	return gpus, release
 }
 
-func (p *plugin) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelerator_WatchNodeMetricsServer) error {
-	if _, err := p.feed.Ready(); err != nil {
-		return err
-	}
-	return accelerator.Every(out.Context(), req.GetIntervalMs(), func() error {
-		s := &pb.NodeSample{UnixMs: time.Now().UnixMilli()}
-		p.mu.Lock()
-		for _, g := range p.units() {
-			if g.handle != nil {
-				s.Metrics = append(s.Metrics, g.sample()...)
-			}
+// Sample implements driver.Sampler.
+func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
+	gpus, release := m.measured(ctx)
+	defer release()
+	var out []*pb.Metric
+	for _, d := range s.GetDevices() {
+		if g := gpus[d.GetId()]; g != nil && g.handle != nil {
+			out = append(out, g.sample()...)
 		}
-		p.mu.Unlock()
-		return out.Send(s)
-	})
+	}
+	return out
 }
 
 func (g *gpu) sample() []*pb.Metric {
@@ -67,20 +65,16 @@ func (g *gpu) sample() []*pb.Metric {
 	return append(out, gauge("temperature", g.id, "celsius", float64(heat), float64(slow), ret))
 }
 
-func (p *plugin) WatchWorkloadMetrics(stream pb.Accelerator_WatchWorkloadMetricsServer) error {
-	if _, err := p.feed.Ready(); err != nil {
-		return err
+// SampleWorkloads implements driver.WorkloadSampler.
+func (m *machine) SampleWorkloads(ctx context.Context, _ *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
+	gpus, release := m.measured(ctx)
+	defer release()
+	usage := map[string]*processes{}
+	var out []*pb.WorkloadMetrics
+	for _, w := range set.GetWorkloads() {
+		out = append(out, workload(w, gpus, usage, set.GetPerProcess()))
 	}
-	return accelerator.ServeWorkloads(stream, func(set *pb.WorkloadSet) *pb.WorkloadSample {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		usage := map[string]*processes{}
-		out := &pb.WorkloadSample{}
-		for _, w := range set.GetWorkloads() {
-			out.Workloads = append(out.Workloads, p.workload(w, usage, set.GetPerProcess()))
-		}
-		return out
-	})
+	return out
 }
 
 // processes is what NVML knows about the processes on one GPU.
@@ -122,11 +116,11 @@ func (g *gpu) processes() *processes {
 }
 
 // workload sums what a container's processes use of its GPUs.
-func (p *plugin) workload(w *pb.Workload, usage map[string]*processes, each bool) *pb.WorkloadMetrics {
+func workload(w *pb.Workload, gpus map[string]*gpu, usage map[string]*processes, each bool) *pb.WorkloadMetrics {
 	out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
 	byPid := map[int32][]*pb.Metric{}
 	for _, a := range w.GetAllocations() {
-		g := p.gpus[a.GetDeviceId()]
+		g := gpus[a.GetDeviceId()]
 		if g == nil || g.handle == nil {
 			continue
 		}

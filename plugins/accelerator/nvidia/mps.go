@@ -98,32 +98,42 @@ func (s *servers) leave(ctx context.Context, allocation string) error {
 	return nil
 }
 
-// restore takes up the servers of an earlier life that live allocations use,
-// starts those that have ended meanwhile, and ends all others.
-func (s *servers) restore(ctx context.Context, at *driver.Host, live []*pb.LiveAllocation) *pb.RestoreResponse {
+// resume takes up the servers of an earlier life that live allocations use, and
+// starts those that have ended meanwhile.
+func (s *servers) resume(ctx context.Context, at *driver.Host, live []*pb.LiveAllocation) []*pb.RestoreProblem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = nil
-	out := &pb.RestoreResponse{}
 	for _, l := range live {
 		var h held
 		if json.Unmarshal(l.GetState(), &h) == nil && h.GPU != "" {
 			s.add(mpsServer(at, h.GPU), h.Domain, l.GetAllocationId())
 		}
 	}
-	mine := map[string]bool{}
+	var out []*pb.RestoreProblem
 	for _, gpu := range slices.Sorted(maps.Keys(s.all)) {
 		x := s.all[gpu]
-		mine[x.dir] = true
 		if x.alive(ctx) {
 			continue
 		}
 		if err := x.start(ctx); err != nil {
 			for _, id := range slices.Sorted(maps.Keys(x.holders)) {
-				out.Problems = append(out.Problems, &pb.RestoreProblem{AllocationId: id, DeviceId: gpu, Message: "its MPS server: " + err.Error()})
+				out = append(out, &pb.RestoreProblem{AllocationId: id, DeviceId: gpu, Message: "its MPS server: " + err.Error()})
 			}
 		}
 	}
+	return out
+}
+
+// sweep ends the servers that nobody uses, and says which.
+func (s *servers) sweep(ctx context.Context, at *driver.Host) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := map[string]bool{}
+	for _, x := range s.all {
+		mine[x.dir] = true
+	}
+	var leaks []string
 	dirs, _ := filepath.Glob(at.State("mps", "*"))
 	for _, dir := range dirs {
 		if mine[dir] {
@@ -138,8 +148,8 @@ func (s *servers) restore(ctx context.Context, at *driver.Host, live []*pb.LiveA
 		if err := mpsServer(at, strings.TrimSpace(string(gpu))).end(ctx); err != nil {
 			leak += ", which cannot be ended: " + err.Error()
 		}
-		out.LeaksRemoved = append(out.LeaksRemoved, leak)
+		leaks = append(leaks, leak)
 	}
 	_ = os.Remove(at.State("mps")) // when nothing is in it
-	return out
+	return leaks
 }

@@ -37,12 +37,12 @@ exit 0
 `
 
 // newMPS is a machine with the program, and a look at the servers that run.
-func newMPS(t *testing.T) *machine {
+func newMPS(t *testing.T) *host {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("MPS servers are started by root")
 	}
-	m := newMachine(t, h100, h100)
+	m := newHost(t, h100, h100)
 	m.file(t, "bin/nvidia-cuda-mps-control", fakeControl)
 	if err := os.Chmod(filepath.Join(m.root, "bin/nvidia-cuda-mps-control"), 0o755); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func newMPS(t *testing.T) *machine {
 }
 
 // servers lists the running servers by the GPU they were started for.
-func (m *machine) servers(t *testing.T) map[string]int {
+func (m *host) servers(t *testing.T) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	dirs, err := filepath.Glob(filepath.Join(m.root, "dev/shm/berth-mps-*"))
@@ -82,9 +82,9 @@ func (m *machine) servers(t *testing.T) map[string]int {
 
 const mpsConfig = `{"enforcement": "mps"}`
 
-func gone(t *testing.T, p *plugin, id string) {
+func gone(t *testing.T, p *bed, id string) {
 	t.Helper()
-	if _, err := p.Unprepare(t.Context(), &pb.UnprepareRequest{AllocationId: id}); err != nil {
+	if err := p.Undo(t.Context(), id, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -186,12 +186,11 @@ func TestMPSSurvivesThePlugin(t *testing.T) {
 	before := m.servers(t)
 	next := m.start(t, mpsConfig) // another process of the plugin
 	look(t, next)
-	r, err := next.Restore(t.Context(), &pb.RestoreRequest{Live: live})
-	if err != nil || len(r.GetProblems()) != 0 {
-		t.Fatal(r, err)
+	if problems := next.Resume(t.Context(), live); len(problems) != 0 {
+		t.Fatal(problems)
 	}
-	if l := r.GetLeaksRemoved(); len(l) != 1 || !strings.Contains(l[0], "GPU-00000001") {
-		t.Errorf("leaks %v", l)
+	if l, err := next.Sweep(t.Context(), live); err != nil || len(l) != 1 || !strings.Contains(l[0], "GPU-00000001") {
+		t.Errorf("leaks %v, %v", l, err)
 	}
 	after := m.servers(t)
 	if len(before) != 2 || len(after) != 1 || after["GPU-00000000-0000-0000-0000-000000000000"] != before["GPU-00000000-0000-0000-0000-000000000000"] {
@@ -207,8 +206,8 @@ func TestMPSSurvivesThePlugin(t *testing.T) {
 	for end := time.Now().Add(10 * time.Second); len(m.servers(t)) > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := next.Restore(t.Context(), &pb.RestoreRequest{Live: live}); err != nil || len(m.servers(t)) != 1 {
-		t.Errorf("servers %v, %v", m.servers(t), err)
+	if problems := next.Resume(t.Context(), live); len(problems) != 0 || len(m.servers(t)) != 1 {
+		t.Errorf("servers %v, %v", m.servers(t), problems)
 	}
 	gone(t, next, "stays")
 	if n := len(m.servers(t)); n != 0 {

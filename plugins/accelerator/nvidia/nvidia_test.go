@@ -23,7 +23,7 @@ import (
 var h100 = gpus.H100_SXM5_80GB
 
 func TestDiscovery(t *testing.T) {
-	m := newMachine(t, h100, h100, h100, h100)
+	m := newHost(t, h100, h100, h100, h100)
 	s := look(t, m.start(t, ""))
 	if len(s.GetDevices()) != 4 {
 		t.Fatalf("%d devices", len(s.GetDevices()))
@@ -56,7 +56,7 @@ func TestDiscovery(t *testing.T) {
 }
 
 func TestMinimumModel(t *testing.T) {
-	m := newMachine(t, v100, h100)
+	m := newHost(t, v100, h100)
 	for config, want := range map[string][]bool{
 		"":                                   {false, true},
 		`{"min_compute_capability": "7.0"}`:  {true, true},
@@ -76,17 +76,17 @@ func TestMinimumModel(t *testing.T) {
 }
 
 func TestUnreadableDeviceKeepsTheOthers(t *testing.T) {
-	for name, spoil := range map[string]func(m *machine){
-		"memory": func(m *machine) {
+	for name, spoil := range map[string]func(m *host){
+		"memory": func(m *host) {
 			m.gpu(0).GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{}, nvml.ERROR_UNKNOWN }
 		},
-		"uuid": func(m *machine) {
+		"uuid": func(m *host) {
 			m.gpu(0).GetUUIDFunc = func() (string, nvml.Return) { return "", nvml.ERROR_UNKNOWN }
 		},
-		"compute capability": func(m *machine) {
+		"compute capability": func(m *host) {
 			m.gpu(0).GetCudaComputeCapabilityFunc = func() (int, int, nvml.Return) { return 0, 0, nvml.ERROR_UNKNOWN }
 		},
-		"device": func(m *machine) {
+		"device": func(m *host) {
 			get := m.DeviceGetHandleByIndexFunc
 			m.DeviceGetHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
 				if i == 0 {
@@ -96,7 +96,7 @@ func TestUnreadableDeviceKeepsTheOthers(t *testing.T) {
 			}
 		},
 	} {
-		m := newMachine(t, h100, h100)
+		m := newHost(t, h100, h100)
 		spoil(m)
 		ok := 0
 		for _, d := range look(t, m.start(t, "")).GetDevices() {
@@ -113,7 +113,7 @@ func TestUnreadableDeviceKeepsTheOthers(t *testing.T) {
 }
 
 func TestLostDevice(t *testing.T) {
-	m := newMachine(t, h100, h100)
+	m := newHost(t, h100, h100)
 	p := m.start(t, "")
 	id := look(t, p).GetDevices()[0].GetId()
 	m.gpu(0).GetUUIDFunc = func() (string, nvml.Return) { return "", nvml.ERROR_GPU_IS_LOST }
@@ -122,11 +122,11 @@ func TestLostDevice(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%s is not shown as lost: %v", id, p.feed.Snapshot())
+	t.Errorf("%s is not shown as lost: %v", id, p.now)
 }
 
 func TestMigInstances(t *testing.T) {
-	m := newMachine(t, h100, h100)
+	m := newHost(t, h100, h100)
 	m.partition(t, 0, 2)
 	p := m.start(t, "")
 	s := look(t, p)
@@ -146,7 +146,7 @@ func TestMigInstances(t *testing.T) {
 	if diff := cmp.Diff(want, capacity); diff != "" {
 		t.Error(diff)
 	}
-	r, err := p.Prepare(t.Context(), &pb.PrepareRequest{AllocationId: "1", Allocations: []*pb.Allocation{
+	r, err := p.prepare(t, &pb.PrepareRequest{AllocationId: "1", Allocations: []*pb.Allocation{
 		{DeviceId: "MIG-0-1", Slot: "cuda.device:1g.10gb-mig", Amount: "1"},
 	}})
 	if err != nil {
@@ -166,11 +166,11 @@ func TestMigInstances(t *testing.T) {
 }
 
 func TestEdits(t *testing.T) {
-	m := newMachine(t, h100, h100)
+	m := newHost(t, h100, h100)
 	p := m.start(t, "")
 	s := look(t, p)
 	ask := func(id, slot, amount string) (*pb.PrepareResponse, error) {
-		return p.Prepare(t.Context(), &pb.PrepareRequest{AllocationId: id, Allocations: []*pb.Allocation{
+		return p.prepare(t, &pb.PrepareRequest{AllocationId: id, Allocations: []*pb.Allocation{
 			{DeviceId: s.GetDevices()[1].GetId(), Slot: slot, Amount: amount}}})
 	}
 	half, err := ask("half", "cuda.shares", "0.5")
@@ -215,18 +215,18 @@ func TestEdits(t *testing.T) {
 }
 
 func TestLibrariesStayBelowTheDriverRoot(t *testing.T) {
-	m := newMachine(t, h100)
+	m := newHost(t, h100)
 	if err := os.Symlink("/etc/passwd", filepath.Join(m.root, "driver/usr/lib64/libnvidia-cfg.so.1")); err != nil {
 		t.Fatal(err)
 	}
 	p := m.start(t, "")
-	if file, ok := libraries(p.host)["libnvidia-cfg.so.1"]; ok {
+	if file, ok := libraries(p.Host)["libnvidia-cfg.so.1"]; ok {
 		t.Errorf("%s would be mounted", file)
 	}
 }
 
 func TestXid(t *testing.T) {
-	m := newMachine(t, h100, h100)
+	m := newHost(t, h100, h100)
 	p := m.start(t, "")
 	send := func(card int, xid uint64) {
 		m.events <- nvml.EventData{Device: m.gpu(card), EventType: nvml.EventTypeXidCriticalError, EventData: xid}
@@ -246,7 +246,7 @@ func TestXid(t *testing.T) {
 	send(1, 31) // a program's fault
 	send(0, 74)
 	wait(0, "DEGRADED XID 74")
-	if d := p.feed.Snapshot().GetDevices()[0]; !d.GetAllocatable() {
+	if d := p.now.GetDevices()[0]; !d.GetAllocatable() {
 		t.Error("a degraded GPU is not given away")
 	}
 	send(0, 79)
@@ -257,26 +257,24 @@ func TestXid(t *testing.T) {
 	if s := state(0); s != "LOST XID 79" {
 		t.Errorf("GPU 0 is %q", s)
 	}
-	_, err := p.Prepare(t.Context(), &pb.PrepareRequest{AllocationId: "1", Allocations: []*pb.Allocation{
-		{DeviceId: p.feed.Snapshot().GetDevices()[0].GetId(), Slot: "cuda.device", Amount: "1"}}})
+	_, err := p.prepare(t, &pb.PrepareRequest{AllocationId: "1", Allocations: []*pb.Allocation{
+		{DeviceId: p.now.GetDevices()[0].GetId(), Slot: "cuda.device", Amount: "1"}}})
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a lost GPU was prepared: %v", err)
 	}
-	if _, err := p.Configure(t.Context(), &pb.ConfigureRequest{Roots: m.roots()}); err != nil {
-		t.Fatal(err)
-	}
+	p = on(t, p.vendor, m.roots(), "")
 	if s := state(0); s != "HEALTHY" {
 		t.Errorf("after Configure GPU 0 is %q", s)
 	}
 }
 
 func TestMetrics(t *testing.T) {
-	m := newMachine(t, h100)
+	m := newHost(t, h100)
 	m.gpu(0).MemoryInfo.Used = 3 << 30
 	p := m.start(t, "")
 	look(t, p)
 	got := map[string]float64{}
-	for _, x := range p.units()[0].sample() {
+	for _, x := range p.Sample(t.Context(), p.now) {
 		if err := accelerator.ValidateMetric("cuda", x); err != nil {
 			t.Error(err)
 		}
@@ -289,13 +287,13 @@ func TestMetrics(t *testing.T) {
 	m.gpu(0).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
 		return nvml.Utilization{Gpu: 99}, nvml.ERROR_NOT_SUPPORTED
 	}
-	if x := p.units()[0].sample()[1]; x.GetQuality() != pb.Metric_UNAVAILABLE || x.GetValue() != 0 {
+	if x := p.Sample(t.Context(), p.now)[1]; x.GetQuality() != pb.Metric_UNAVAILABLE || x.GetValue() != 0 {
 		t.Errorf("an unknown utilisation is told as %v", x)
 	}
 }
 
 func TestWorkloadsByProcess(t *testing.T) {
-	m := newMachine(t, h100)
+	m := newHost(t, h100)
 	m.gpu(0).GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) {
 		return []nvml.ProcessInfo{{Pid: 10, UsedGpuMemory: 1 << 30}, {Pid: 11, UsedGpuMemory: 2 << 30}, {Pid: 20, UsedGpuMemory: 4 << 30}}, nvml.SUCCESS
 	}
@@ -305,8 +303,8 @@ func TestWorkloadsByProcess(t *testing.T) {
 	p := m.start(t, "")
 	id := look(t, p).GetDevices()[0].GetId()
 	measure := func(pids ...int32) map[string]float64 {
-		w := p.workload(&pb.Workload{AllocationId: "a", HostPids: pids,
-			Allocations: []*pb.Allocation{{DeviceId: id, Slot: "cuda.shares", Amount: "0.5"}}}, map[string]*processes{}, true)
+		w := p.SampleWorkloads(t.Context(), p.now, &pb.WorkloadSet{PerProcess: true, Workloads: []*pb.Workload{{AllocationId: "a", HostPids: pids,
+			Allocations: []*pb.Allocation{{DeviceId: id, Slot: "cuda.shares", Amount: "0.5"}}}}})[0]
 		out := map[string]float64{"processes": float64(len(w.GetProcesses()))}
 		for _, x := range w.GetMetrics() {
 			if err := accelerator.ValidateMetric("cuda", x); err != nil {
@@ -339,7 +337,7 @@ func TestWorkloadsByProcess(t *testing.T) {
 }
 
 func TestDriverComesAndGoes(t *testing.T) {
-	m := newMachine(t, h100)
+	m := newHost(t, h100)
 	working := false
 	m.InitFunc = func() nvml.Return {
 		if working {
@@ -360,7 +358,7 @@ func TestDriverComesAndGoes(t *testing.T) {
 	if n := len(look(t, p).GetDevices()); n != 0 {
 		t.Errorf("%d devices after the driver was unloaded", n)
 	}
-	if p.nvml != nil {
+	if p.vendor.nvml != nil {
 		t.Error("the dead driver is still in use")
 	}
 }
@@ -385,10 +383,10 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s was accepted", bad)
 		}
 	}
-	m := newMachine(t, h100, h100)
-	p := m.start(t, `{"fractions": false}`, "GPU-00000000-0000-0000-0000-000000000000")
+	m := newHost(t, h100, h100)
+	p := m.start(t, `{"fractions": false}`)
 	s := look(t, p)
-	if len(s.GetDevices()) != 1 || len(s.GetSlots()) != 1 || len(s.GetDevices()[0].GetCapacity()) != 1 {
+	if len(s.GetDevices()) != 2 || len(s.GetSlots()) != 1 || len(s.GetDevices()[0].GetCapacity()) != 1 {
 		t.Errorf("snapshot %v", s)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -19,6 +20,7 @@ var errNoDriver = errors.New("no driver")
 // management is a loaded and initialised NVML.
 type management struct {
 	lib   nvml.Interface
+	root  string   // of the driver that it was loaded from
 	bus   []string // addresses of NVIDIA's functions when it was initialised
 	info  map[string]string
 	known map[int]string // index to uuid, to name a GPU that has since been lost
@@ -48,7 +50,7 @@ func open(load func(string) nvml.Interface, h *driver.Host) (*management, error)
 	default:
 		return nil, fmt.Errorf("initialise NVML: error %d", ret)
 	}
-	d := &management{lib: lib, bus: bus, info: map[string]string{}, known: map[int]string{}, stop: make(chan struct{})}
+	d := &management{lib: lib, root: h.Root(), bus: bus, info: map[string]string{}, known: map[int]string{}, stop: make(chan struct{})}
 	if v, ret := lib.SystemGetDriverVersion(); ret == nvml.SUCCESS {
 		d.info["driver"] = driver.Clean(v, 40)
 	}
@@ -56,6 +58,11 @@ func open(load func(string) nvml.Interface, h *driver.Host) (*management, error)
 		d.info["cuda"] = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	}
 	return d, nil
+}
+
+// serves tells whether it is the host's, and counts the GPUs that are there now.
+func (d *management) serves(h *driver.Host) bool {
+	return d.root == h.Root() && slices.Equal(d.bus, onBus(h))
 }
 
 func (d *management) close() {

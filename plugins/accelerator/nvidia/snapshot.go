@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
-	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 // The three ways to give away one GPU: whole, by thousandths, by bytes.
@@ -45,50 +43,14 @@ func migSlot(profile string) *pb.SlotType {
 
 func migName(profile string) string { return whole + ":" + profile + "-mig" }
 
-// refresh reads the machine again and tells the watchers what changed.
-func (p *plugin) refresh() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.nvml != nil && !slices.Equal(p.nvml.bus, onBus(p.host)) {
-		p.nvml.close()
-		p.nvml = nil
-	}
-	if p.nvml == nil {
-		d, err := open(p.load, p.host)
-		if err == nil {
-			p.nvml = d
-			p.listen(d)
-		} else if !errors.Is(err, errNoDriver) {
-			p.log.Warn("driver cannot be used", "error", err)
-		}
-	}
-	s := &pb.DeviceSnapshot{Slots: slots(p.cfg)}
-	p.gpus = map[string]*gpu{}
-	if p.nvml != nil {
-		found, err := p.nvml.scan()
-		if err != nil { // the driver was unloaded or upgraded: begin again
-			p.log.Warn("driver no longer answers", "error", err)
-			p.nvml.close()
-			p.nvml = nil
-		} else {
-			s.DriverInfo = p.nvml.info
-			p.render(s, found)
-		}
-	}
-	p.feed.Set(driver.Tidy(describe(), s))
-}
-
-func (p *plugin) render(s *pb.DeviceSnapshot, found []*gpu) {
+// render puts what was found into the snapshot.
+func (m *machine) render(s *pb.DeviceSnapshot, found []*gpu) {
 	slices.SortStableFunc(found, func(a, b *gpu) int {
 		return cmp.Or(cmp.Compare(a.pci, b.pci), cmp.Compare(a.profile, b.profile), cmp.Compare(a.id, b.id))
 	})
 	profiles := map[string]bool{}
 	for _, g := range found {
-		if slices.Contains(p.mask, g.id) || g.parent != nil && slices.Contains(p.mask, g.parent.id) {
-			continue
-		}
-		p.gpus[g.id] = g
-		s.Devices = append(s.Devices, p.device(g))
+		s.Devices = append(s.Devices, m.device(g))
 		if g.mig && !slices.ContainsFunc(s.Counters, func(c *pb.CounterSet) bool { return c.GetName() == g.id }) {
 			s.Counters = append(s.Counters, &pb.CounterSet{Name: g.id, Counters: g.slices})
 		}
@@ -98,26 +60,26 @@ func (p *plugin) render(s *pb.DeviceSnapshot, found []*gpu) {
 		}
 	}
 	slices.SortFunc(s.Slots, func(a, b *pb.SlotType) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	s.Links = links(found, p.gpus)
+	s.Links = links(found)
 }
 
-func (p *plugin) device(g *gpu) *pb.Device {
+func (m *machine) device(g *gpu) *pb.Device {
 	d := &pb.Device{
 		Id: g.id, Model: g.model, Serial: g.serial, PciAddress: g.pci,
 		MemoryBytes: g.memory, ProcessingUnits: g.units,
-		Attributes:    maps.Clone(p.nvml.info),
+		Attributes:    maps.Clone(m.vendor.nvml.info),
 		RejectReasons: slices.Clone(g.problems),
 		Health:        pb.Health_HEALTH_HEALTHY,
 	}
-	if f, ok := p.host.PCIAt(g.pci); ok {
+	if f, ok := m.PCIAt(g.pci); ok {
 		f.Place(d)
 	}
 	if g.major > 0 {
 		d.Attributes["compute_capability"] = fmt.Sprintf("%d.%d", g.major, g.lesser)
 		d.Attributes["training"] = strconv.FormatBool(g.major >= 8)  // Ampere
 		d.Attributes["inference"] = strconv.FormatBool(g.major >= 9) // Hopper
-		if g.major < p.cfg.minMajor || g.major == p.cfg.minMajor && g.lesser < p.cfg.minMinor {
-			d.RejectReasons = append(d.RejectReasons, fmt.Sprintf("compute capability %d.%d is below %s", g.major, g.lesser, p.cfg.MinComputeCapability))
+		if g.major < m.cfg.minMajor || g.major == m.cfg.minMajor && g.lesser < m.cfg.minMinor {
+			d.RejectReasons = append(d.RejectReasons, fmt.Sprintf("compute capability %d.%d is below %s", g.major, g.lesser, m.cfg.MinComputeCapability))
 		}
 	}
 	switch {
@@ -133,20 +95,20 @@ func (p *plugin) device(g *gpu) *pb.Device {
 		d.Consumes = []*pb.CounterUse{{Set: g.id, Amounts: g.slices}}
 		d.RejectReasons = append(d.RejectReasons, "MIG mode is on: its instances are devices of their own")
 	case g.memory > 0:
-		d.Capacity = p.capacity(g)
-		if p.cfg.Fractions {
-			d.Attributes["enforcement"] = p.cfg.Enforcement
+		d.Capacity = m.capacity(g)
+		if m.cfg.Fractions {
+			d.Attributes["enforcement"] = m.cfg.Enforcement
 		}
 	}
-	p.ail(d, g)
+	m.vendor.ail(d, g)
 	d.Allocatable = len(d.RejectReasons) == 0
 	return d
 }
 
-func (p *plugin) capacity(g *gpu) map[string]string {
+func (m *machine) capacity(g *gpu) map[string]string {
 	c := map[string]string{whole: "1"}
-	if p.cfg.Fractions {
-		if n := p.cfg.shares(g); n > 0 {
+	if m.cfg.Fractions {
+		if n := m.cfg.shares(g); n > 0 {
 			c[shares] = accelerator.FormatAmount(pb.SlotType_SHARES, n)
 		}
 		c[memory] = accelerator.FormatAmount(pb.SlotType_BYTES, int64(g.memory>>20<<20))
@@ -156,11 +118,11 @@ func (p *plugin) capacity(g *gpu) map[string]string {
 
 // links tells how near two GPUs are to each other. NVML's levels grow with
 // distance: 0 same board … 50 across sockets.
-func links(found []*gpu, shown map[string]*gpu) []*pb.Link {
+func links(found []*gpu) []*pb.Link {
 	var out []*pb.Link
 	for i, a := range found {
 		for _, b := range found[i+1:] {
-			if a.parent != nil || b.parent != nil || a.handle == nil || b.handle == nil || shown[a.id] == nil || shown[b.id] == nil {
+			if a.parent != nil || b.parent != nil || a.handle == nil || b.handle == nil {
 				continue
 			}
 			if l := link(a.handle, b.handle); l != nil {
