@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -45,6 +46,11 @@ func (m *Manager) Connect(_ context.Context, a Attachment) error {
 	if seg == nil {
 		return fmt.Errorf("network of %s was given back", a.Key)
 	}
+	if a.Overlay != nil {
+		if err := m.renew(); err != nil {
+			return fmt.Errorf("tell the firewall of the session's network: %w", err)
+		}
+	}
 	seg.mu.Lock()
 	defer seg.mu.Unlock()
 	index, err := m.ensureBridge(a)
@@ -58,12 +64,18 @@ func (m *Manager) Connect(_ context.Context, a Attachment) error {
 }
 
 func (m *Manager) ensureBridge(a Attachment) (index int, err error) {
-	name := m.bridge(a.Subnet)
+	name := m.bridge(a.Subnet, a.Overlay)
 	if link, err := m.handle.LinkByName(name); err == nil && link.Attrs().Flags&net.FlagUp != 0 {
 		return link.Attrs().Index, nil // that is the last step
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
+	bits := a.Subnet.Bits()
+	if a.Overlay != nil {
+		// The gateway is the same on every agent, so none is another's. Only the
+		// kernels that are here are behind the bridge for the host: see plug.
+		attrs.MTU, attrs.HardwareAddr, bits = a.Overlay.MTU, hardware(a.Gateway()), 32
+	}
 	if err := m.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil && !errors.Is(err, unix.EEXIST) {
 		return 0, fmt.Errorf("add bridge %s: %w", name, err)
 	}
@@ -76,8 +88,13 @@ func (m *Manager) ensureBridge(a Attachment) (index int, err error) {
 	if err := m.peer(name, true); err != nil {
 		return 0, fmt.Errorf("let kernels on %s talk: %w", name, err)
 	}
-	if err := m.handle.AddrReplace(link, &netlink.Addr{IPNet: ipNet(a.Gateway(), a.Subnet.Bits())}); err != nil {
+	if err := m.handle.AddrReplace(link, &netlink.Addr{IPNet: ipNet(a.Gateway(), bits)}); err != nil {
 		return 0, fmt.Errorf("address of bridge %s: %w", name, err)
+	}
+	if a.Overlay != nil {
+		if err := m.extend(a.Overlay, link.Attrs().Index); err != nil {
+			return 0, err
+		}
 	}
 	if err := m.handle.LinkSetUp(link); err != nil {
 		return 0, fmt.Errorf("bring up bridge %s: %w", name, err)
@@ -90,7 +107,13 @@ func (m *Manager) ensureBridge(a Attachment) (index int, err error) {
 func (m *Manager) plug(a Attachment, bridge int, ns netns.NsHandle) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MasterIndex = m.veth(a), bridge
+	if a.Overlay != nil {
+		attrs.MTU = a.Overlay.MTU
+	}
 	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(ns))}
+	if a.Overlay != nil {
+		veth.PeerMTU, veth.PeerHardwareAddr = uint32(a.Overlay.MTU), hardware(a.Address)
+	}
 	err := m.handle.LinkAdd(veth)
 	if errors.Is(err, unix.EEXIST) { // of a Connect that did not come to its end
 		if err := m.removeLink(attrs.Name); err != nil {
@@ -107,6 +130,12 @@ func (m *Manager) plug(a Attachment, bridge int, ns netns.NsHandle) error {
 	}
 	if err := m.handle.LinkSetUp(link); err != nil {
 		return err
+	}
+	if a.Overlay != nil {
+		way := &netlink.Route{LinkIndex: bridge, Dst: ipNet(a.Address, 32), Scope: netlink.SCOPE_LINK}
+		if err := m.handle.RouteReplace(way); err != nil {
+			return fmt.Errorf("route to %s: %w", a.Address, err)
+		}
 	}
 	inside, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -162,15 +191,25 @@ func (m *Manager) removeSession(a Attachment, seg *segment) error {
 	}
 	seg.mu.Lock()
 	defer seg.mu.Unlock()
-	if err := m.removeLink(m.bridge(seg.subnet)); err != nil {
+	if seg.overlay != nil {
+		if err := m.removeLink(m.tunnel(seg.overlay.VNI)); err != nil {
+			return err
+		}
+	}
+	if err := m.removeLink(seg.bridge(m)); err != nil {
 		return err
 	}
 	delete(m.sessions, a.Session)
-	m.unnote(seg.subnet)
-	if m.walled {
-		// A name that no interface has lets nobody through; this is only
-		// tidiness.
-		_ = m.peer(m.bridge(seg.subnet), false)
+	if seg.overlay == nil {
+		m.unnote(seg.subnet)
+	}
+	if !m.walled {
+		return nil
+	}
+	// A name that no interface has lets nobody through; this is only tidiness.
+	_ = m.peer(seg.bridge(m), false)
+	if seg.overlay != nil {
+		return m.refill()
 	}
 	return nil
 }
@@ -206,10 +245,13 @@ func (m *Manager) Sweep() error {
 	keep := map[string]bool{}
 	m.mu.Lock()
 	for session, seg := range m.sessions {
-		keep[m.bridge(seg.subnet)] = true
+		keep[seg.bridge(m)] = true
 		keep[seg.subnet.String()] = true
+		if seg.overlay != nil {
+			keep[m.tunnel(seg.overlay.VNI)] = true
+		}
 		for addr, key := range seg.used {
-			keep[m.veth(Attachment{Key: key, Session: session, Subnet: seg.subnet, Address: addr})] = true
+			keep[m.veth(Attachment{Key: key, Session: session, Subnet: seg.subnet, Address: addr, Overlay: seg.overlay})] = true
 			keep[key] = true
 		}
 	}
@@ -221,7 +263,7 @@ func (m *Manager) Sweep() error {
 	}
 	for _, link := range links {
 		name := link.Attrs().Name
-		if !keep[name] && (strings.HasPrefix(name, m.bridges()) || strings.HasPrefix(name, m.veths())) {
+		if !keep[name] && m.named(name) {
 			errs = append(errs, m.removeLink(name))
 		}
 	}
@@ -239,6 +281,13 @@ func (m *Manager) Sweep() error {
 		errs = append(errs, m.wall()) // kernels are running: renew the rules now
 	}
 	return errors.Join(errs...)
+}
+
+// named tells whether an interface has a name of ours.
+func (m *Manager) named(name string) bool {
+	return slices.ContainsFunc([]string{m.bridges(), m.veths(), m.wires(), m.tunnels()}, func(prefix string) bool {
+		return strings.HasPrefix(name, prefix)
+	})
 }
 
 func (m *Manager) sweepClaims(keep map[string]bool) {

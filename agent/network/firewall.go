@@ -33,15 +33,22 @@ func (m *Manager) wall() error {
 	c.AddTable(t)
 	c.DelTable(t)
 	c.AddTable(t)
-	peers, err := m.rules(c, t)
-	if err != nil {
+	peers := m.peers()
+	if err := c.AddSet(peers, nil); err != nil {
 		return err
 	}
 	for _, seg := range m.sessions {
-		if err := c.SetAddElements(peers, []nftables.SetElement{pair(m.bridge(seg.subnet))}); err != nil {
+		if err := c.SetAddElements(peers, []nftables.SetElement{pair(seg.bridge(m))}); err != nil {
 			return err
 		}
 	}
+	known := m.sets()
+	for _, s := range known.all() {
+		if err := c.AddSet(s.Set, s.elements); err != nil {
+			return err
+		}
+	}
+	m.rules(c, t, peers, known)
 	if err := c.Flush(); err != nil {
 		return err
 	}
@@ -97,22 +104,21 @@ func (m *Manager) table() *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyINet, Name: "berth-" + m.tag}
 }
 
-// rules in the words of nft, with B = our bridges:
+// rules in the words of nft, with B = our bridges, and sets as in sets.go:
 //
 //	input       iifname B drop
+//	            udp dport @listens meta nfproto ipv6 drop
+//	            udp dport @listens ip saddr != @agents drop
 //	output      oifname B ct state != established,related drop
 //	forward     iifname B meta nfproto ipv6 drop
-//	            iifname B ip saddr != SUBNET drop
+//	            iifname B ip saddr != @subnets drop
 //	            iifname B ip daddr 169.254.0.0/16 drop
 //	            iifname . oifname @peers accept
 //	            iifname B oifname "bth*" drop
+//	            iifname "bth*" udp dport @ports drop
 //	            oifname B ct state != established,related drop
-//	postrouting ip saddr SUBNET oifname != B masquerade
-func (m *Manager) rules(c *nftables.Conn, t *nftables.Table) (*nftables.Set, error) {
-	peers := m.peers()
-	if err := c.AddSet(peers, nil); err != nil {
-		return nil, err
-	}
+//	postrouting ip saddr @subnets oifname != "bth*" masquerade
+func (m *Manager) rules(c *nftables.Conn, t *nftables.Table, peers *nftables.Set, known sets) {
 	from := name(expr.MetaKeyIIFNAME, expr.CmpOpEq, m.bridges())
 	to := name(expr.MetaKeyOIFNAME, expr.CmpOpEq, m.bridges())
 	drop := []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}}
@@ -131,13 +137,15 @@ func (m *Manager) rules(c *nftables.Conn, t *nftables.Table) (*nftables.Set, err
 
 	input := chain("input", nftables.ChainHookInput, nftables.ChainPriorityFilter, nftables.ChainTypeFilter)
 	input(from, drop)
+	input(udpTo(known.listens), family(unix.NFPROTO_IPV6), drop)
+	input(udpTo(known.listens), from4(known.agents, false), drop)
 
 	output := chain("output", nftables.ChainHookOutput, nftables.ChainPriorityFilter, nftables.ChainTypeFilter)
 	output(to, unknown(), drop)
 
 	forward := chain("forward", nftables.ChainHookForward, nftables.ChainPriorityFilter, nftables.ChainTypeFilter)
 	forward(from, family(unix.NFPROTO_IPV6), drop)
-	forward(from, network(ipSource, expr.CmpOpNeq, m.cfg.Subnet), drop)
+	forward(from, from4(known.subnets, false), drop)
 	forward(from, network(ipDestination, expr.CmpOpEq, linkLocal), drop)
 	forward([]expr.Any{
 		&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1},
@@ -146,12 +154,11 @@ func (m *Manager) rules(c *nftables.Conn, t *nftables.Table) (*nftables.Set, err
 		&expr.Verdict{Kind: expr.VerdictAccept},
 	})
 	forward(from, name(expr.MetaKeyOIFNAME, expr.CmpOpEq, bridgePrefix), drop)
+	forward(name(expr.MetaKeyIIFNAME, expr.CmpOpEq, bridgePrefix), udpTo(known.ports), drop)
 	forward(to, unknown(), drop)
 
 	nat := chain("postrouting", nftables.ChainHookPostrouting, nftables.ChainPriorityNATSource, nftables.ChainTypeNAT)
-	nat(family(unix.NFPROTO_IPV4), network(ipSource, expr.CmpOpEq, m.cfg.Subnet),
-		name(expr.MetaKeyOIFNAME, expr.CmpOpNeq, m.bridges()), []expr.Any{&expr.Masq{}})
-	return peers, nil
+	nat(from4(known.subnets, true), name(expr.MetaKeyOIFNAME, expr.CmpOpNeq, bridgePrefix), []expr.Any{&expr.Masq{}})
 }
 
 // name compares the beginning of an interface name: shorter data than the

@@ -6,14 +6,15 @@
 // gets in: not from other sessions, not from the host or its network. They
 // reach the world through the host's address, but no service of the host and
 // no link-local address (where clouds serve a machine's credentials). A bridge
-// for each session rather than isolated ports on one: the same rules hold when
-// a session's bridge is extended to other hosts.
+// for each session rather than isolated ports on one: the same rules hold where
+// a session's bridge is extended to other hosts, by a VXLAN device (overlay.go).
 //
 // All names on the host begin with a tag made from the agent's id, so several
 // agents may share one host.
 package network
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
@@ -42,7 +43,12 @@ type Config struct {
 	// Claims is where agents of one host note which subnets they use; it
 	// must not outlive a reboot. "" = /run/berth/subnets.
 	Claims string
-	Logger *slog.Logger
+	// Endpoint is where agents of other hosts send what is for kernels here. When
+	// it is not valid, sessions of other hosts cannot have kernels here, for the
+	// reason Off.
+	Endpoint netip.AddrPort
+	Off      string
+	Logger   *slog.Logger
 }
 
 // Attachment is what one kernel holds. It is kept in the kernel's record.
@@ -51,6 +57,7 @@ type Attachment struct {
 	Session string       `json:"session"`
 	Subnet  netip.Prefix `json:"subnet"` // of the session
 	Address netip.Addr   `json:"address"`
+	Overlay *Overlay     `json:"overlay,omitempty"` // of a session over several agents
 }
 
 // Gateway is the host's address on the session's bridge.
@@ -60,6 +67,7 @@ func (a Attachment) Gateway() netip.Addr { return a.Subnet.Addr().Next() }
 type Manager struct {
 	cfg    Config
 	tag    string
+	off    string // why there is no overlay
 	handle *netlink.Handle
 
 	mu       sync.Mutex
@@ -69,8 +77,9 @@ type Manager struct {
 
 // segment is the part of one session.
 type segment struct {
-	subnet netip.Prefix
-	used   map[netip.Addr]string // address to key
+	subnet  netip.Prefix
+	overlay *Overlay
+	used    map[netip.Addr]string // address to key
 
 	mu sync.Mutex // held while the bridge is made or removed
 }
@@ -96,7 +105,13 @@ func New(cfg Config) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}
-	return &Manager{cfg: cfg, tag: tag(cfg.Agent), handle: h, sessions: map[string]*segment{}}, nil
+	m := &Manager{cfg: cfg, tag: tag(cfg.Agent), handle: h, sessions: map[string]*segment{}}
+	if !cfg.Endpoint.IsValid() {
+		m.off = cmp.Or(cfg.Off, "it is not configured")
+	} else if err := m.tryOverlay(); err != nil {
+		m.off = err.Error()
+	}
+	return m, nil
 }
 
 // tag shortens the agent's id to what fits an interface name.
@@ -109,16 +124,28 @@ func tag(agent string) string {
 const (
 	bridgePrefix = "bth" // of every agent
 	vethPrefix   = "bve"
+	wirePrefix   = "bvo" // veths of sessions with an overlay
+	tunnelPrefix = "bvx"
 )
 
 func (m *Manager) bridges() string { return bridgePrefix + m.tag + "-" }
 func (m *Manager) veths() string   { return vethPrefix + m.tag + "-" }
+func (m *Manager) wires() string   { return wirePrefix + m.tag + "-" }
+func (m *Manager) tunnels() string { return tunnelPrefix + m.tag + "-" }
 
-func (m *Manager) bridge(subnet netip.Prefix) string {
+func (m *Manager) bridge(subnet netip.Prefix, o *Overlay) string {
+	if o != nil {
+		return fmt.Sprintf("%s%x", m.bridges(), o.VNI)
+	}
 	return fmt.Sprintf("%s%x", m.bridges(), m.offset(subnet.Addr())>>(32-sessionBits))
 }
 
+func (s *segment) bridge(m *Manager) string { return m.bridge(s.subnet, s.overlay) }
+
 func (m *Manager) veth(a Attachment) string {
+	if a.Overlay != nil { // all of one platform are within one network of 2^24
+		return fmt.Sprintf("%s%x", m.wires(), number(a.Address)&0xffffff)
+	}
 	return fmt.Sprintf("%s%x", m.veths(), m.offset(a.Address))
 }
 

@@ -29,7 +29,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, cfg Config) *Manager {
+func open(t testing.TB, cfg Config) *Manager {
 	t.Helper()
 	if cfg.Agent == "" {
 		cfg.Agent = uuid.NewString()
@@ -64,7 +64,7 @@ func connected(t *testing.T, m *Manager, key, session string) Attachment {
 }
 
 // within runs f inside the namespace of an attachment.
-func within(t *testing.T, path string, f func() error) error {
+func within(t testing.TB, path string, f func() error) error {
 	t.Helper()
 	ns, err := os.Open(path)
 	if err != nil {
@@ -169,7 +169,7 @@ func outside(t *testing.T) (greeterAddr, hostIP, path string) {
 	return listen(t, path, "198.18.77.2:0"), "198.18.77.1", path
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -337,9 +337,9 @@ func TestConnectAgain(t *testing.T) {
 	m := open(t, Config{Dir: t.TempDir(), Claims: t.TempDir()})
 	t.Cleanup(func() { must(t, m.Close()) })
 	a, b := connected(t, m, "a", "one"), connected(t, m, "b", "one")
-	must(t, m.removeLink(m.bridge(a.Subnet)))
+	must(t, m.removeLink(m.bridge(a.Subnet, nil)))
 	half := netlink.NewLinkAttrs()
-	half.Name = m.bridge(a.Subnet)
+	half.Name = m.bridge(a.Subnet, nil)
 	must(t, m.handle.LinkAdd(&netlink.Bridge{LinkAttrs: half}))
 	must(t, m.Connect(t.Context(), a))
 	must(t, m.Connect(t.Context(), b))

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -27,6 +28,9 @@ func (m *Manager) Reserve(key, session string) (Attachment, error) {
 		seg = &segment{subnet: subnet, used: map[netip.Addr]string{}}
 		m.sessions[session] = seg
 	}
+	if seg.overlay != nil {
+		return Attachment{}, fmt.Errorf("session %s still has a network over several nodes: %w", session, errdefs.ErrFailedPrecondition)
+	}
 	first := number(seg.subnet.Addr())
 	last := first + 1<<(32-sessionBits) - 1
 	for n := first + 2; n < last; n++ {
@@ -42,6 +46,12 @@ func (m *Manager) Reserve(key, session string) (Attachment, error) {
 func (m *Manager) Adopt(a Attachment) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if a.Overlay != nil {
+		if err := a.check(); err != nil {
+			return err
+		}
+		return m.admit(a)
+	}
 	if !m.cfg.Subnet.Contains(a.Subnet.Addr()) {
 		// The configured subnet was changed; names would not match.
 		return fmt.Errorf("address %s is not in subnet %s: %w", a.Address, m.cfg.Subnet, errdefs.ErrFailedPrecondition)
@@ -54,7 +64,7 @@ func (m *Manager) Adopt(a Attachment) error {
 		seg = &segment{subnet: a.Subnet, used: map[netip.Addr]string{}}
 		m.sessions[a.Session] = seg
 	}
-	if seg.subnet != a.Subnet || (seg.used[a.Address] != "" && seg.used[a.Address] != a.Key) {
+	if seg.subnet != a.Subnet || seg.overlay != nil || (seg.used[a.Address] != "" && seg.used[a.Address] != a.Key) {
 		return fmt.Errorf("address %s of session %s is taken: %w", a.Address, a.Session, errdefs.ErrFailedPrecondition)
 	}
 	seg.used[a.Address] = a.Key
@@ -77,7 +87,7 @@ func (m *Manager) release(a Attachment) (*segment, bool) {
 
 // claim finds a subnet that neither we, nor another agent, nor the host uses.
 func (m *Manager) claim() (netip.Prefix, error) {
-	taken, err := m.hostNetworks()
+	taken, err := m.hostNetworks(func(int) bool { return true })
 	if err != nil {
 		return netip.Prefix{}, err
 	}
@@ -88,15 +98,15 @@ func (m *Manager) claim() (netip.Prefix, error) {
 	count := uint32(1) << (sessionBits - m.cfg.Subnet.Bits())
 	for i := range count {
 		subnet := netip.PrefixFrom(address(base+i<<(32-sessionBits)), sessionBits)
-		if !overlaps(subnet, taken) && m.note(subnet) {
+		if overlapping(subnet, taken) < 0 && m.note(subnet) {
 			return subnet, nil
 		}
 	}
 	return netip.Prefix{}, fmt.Errorf("subnet %s is used up: %w", m.cfg.Subnet, errdefs.ErrResourceExhausted)
 }
 
-// hostNetworks lists what the host has addresses in, our own bridges included.
-func (m *Manager) hostNetworks() ([]netip.Prefix, error) {
+// hostNetworks lists what the host has addresses in, on the links that count.
+func (m *Manager) hostNetworks(counts func(link int) bool) ([]netip.Prefix, error) {
 	addrs, err := m.handle.AddrList(nil, netlink.FAMILY_V4)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses of the host: %w", err)
@@ -104,7 +114,7 @@ func (m *Manager) hostNetworks() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, a := range addrs {
 		ip, ok := netip.AddrFromSlice(a.IP.To4())
-		if !ok {
+		if !ok || !counts(a.LinkIndex) {
 			continue
 		}
 		ones, _ := a.Mask.Size()
@@ -113,13 +123,24 @@ func (m *Manager) hostNetworks() ([]netip.Prefix, error) {
 	return out, nil
 }
 
-func overlaps(p netip.Prefix, list []netip.Prefix) bool {
-	for _, other := range list {
-		if p.Overlaps(other) {
-			return true
+// bridgeIndexes tells the bridges of this and other agents.
+func (m *Manager) bridgeIndexes() (map[int]bool, error) {
+	links, err := m.handle.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list links: %w", err)
+	}
+	found := map[int]bool{}
+	for _, l := range links {
+		if strings.HasPrefix(l.Attrs().Name, bridgePrefix) {
+			found[l.Attrs().Index] = true
 		}
 	}
-	return false
+	return found, nil
+}
+
+// overlapping is the first of the list that shares addresses with p; -1: none.
+func overlapping(p netip.Prefix, list []netip.Prefix) int {
+	return slices.IndexFunc(list, p.Overlaps)
 }
 
 // note writes down that the subnet is ours; false: it is another agent's.

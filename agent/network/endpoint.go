@@ -1,0 +1,114 @@
+package network
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/vishvananda/netlink"
+)
+
+// DefaultPort is where agents take packets of overlays, as IANA has it for VXLAN.
+const DefaultPort = 4789
+
+// Limits of what packets of kernels with an overlay may have, and what the
+// headers around them take: Ethernet, IPv4, UDP and VXLAN.
+const (
+	minMTU   = 576
+	maxMTU   = 65535 - overhead
+	overhead = 50
+)
+
+// Reach is how kernels on other agents reach those of this one.
+type Reach struct {
+	Endpoint netip.AddrPort
+	MTU      int    // what a packet of a kernel may have
+	Off      string // why they do not
+}
+
+// Reach tells where other agents send to.
+func (m *Manager) Reach() Reach {
+	if m.off != "" {
+		return Reach{Off: m.off}
+	}
+	return Reach{Endpoint: m.cfg.Endpoint, MTU: m.underlay() - overhead}
+}
+
+// underlay is what a packet between agents may have: that of the interface with
+// the endpoint's address.
+func (m *Manager) underlay() int {
+	links, err := m.handle.LinkList()
+	if err != nil {
+		return 1500
+	}
+	for _, l := range links {
+		addrs, err := m.handle.AddrList(l, netlink.FAMILY_V4)
+		if err != nil {
+			continue
+		}
+		for _, a := range addrs {
+			if ip, ok := netip.AddrFromSlice(a.IP.To4()); ok && ip == m.cfg.Endpoint.Addr() {
+				return min(max(l.Attrs().MTU, minMTU+overhead), maxMTU+overhead)
+			}
+		}
+	}
+	return 1500 // translated on the way
+}
+
+// isHere tells whether the host has an address.
+func (m *Manager) isHere(a netip.Addr) bool {
+	addrs, err := m.handle.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return false
+	}
+	for _, x := range addrs {
+		if ip, ok := netip.AddrFromSlice(x.IP.To4()); ok && ip == a {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseEndpoint reads a setting: an address, a port or both, of which the other is
+// the given one and DefaultPort.
+func ParseEndpoint(setting string, known netip.Addr) (netip.AddrPort, error) {
+	host, port := setting, ""
+	if i := strings.LastIndexByte(setting, ':'); i >= 0 {
+		host, port = setting[:i], setting[i+1:]
+	}
+	addr, number := known, uint64(DefaultPort)
+	var err error
+	if host != "" {
+		addr, err = netip.ParseAddr(host)
+	}
+	if err == nil && port != "" {
+		number, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil || number == 0 || addr.IsValid() && !addr.Is4() || addr.IsUnspecified() || addr.IsMulticast() {
+		return netip.AddrPort{}, fmt.Errorf("overlay endpoint %.80q is not off, an IPv4 address, :port or address:port: %w", setting, errdefs.ErrInvalidArgument)
+	}
+	return netip.AddrPortFrom(addr, uint16(number)), nil
+}
+
+// Known is the address of this host that its way to another one has; where that
+// is this host itself, that of its way to the world. It is not valid where there
+// is none.
+func Known(towards ...string) netip.Addr {
+	var found netip.Addr
+	for _, to := range append(towards, "198.51.100.1:9") {
+		c, err := net.Dial("udp4", to) // sends nothing
+		if err != nil {
+			continue
+		}
+		local := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
+		c.Close()
+		if !local.IsLoopback() {
+			return local
+		}
+		found = local
+	}
+	return found
+}

@@ -1,0 +1,212 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/containerd/errdefs"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Overlay is what joins the bridge of a session to those of other agents: a
+// VXLAN device that knows where every kernel of the session is and learns
+// nothing. A frame for anybody else is dropped, and so is a broadcast; the device
+// itself answers who has the address of a kernel elsewhere.
+type Overlay struct {
+	VNI   uint32         `json:"vni"`
+	MTU   int            `json:"mtu"`   // of the kernels
+	Local netip.AddrPort `json:"local"` // where this agent takes packets of it; Join fills it in
+	Peers []Peer         `json:"peers"` // the kernels on other agents
+}
+
+// Peer is a kernel on another agent.
+type Peer struct {
+	Address  netip.Addr     `json:"address"`
+	Endpoint netip.AddrPort `json:"endpoint"` // of its agent
+}
+
+// MinVNI is the smallest number of an overlay. Names on the host have six
+// digits for it, which no bridge without an overlay has.
+const (
+	MinVNI = 1 << 20
+	MaxVNI = 1<<24 - 1
+)
+
+// Join takes the address that the manager gave a kernel of a session over several
+// agents. Nothing on the host changes.
+func (m *Manager) Join(a Attachment) (Attachment, error) {
+	if m.off != "" {
+		return Attachment{}, fmt.Errorf("this node has no network in common with others: %s: %w", m.off, errdefs.ErrFailedPrecondition)
+	}
+	if err := a.check(); err != nil {
+		return Attachment{}, err
+	}
+	host, err := m.foreignNetworks()
+	if err != nil {
+		return Attachment{}, err
+	}
+	if i := overlapping(a.Subnet, host); i >= 0 {
+		return Attachment{}, fmt.Errorf("subnet %s of the session overlaps %s, which this node uses: %w", a.Subnet, host[i], errdefs.ErrFailedPrecondition)
+	}
+	o := *a.Overlay
+	o.Local = m.cfg.Endpoint
+	a.Overlay = &o
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return a, m.admit(a)
+}
+
+// check refuses what names or rules could not be made of.
+func (a Attachment) check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf(format+": %w", append(args, errdefs.ErrInvalidArgument)...)
+	}
+	o := a.Overlay
+	member := func(x netip.Addr) bool {
+		return x.Is4() && a.Subnet.Contains(x) && x != a.Gateway() && x != a.Subnet.Addr()
+	}
+	switch {
+	case o == nil || o.VNI < MinVNI || o.VNI > MaxVNI:
+		return bad("network has no vni between %d and %d", MinVNI, MaxVNI)
+	case o.MTU < minMTU || o.MTU > maxMTU:
+		return bad("network.mtu %d is not between %d and %d", o.MTU, minMTU, maxMTU)
+	case !a.Subnet.Addr().Is4() || a.Subnet != a.Subnet.Masked() || a.Subnet.Bits() < 8 || a.Subnet.Bits() > 30:
+		return bad("network.subnet %s is no IPv4 network between /8 and /30", a.Subnet)
+	case !member(a.Address):
+		return bad("network.address %s is none for a kernel in %s", a.Address, a.Subnet)
+	}
+	for i, p := range o.Peers {
+		if !member(p.Address) || p.Address == a.Address {
+			return bad("network.peers[%d]: %s is none for another kernel in %s", i, p.Address, a.Subnet)
+		}
+		if !p.Endpoint.Addr().Is4() || p.Endpoint.Port() == 0 {
+			return bad("network.peers[%d]: endpoint %s is no IPv4 address with a port", i, p.Endpoint)
+		}
+	}
+	return nil
+}
+
+// admit counts an attachment with an overlay among those of its session.
+func (m *Manager) admit(a Attachment) error {
+	taken := func(format string, args ...any) error {
+		return fmt.Errorf(format+": %w", append(args, errdefs.ErrFailedPrecondition)...)
+	}
+	if m.cfg.Subnet.Overlaps(a.Subnet) {
+		return taken("subnet %s of the session overlaps %s, which this node uses for sessions of its own", a.Subnet, m.cfg.Subnet)
+	}
+	seg := m.sessions[a.Session]
+	if seg == nil {
+		for session, other := range m.sessions {
+			if other.subnet.Overlaps(a.Subnet) || other.overlay != nil && other.overlay.VNI == a.Overlay.VNI {
+				return taken("network %d, %s is still that of session %s on this node", a.Overlay.VNI, a.Subnet, session)
+			}
+		}
+		seg = &segment{subnet: a.Subnet, overlay: a.Overlay, used: map[netip.Addr]string{}}
+		m.sessions[a.Session] = seg
+	}
+	if seg.overlay == nil || seg.overlay.VNI != a.Overlay.VNI || seg.subnet != a.Subnet {
+		return taken("session %s still has another network, %s, on this node", a.Session, seg.subnet)
+	}
+	if key := seg.used[a.Address]; key != "" && key != a.Key {
+		return taken("address %s of session %s is taken", a.Address, a.Session)
+	}
+	seg.used[a.Address] = a.Key
+	return nil
+}
+
+// foreignNetworks lists what the host has addresses in, bridges of agents apart.
+func (m *Manager) foreignNetworks() ([]netip.Prefix, error) {
+	ours, err := m.bridgeIndexes()
+	if err != nil {
+		return nil, err
+	}
+	return m.hostNetworks(func(link int) bool { return !ours[link] })
+}
+
+// extend puts the VXLAN device on the session's bridge. One that is there is of
+// an attempt that was cut short.
+func (m *Manager) extend(o *Overlay, bridge int) error {
+	name := m.tunnel(o.VNI)
+	if err := m.removeLink(name); err != nil {
+		return err
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.MasterIndex = name, o.MTU, bridge
+	dev := &netlink.Vxlan{LinkAttrs: attrs, VxlanId: int(o.VNI), Port: int(o.Local.Port()), Proxy: true}
+	if m.isHere(o.Local.Addr()) { // else it is translated on the way
+		dev.SrcAddr = o.Local.Addr().AsSlice()
+	}
+	if err := m.handle.LinkAdd(dev); err != nil {
+		return fmt.Errorf("add %s: %w", name, err)
+	}
+	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
+	link, err := m.handle.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("find %s: %w", name, err)
+	}
+	for _, p := range o.Peers {
+		if err := m.direct(link.Attrs().Index, p); err != nil {
+			return fmt.Errorf("tell %s of %s at %s: %w", name, p.Address, p.Endpoint, err)
+		}
+	}
+	if err := m.handle.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bring up %s: %w", name, err)
+	}
+	return nil
+}
+
+// direct makes a device send what is for a peer to its agent, and answer for it.
+func (m *Manager) direct(link int, p Peer) error {
+	const port = 6 // NDA_PORT
+	r := nl.NewNetlinkRequest(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK)
+	r.AddData(&netlink.Ndmsg{Family: unix.AF_BRIDGE, Index: uint32(link), State: netlink.NUD_PERMANENT | netlink.NUD_NOARP, Flags: netlink.NTF_SELF})
+	r.AddData(nl.NewRtAttr(netlink.NDA_LLADDR, hardware(p.Address)))
+	r.AddData(nl.NewRtAttr(netlink.NDA_DST, p.Endpoint.Addr().AsSlice()))
+	r.AddData(nl.NewRtAttr(port, []byte{byte(p.Endpoint.Port() >> 8), byte(p.Endpoint.Port())}))
+	if _, err := r.Execute(unix.NETLINK_ROUTE, 0); err != nil {
+		return err
+	}
+	return m.handle.NeighSet(&netlink.Neigh{
+		LinkIndex: link, Family: unix.AF_INET, State: netlink.NUD_PERMANENT, IP: p.Address.AsSlice(), HardwareAddr: hardware(p.Address),
+	})
+}
+
+// hardware is the address of a kernel's card in a session with an overlay: others
+// know it without asking.
+func hardware(a netip.Addr) net.HardwareAddr {
+	b := a.As4()
+	return append(net.HardwareAddr{0x02, 0xbe}, b[:]...)
+}
+
+// tunnel names the device of an overlay.
+func (m *Manager) tunnel(vni uint32) string { return fmt.Sprintf("%s%x", m.tunnels(), vni) }
+
+// tryOverlay makes a device that reaches nobody, to see whether the host can.
+func (m *Manager) tryOverlay() error {
+	name := m.tunnels() + "try"
+	err := m.removeLink(name)
+	if err == nil {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		err = m.handle.LinkAdd(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: MinVNI - 1, Port: int(m.cfg.Endpoint.Port()), Proxy: true})
+		if errors.Is(err, unix.EOPNOTSUPP) {
+			return errors.New("the kernel has no vxlan")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the kernel makes no vxlan device: %w", err)
+	}
+	link, err := m.handle.LinkByName(name)
+	if err == nil {
+		err = m.handle.LinkSetUp(link)
+	}
+	if errors.Is(err, unix.EADDRINUSE) {
+		err = fmt.Errorf("UDP port %d is in use by another program", m.cfg.Endpoint.Port())
+	}
+	return errors.Join(err, m.removeLink(name))
+}
