@@ -86,6 +86,10 @@ test-web: web/node_modules/.package-lock.json
 conformance: bin/berth-accelerator-conformance $(filter bin/plugins/accelerator/%,$(BIN)) ## accelerator plugins x checks, on every machine made for them
 	@bin/berth-accelerator-conformance --plugins bin/plugins/accelerator
 
+.PHONY: volume-lanes
+volume-lanes: setup ## volume plugins on xfs, ext4 and NFS, inside user-mode Linux where this kernel has none
+	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run '^TestLane' ./internal/lane $(addprefix ./plugins/volume/,xfs/... ext4 nfs) | grep -v '^ *=== '
+
 .PHONY: e2e
 e2e: setup build images ## who may do what, whole-cluster and browser scenarios
 	@$(GO) test -count 1 -run TestAccessMatrix -v ./graph | grep -v '^ *\(===\|---\) '

@@ -11,6 +11,7 @@ packages=(
   postgresql-15 redis-server       # private children of berthd up
   mmdebstrap                       # container images out of Debian packages
   e2fsprogs iproute2               # mkfs.ext4 for scratch disks; ip in tests
+  user-mode-linux xfsprogs         # kernels and disks of make volume-lanes
   btrfs-progs                      # mkfs.btrfs for tests of limits
   chromium fonts-dejavu-core       # browser tests
 )

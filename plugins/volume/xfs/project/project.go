@@ -1,0 +1,132 @@
+// Package project is the driver of local file systems that have project quotas:
+// a scope is a directory with a project of its own, and the kernel keeps its limits
+// and counts its usage. One code for xfs and ext4, whose plugins are its mains.
+package project
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
+)
+
+// Options of a volume: the mount says all.
+type Options struct{}
+
+// Backend is a plugin for one type of file system, told by its number in statfs.
+func Backend(name string, magic int64) driver.Backend[Options] {
+	return driver.Backend[Options]{
+		Vendor: "Linux", Name: name, Version: "1.0.0",
+		Open: func(_ context.Context, m *driver.Mount, _ Options) (driver.Volume, error) {
+			return open(m, name, magic)
+		},
+	}
+}
+
+// Volume is an open volume.
+type Volume struct {
+	*driver.Mount
+	quota ability
+	walk  *driver.Walker // measures scopes where the kernel does not count
+}
+
+// walkAge is how old a walk's figure may be: that a mount does not count is a
+// mistake to be mended, no way to run.
+const walkAge = 30 * time.Second
+
+// ability is what can be done with project quotas, and why not more.
+type ability struct {
+	counted, limited bool
+	why              string // for people; "" when all can be done
+}
+
+func open(m *driver.Mount, name string, magic int64) (driver.Volume, error) {
+	st, err := m.Statfs()
+	if err != nil {
+		return nil, err
+	}
+	if st.Type != magic {
+		return nil, status.Errorf(codes.FailedPrecondition, "mount_path %s is %s, not %s", m.Path(), m.FSType(), name)
+	}
+	root, err := m.Root()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	q, err := look(root)
+	if err != nil {
+		return nil, driver.Error("project quotas", err)
+	}
+	return &Volume{Mount: m, quota: q, walk: driver.NewWalker(m, walkAge)}, nil
+}
+
+// look finds out what the mount and this process's rights allow.
+func look(root *os.File) (ability, error) {
+	s, err := prjquota.StateOf(root)
+	if err != nil {
+		return ability{}, err
+	}
+	if !s.Accounted {
+		return ability{why: "project quotas are off: the file system has to be mounted with prjquota, and ext4 to be made with the features quota and project"}, nil
+	}
+	// A project that scopes do not use: only an administrator may read it.
+	_, err = prjquota.Get(root, 1)
+	if errors.Is(err, unix.EPERM) {
+		return ability{why: "the plugin lacks CAP_SYS_ADMIN, without which limits are neither set nor read"}, nil
+	}
+	if err != nil {
+		return ability{}, err
+	}
+	// A scope made elsewhere could not be moved in, and would not count there.
+	if id, inherited, err := prjquota.Of(root); err == nil && id != 0 && inherited {
+		return ability{}, status.Errorf(codes.FailedPrecondition, "mount_path belongs to project %d itself: projects do not nest", id)
+	}
+	if !s.Enforced {
+		return ability{counted: true, why: "project quotas are counted but not enforced: mount with prjquota, not pqnoenforce"}, nil
+	}
+	return ability{counted: true, limited: true}, nil
+}
+
+// Traits implements driver.Volume.
+func (v *Volume) Traits() driver.Traits {
+	t := driver.Traits{Enforcement: pb.Enforcement_NONE}
+	if v.quota.limited {
+		t.Enforcement, t.Inodes = pb.Enforcement_HARD, true
+	}
+	return t
+}
+
+// Health tells beside the mount's own whether limits are kept. They are looked at
+// anew: an administrator can turn quotas off under a mounted file system.
+func (v *Volume) Health(ctx context.Context) (*pb.HealthReport, error) {
+	h, err := v.Mount.Health(ctx)
+	if err != nil || h.State != pb.HealthReport_HEALTHY {
+		return h, err
+	}
+	root, err := v.Root()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	now, err := look(root)
+	switch {
+	case err != nil:
+		h.State, h.Reason = pb.HealthReport_DEGRADED, status.Convert(err).Message()
+	case now.why != "":
+		h.State, h.Reason = pb.HealthReport_DEGRADED, now.why
+	case !v.quota.limited:
+		h.State, h.Reason = pb.HealthReport_DEGRADED, "project quotas are on since the volume was opened: open it again"
+	}
+	return h, nil
+}
+
+// Close implements driver.Volume.
+func (v *Volume) Close() error { return v.walk.Close() }
