@@ -14,6 +14,6 @@ func containerdCommand() *cobra.Command {
 		Use: "containerd", Short: "Run the agent's containerd", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return daemon.Run(cmd.Context(), cfg) },
 	}
-	cmd.Flags().StringVar(&cfg.Dir, "dir", "", "directory of images, snapshots and state")
+	pathFlag(cmd, &cfg.Dir, "dir", "", "directory of images, snapshots and state")
 	return cmd
 }

@@ -75,7 +75,7 @@ func verb(use, what, short string, do func(t *fixture.Tree, what string) error) 
 			return do(t, args[1])
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "var", "directory of berthd up's state")
+	pathFlag(cmd, &data, "data", "var", "directory of berthd up's state")
 	return cmd
 }
 

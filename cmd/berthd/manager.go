@@ -57,7 +57,7 @@ func managerCommand() *cobra.Command {
 	f.StringVar(&http, "http", "127.0.0.1:8420", "address for people and programs")
 	f.StringVar(&cluster, "cluster", ":8421", "address for agents and storage proxies")
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how nodes reach --cluster, when it differs")
-	f.StringVar(&cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
+	pathFlag(cmd, &cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
 	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through TLS")
 	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
 	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")

@@ -31,8 +31,8 @@ func (o *nodeOptions) flags(cmd *cobra.Command, dir string) {
 	exe, _ := os.Executable()
 	f := cmd.Flags()
 	f.StringVar(&o.name, "name", host, "name of this node, unique in the cluster")
-	f.StringVar(&o.dir, "data", dir, "directory of all state")
-	f.StringVar(&o.bin, "bin", filepath.Dir(exe), "directory of the other programs")
+	pathFlag(cmd, &o.dir, "data", dir, "directory of all state")
+	pathFlag(cmd, &o.bin, "bin", filepath.Dir(exe), "directory of the other programs")
 	f.StringSliceVar(&o.managers, "manager", nil, "addresses of the managers' cluster port")
 	f.StringVar(&o.token, "join-token", os.Getenv("BERTHD_JOIN_TOKEN"), "one-time token, for the first start")
 	f.StringVar(&o.fingerprint, "ca-fingerprint", "", "fingerprint of the cluster's CA, for the first start")
@@ -69,6 +69,9 @@ func agentCommand() *cobra.Command {
 				cfg.Volumes[name] = path
 			}
 			for _, p := range plugins {
+				if p, err = absolute(p); err != nil {
+					return fmt.Errorf("--plugin: %w", err)
+				}
 				cfg.Plugins = append(cfg.Plugins, agent.PluginConfig{Path: p})
 			}
 			if file != "" {
@@ -100,7 +103,7 @@ func agentCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
-	f.StringVar(&file, "plugin-file", "", "YAML file of more accelerator plugins, with settings, roots and what they may ask for")
+	pathFlag(cmd, &file, "plugin-file", "", "YAML file of more accelerator plugins, with settings, roots and what they may ask for")
 	f.StringVar(&group, "resource-group", "", "group to begin in")
 	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
 	return cmd

@@ -51,7 +51,7 @@ For a platform that berthd up runs on this machine, --data alone is enough.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&dsn, "postgres", os.Getenv("BERTHD_POSTGRES"), "PostgreSQL connection string")
-	f.StringVar(&secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
-	f.StringVar(&data, "data", "", "directory of the state of a running berthd up")
+	pathFlag(cmd, &secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
+	pathFlag(cmd, &data, "data", "", "directory of the state of a running berthd up")
 	return cmd
 }

@@ -48,23 +48,20 @@ unless --stop-sessions is given.`,
 			if err != nil {
 				return err
 			}
-			if o.data, err = filepath.Abs(o.data); err != nil {
-				return err
-			}
 			return up(cmd.Context(), o, log)
 		},
 	}
 	exe, _ := os.Executable()
 	bin := filepath.Dir(exe)
 	f := cmd.Flags()
-	f.StringVar(&o.data, "data", "var", "directory of all state")
+	pathFlag(cmd, &o.data, "data", "var", "directory of all state")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8420", "address of the web page and API")
-	f.StringVar(&o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
-	f.StringVar(&o.bin, "bin", bin, "directory of the other programs")
+	pathFlag(cmd, &o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
+	pathFlag(cmd, &o.bin, "bin", bin, "directory of the other programs")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	f.IntVar(&o.mock, "mock-accelerators", 0, "offer this many mock accelerators, for trying fractions out without hardware")
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this made-up machine: a name of berthd fixture ls, or a YAML file; repeatable")
-	f.StringVar(&o.pluginFile, "plugin-file", "", "YAML file of accelerator plugins and their settings")
+	pathFlag(cmd, &o.pluginFile, "plugin-file", "", "YAML file of accelerator plugins and their settings")
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
 	logFlags(cmd, &o.level, &o.asJSON, "warn")
 	return cmd
