@@ -2,9 +2,7 @@ package storage_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,20 +111,11 @@ func deleteFolder(t *testing.T, h *host, ref *storagepb.FolderRef) *storagepb.Pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last *storagepb.Progress
-	for {
-		p, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return last
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if last != nil && (p.Done < last.Done || p.Done > p.Total) {
-			t.Errorf("progress went from %v to %v", last, p)
-		}
-		last = p
+	last, _, err := follow(t, stream)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return last
 }
 
 func TestFolderLayoutAndModes(t *testing.T) {
@@ -138,7 +127,7 @@ func TestFolderLayoutAndModes(t *testing.T) {
 	if h.path != want {
 		t.Errorf("path %s, want %s", h.path, want)
 	}
-	if _, err := h.api.MakeDirectory(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "a/b"}); err != nil {
+	if err := h.makeDirectory("a/b"); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []string{h.path, filepath.Dir(h.path), filepath.Join(h.path, "a"), filepath.Join(h.path, "a/b")} {
@@ -188,27 +177,29 @@ func TestFiles(t *testing.T) {
 		time.Since(time.UnixMilli(st.ModifiedUnixMs)).Abs() > time.Minute {
 		t.Errorf("stat %v %v", st, err)
 	}
-	move := func(from, to string, overwrite bool) error {
-		_, err := h.api.MoveFile(h.ctx(), &storagepb.MoveFileRequest{Folder: h.ref, From: from, To: to, Overwrite: overwrite})
-		return err
-	}
-	wantCode(t, move("a.txt", "sub/deep/b.txt", false), codes.AlreadyExists)
-	wantCode(t, move("a.txt", "sub/deep/b.txt", true), codes.OK)
-	wantCode(t, move("a.txt", "c.txt", true), codes.NotFound)
-	wantCode(t, move("sub", "sub/deep/in", false), codes.InvalidArgument)
-	wantCode(t, move("sub/deep", "top", false), codes.OK)
+	wantCode(t, h.moveFile("a.txt", "sub/deep/b.txt", false), codes.AlreadyExists)
+	wantCode(t, h.moveFile("a.txt", "sub/deep/b.txt", true), codes.OK)
+	wantCode(t, h.moveFile("a.txt", "c.txt", true), codes.NotFound)
+	wantCode(t, h.moveFile("sub", "sub/deep/in", false), codes.InvalidArgument)
+	wantCode(t, h.moveFile("sub/deep", "top", false), codes.OK)
 	if b, err := os.ReadFile(filepath.Join(h.path, "top/b.txt")); err != nil || string(b) != "one" {
 		t.Errorf("moved file holds %q, %v", b, err)
 	}
-	_, err = h.api.MakeDirectory(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "top/b.txt"})
-	wantCode(t, err, codes.AlreadyExists)
-	res, err := h.api.DeleteFiles(h.ctx(), &storagepb.DeleteFilesRequest{Folder: h.ref, Paths: []string{"top", "absent", "../x", "sub"}})
-	if err != nil {
+	wantCode(t, h.makeDirectory("top/b.txt"), codes.AlreadyExists)
+	paths := []string{"top", "absent", "../x", "sub", "link"}
+	if err := os.Symlink("top", filepath.Join(h.path, "link")); err != nil {
 		t.Fatal(err)
 	}
-	for i, bad := range []bool{false, false, true, false} {
-		if (res.Results[i].Error != "") != bad {
-			t.Errorf("result %v", res.Results[i])
+	refused := []codes.Code{codes.FailedPrecondition, codes.OK, codes.InvalidArgument, codes.FailedPrecondition, codes.OK}
+	for i, r := range h.deleteFiles(false, paths...) {
+		wantCode(t, r.Err(), refused[i])
+	}
+	if _, err := os.Stat(filepath.Join(h.path, "top/b.txt")); err != nil {
+		t.Errorf("a refused deletion: %v", err)
+	}
+	for i, r := range h.deleteFiles(true, paths...) {
+		if want := (i == 2); (r.Error != "") != want {
+			t.Errorf("result %v", r)
 		}
 	}
 	if d := cmp.Diff([]string{"naïve \"q\" \n name"}, list("")); d != "" {
@@ -236,23 +227,16 @@ func TestHostilePaths(t *testing.T) {
 			ref := &storagepb.FileRef{Folder: h.ref, Path: path}
 			_, err := h.api.StatFile(h.ctx(), ref)
 			wantCode(t, err, codes.InvalidArgument)
-			_, err = h.api.MakeDirectory(h.ctx(), ref)
-			wantCode(t, err, codes.InvalidArgument)
+			wantCode(t, h.makeDirectory(path), codes.InvalidArgument)
 			_, err = h.api.ListFiles(h.ctx(), &storagepb.ListFilesRequest{Folder: h.ref, Path: path})
 			wantCode(t, err, codes.InvalidArgument)
-			_, err = h.api.MoveFile(h.ctx(), &storagepb.MoveFileRequest{Folder: h.ref, From: "mine", To: path})
-			wantCode(t, err, codes.InvalidArgument)
-			_, err = h.api.MoveFile(h.ctx(), &storagepb.MoveFileRequest{Folder: h.ref, From: path, To: "new"})
-			wantCode(t, err, codes.InvalidArgument)
-			res, err := h.api.DeleteFiles(h.ctx(), &storagepb.DeleteFilesRequest{Folder: h.ref, Paths: []string{path}})
-			if err != nil || res.Results[0].Error == "" {
-				t.Errorf("delete: %v %v", res, err)
-			}
+			wantCode(t, h.moveFile("mine", path, false), codes.InvalidArgument)
+			wantCode(t, h.moveFile(path, "new", false), codes.InvalidArgument)
+			wantCode(t, h.deleteFiles(true, path)[0].Err(), codes.InvalidArgument)
 		})
 	}
 	for _, path := range []string{"tab\there", "new\nline", "del\x7f", "c1\u0085"} {
-		_, err := h.api.MakeDirectory(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: path})
-		wantCode(t, err, codes.InvalidArgument)
+		wantCode(t, h.makeDirectory(path), codes.InvalidArgument)
 	}
 	if _, err := os.Stat(secret); err != nil {
 		t.Errorf("secret: %v", err)
@@ -262,9 +246,8 @@ func TestHostilePaths(t *testing.T) {
 	if err != nil || st.Type != storagepb.FileInfo_SYMLINK {
 		t.Errorf("stat of a link: %v %v", st, err)
 	}
-	res, err := h.api.DeleteFiles(h.ctx(), &storagepb.DeleteFilesRequest{Folder: h.ref, Paths: []string{"abs", "dir"}})
-	if err != nil || res.Results[0].Error+res.Results[1].Error != "" {
-		t.Errorf("delete of links: %v %v", res, err)
+	for _, r := range h.deleteFiles(true, "abs", "dir") {
+		wantCode(t, r.Err(), codes.OK)
 	}
 	if _, err := os.Stat(secret); err != nil {
 		t.Errorf("secret: %v", err)
@@ -345,8 +328,10 @@ func TestDeleteFolderIsResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stream.Recv(); err != nil {
-		t.Fatal(err)
+	for p, err := stream.Recv(); p.GetFiles() == 0; p, err = stream.Recv() {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	cancel()
 	h.stop() // the proxy goes down in the middle
@@ -368,7 +353,7 @@ func TestDeleteFolderIsResumed(t *testing.T) {
 	}
 	h.start()
 	p := deleteFolder(t, h, h.ref)
-	if !p.Finished || p.Done != p.Total {
+	if !p.Finished || p.Files != p.FilesTotal {
 		t.Errorf("last progress %v", p)
 	}
 	if n := left(); n > 0 {
@@ -423,7 +408,7 @@ func TestUnmountedVolumeIsRefused(t *testing.T) {
 	wantCode(t, err, codes.Unavailable)
 	_, err = h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: uuid.NewString()})
 	wantCode(t, err, codes.Unavailable)
-	_, err = h.api.MakeDirectory(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "d"})
+	_, err = h.api.MakeDirectories(h.ctx(), &storagepb.MakeDirectoriesRequest{Folder: h.ref, Paths: []string{"d"}})
 	wantCode(t, err, codes.Unavailable)
 	if code := h.tus("POST", "/uploads", h.ticket("upload", "y", 1), nil, "Upload-Length", "1").StatusCode; code != 503 {
 		t.Errorf("upload: %d", code)

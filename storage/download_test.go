@@ -243,7 +243,7 @@ func TestSymlinkSwapRace(t *testing.T) {
 		} else if i == 0 {
 			h.write("mover", "m")
 		}
-		_, _ = h.api.MoveFile(context.Background(), &storagepb.MoveFileRequest{Folder: h.ref, From: from, To: to, Overwrite: true})
+		_ = h.moveFile(from, to, true)
 		if i%10 == 0 {
 			tk := h.ticket("upload", fmt.Sprintf("real/up%d", i), 0)
 			h.tus("POST", "/uploads", tk, nil, "Upload-Length", "0")

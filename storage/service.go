@@ -4,14 +4,13 @@ import (
 	"context"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/storage/storagepb"
+	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/volume"
 )
 
@@ -42,7 +41,7 @@ func (s *service) Watch(q *storagepb.WatchRequest, out grpc.ServerStreamingServe
 		return err
 	}
 	defer leave()
-	s.p.http.Bar(barred(q.BarredUsers))
+	s.p.http.Bar(barred(q))
 	if s.learn != nil {
 		s.learn(q.Managers...)
 	}
@@ -64,15 +63,26 @@ func (s *service) Watch(q *storagepb.WatchRequest, out grpc.ServerStreamingServe
 	}
 }
 
-// barred names users as tickets do.
-func barred(ids [][]byte) []string {
-	var list []string
-	for _, b := range ids {
-		if id, err := uuid.FromBytes(b); err == nil {
-			list = append(list, id.String())
+// barred names users and folders as tickets do.
+func barred(q *storagepb.WatchRequest) transfer.Barred {
+	b := transfer.Barred{Users: map[string]bool{}, Folders: map[transfer.UserFolder]time.Time{}}
+	for _, raw := range q.BarredUsers {
+		if id, err := uuid.FromBytes(raw); err == nil {
+			b.Users[id.String()] = true
 		}
 	}
-	return list
+	for _, f := range q.BarredFolders {
+		user, uerr := uuid.FromBytes(f.User)
+		folder, ferr := uuid.FromBytes(f.Folder)
+		if uerr != nil || ferr != nil {
+			continue
+		}
+		key := transfer.UserFolder{User: user.String(), Folder: folder.String()}
+		if since := time.UnixMilli(f.SinceUnixMs); since.After(b.Folders[key]) {
+			b.Folders[key] = since
+		}
+	}
+	return b
 }
 
 func (s *service) report() *storagepb.Report {
@@ -186,20 +196,9 @@ func (s *service) DeleteFolder(q *storagepb.FolderRef, out grpc.ServerStreamingS
 	if err != nil {
 		return err
 	}
-	var last storagepb.Progress
-	err = v.DeleteFolder(out.Context(), q.Scope, q.Folder, func(done, total int64) error {
-		select {
-		case <-s.stopping:
-			return context.Canceled
-		default:
-		}
-		last.Done, last.Total = max(done, last.Done), max(total, last.Total)
-		return out.Send(&storagepb.Progress{Done: last.Done, Total: last.Total})
+	return s.long(out, func(ctx context.Context, m *volume.Meter, _ *results) error {
+		return v.DeleteFolder(ctx, q.Scope, q.Folder, m)
 	})
-	if err != nil {
-		return err
-	}
-	return out.Send(&storagepb.Progress{Done: last.Done, Total: last.Total, Finished: true})
 }
 
 func (s *service) MoveFolder(ctx context.Context, q *storagepb.MoveFolderRequest) (*storagepb.Folder, error) {
@@ -221,101 +220,4 @@ func (s *service) folder(q *storagepb.FolderRef) (*volume.Folder, error) {
 		return nil, err
 	}
 	return v.Folder(q.GetScope(), q.GetFolder())
-}
-
-// in runs f with an open folder.
-func in[T any](s *service, q *storagepb.FolderRef, f func(*volume.Folder) (T, error)) (T, error) {
-	var none T
-	folder, err := s.folder(q)
-	if err != nil {
-		return none, err
-	}
-	defer folder.Close()
-	out, err := f(folder)
-	if err != nil {
-		return none, err
-	}
-	return out, nil
-}
-
-func (s *service) ListFiles(_ context.Context, q *storagepb.ListFilesRequest) (*storagepb.ListFilesResponse, error) {
-	limit := int(q.Limit)
-	if limit == 0 {
-		limit = 100
-	}
-	return in(s, q.Folder, func(f *volume.Folder) (*storagepb.ListFilesResponse, error) {
-		entries, next, err := f.List(q.Path, min(limit, volume.MaxPage), q.Cursor)
-		if err != nil {
-			return nil, err
-		}
-		out := &storagepb.ListFilesResponse{NextCursor: next, Files: make([]*storagepb.FileInfo, len(entries))}
-		for i, e := range entries {
-			out.Files[i] = fileInfo(e)
-		}
-		return out, nil
-	})
-}
-
-func (s *service) StatFile(_ context.Context, q *storagepb.FileRef) (*storagepb.FileInfo, error) {
-	return in(s, q.Folder, func(f *volume.Folder) (*storagepb.FileInfo, error) {
-		e, err := f.Stat(q.Path)
-		return fileInfo(e), err
-	})
-}
-
-func (s *service) MakeDirectory(_ context.Context, q *storagepb.FileRef) (*storagepb.FileInfo, error) {
-	return in(s, q.Folder, func(f *volume.Folder) (*storagepb.FileInfo, error) {
-		e, err := f.MakeDirectory(q.Path)
-		return fileInfo(e), err
-	})
-}
-
-func (s *service) MoveFile(_ context.Context, q *storagepb.MoveFileRequest) (*storagepb.FileInfo, error) {
-	return in(s, q.Folder, func(f *volume.Folder) (*storagepb.FileInfo, error) {
-		e, err := f.Move(q.From, q.To, q.Overwrite)
-		return fileInfo(e), err
-	})
-}
-
-func (s *service) DeleteFiles(ctx context.Context, q *storagepb.DeleteFilesRequest) (*storagepb.DeleteFilesResponse, error) {
-	return in(s, q.Folder, func(f *volume.Folder) (*storagepb.DeleteFilesResponse, error) {
-		out := &storagepb.DeleteFilesResponse{}
-		for _, path := range q.Paths {
-			r := &storagepb.FileResult{Path: path}
-			if err := f.Remove(ctx, path); err != nil {
-				r.Error = err.Error()
-			}
-			out.Results = append(out.Results, r)
-		}
-		return out, ctx.Err()
-	})
-}
-
-func fileInfo(e volume.Entry) *storagepb.FileInfo {
-	kind := storagepb.FileInfo_OTHER
-	switch e.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		kind = storagepb.FileInfo_FILE
-	case unix.S_IFDIR:
-		kind = storagepb.FileInfo_DIRECTORY
-	case unix.S_IFLNK:
-		kind = storagepb.FileInfo_SYMLINK
-	}
-	return &storagepb.FileInfo{
-		Name: text(e.Name), Path: text(e.Path), Type: kind, Size: e.Size,
-		ModifiedUnixMs: e.Modified.UnixMilli(), Mode: e.Mode & 0o7777,
-	}
-}
-
-// text makes a name fit for a protobuf string. A name that is no UTF-8 shows
-// with U+FFFD and cannot be addressed; deleting its directory removes it.
-func text(name string) string {
-	if utf8.ValidString(name) {
-		return name
-	}
-	out := make([]rune, 0, len(name))
-	for _, r := range name {
-		out = append(out, r)
-	}
-	return string(out)
 }

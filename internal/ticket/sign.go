@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"time"
 )
 
 // Signer signs tickets with one key.
@@ -30,11 +31,14 @@ func (s *Signer) Sign(c Claims) string {
 		rand.Read(b[:]) // never fails
 		c.ID = hex.EncodeToString(b[:])
 	}
+	if c.Issued.IsZero() {
+		c.Issued = time.Now()
+	}
 	raw, err := json.Marshal(payload{
 		Version: version, Key: s.id,
 		Operation: c.Operation, Volume: c.Volume, Scope: c.Scope, Folder: c.Folder,
 		Path: c.Path, Size: c.Size, User: c.User, Session: c.Session,
-		ID: c.ID, Expires: c.Expires.Unix(),
+		ID: c.ID, Issued: c.Issued.UnixMilli(), Expires: c.Expires.Unix(),
 	})
 	if err != nil {
 		panic(err) // strings and integers only

@@ -31,6 +31,7 @@ type Claims struct {
 	User      string
 	Session   string    // the session on whose behalf this happens; "" for a person
 	ID        string    // random; Sign sets it when it is empty
+	Issued    time.Time // whole milliseconds; Sign sets it when it is zero
 	Expires   time.Time // whole seconds
 }
 
@@ -56,6 +57,7 @@ type payload struct {
 	User      string `json:"user"`
 	Session   string `json:"session,omitempty"`
 	ID        string `json:"id"`
+	Issued    int64  `json:"iat"` // milliseconds: rights may change twice in a second
 	Expires   int64  `json:"exp"`
 }
 

@@ -18,7 +18,7 @@ func claims() Claims {
 		Operation: Upload, Volume: "main",
 		Scope: "5f1c9a52-0c6f-4a5e-9d0a-5f0f0b7a3f10", Folder: "9b2f4a6c-1111-4222-8333-444455556666",
 		Path: "data/größe \"1\".csv", Size: 1 << 40, User: "u1", Session: "s1", ID: "abc",
-		Expires: now.Add(time.Minute),
+		Issued: now.Add(-4*time.Minute + 250*time.Millisecond), Expires: now.Add(time.Minute),
 	}
 }
 
@@ -83,7 +83,7 @@ func TestFormatIsConstant(t *testing.T) {
 	}
 	want := `{"v":1,"key":"` + KeyID(s.PublicKey()) + `","op":"upload","volume":"main",` +
 		`"scope":"5f1c9a52-0c6f-4a5e-9d0a-5f0f0b7a3f10","folder":"9b2f4a6c-1111-4222-8333-444455556666",` +
-		`"path":"data/größe \"1\".csv","size":1099511627776,"user":"u1","session":"s1","id":"abc","exp":1893553505}`
+		`"path":"data/größe \"1\".csv","size":1099511627776,"user":"u1","session":"s1","id":"abc","iat":1893553205250,"exp":1893553505}`
 	if d := cmp.Diff(want, string(raw)); d != "" {
 		t.Error(d)
 	}
@@ -144,6 +144,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"newer version", resign(strings.Replace(string(raw), `"v":1`, `"v":2`, 1)), errdefs.IsUnauthorized},
 		{"unknown field", resign(strings.Replace(string(raw), `"v":1`, `"v":1,"only":"x"`, 1)), errdefs.IsUnauthorized},
 		{"text after it", resign(string(raw) + "{}"), errdefs.IsUnauthorized},
+		{"no time of issue", resign(strings.Replace(string(raw), `"iat":1893553205250,`, "", 1)), errdefs.IsUnauthorized},
 		{"no id", resign(strings.Replace(string(raw), `"id":"abc"`, `"id":""`, 1)), errdefs.IsUnauthorized},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (v *Verifier) Verify(token, operation string) (Claims, error) {
 	return Claims{
 		Operation: p.Operation, Volume: p.Volume, Scope: p.Scope, Folder: p.Folder,
 		Path: p.Path, Size: p.Size, User: p.User, Session: p.Session,
-		ID: p.ID, Expires: time.Unix(p.Expires, 0).UTC(),
+		ID: p.ID, Issued: time.UnixMilli(p.Issued).UTC(), Expires: time.Unix(p.Expires, 0).UTC(),
 	}, nil
 }
 
@@ -109,6 +109,9 @@ func decode(raw []byte, p *payload) error {
 	}
 	if p.ID == "" {
 		return errors.New("no id")
+	}
+	if p.Issued <= 0 {
+		return errors.New("no time of issue")
 	}
 	if p.Size < 0 {
 		return errors.New("negative size")

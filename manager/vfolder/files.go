@@ -2,14 +2,18 @@ package vfolder
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"path"
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
+	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/vfolder"
@@ -146,7 +150,11 @@ func (s *Service) Files(ctx context.Context, f *ent.Vfolder, dir string, first i
 // MakeDirectory makes a directory and those above it.
 func (s *Service) MakeDirectory(ctx context.Context, in MakeDirectoryInput) (*FilePayload, error) {
 	return s.change(ctx, in.Vfolder, "path", in.Path, func(rpc storagepb.StorageClient, f *ent.Vfolder, clean string) (*storagepb.FileInfo, error) {
-		return rpc.MakeDirectory(ctx, fileRef(f, clean))
+		r, err := rpc.MakeDirectories(ctx, &storagepb.MakeDirectoriesRequest{Folder: folderRef(f), Paths: []string{clean}})
+		if err != nil {
+			return nil, err
+		}
+		return only(r.Results)
 	})
 }
 
@@ -157,10 +165,41 @@ func (s *Service) MoveFile(ctx context.Context, in MoveFileInput) (*FilePayload,
 		return nil, err
 	}
 	return s.change(ctx, in.Vfolder, "from", in.From, func(rpc storagepb.StorageClient, f *ent.Vfolder, from string) (*storagepb.FileInfo, error) {
-		return rpc.MoveFile(ctx, &storagepb.MoveFileRequest{
-			Folder: folderRef(f), From: from, To: to, Overwrite: in.Overwrite != nil && *in.Overwrite,
+		stream, err := rpc.MoveFiles(ctx, &storagepb.TransferRequest{
+			From: folderRef(f), To: folderRef(f), Files: []*storagepb.FilePair{{From: from, To: to}},
+			Overwrite: in.Overwrite != nil && *in.Overwrite,
 		})
+		if err != nil {
+			return nil, err
+		}
+		results, err := gathered(stream)
+		if err != nil {
+			return nil, err
+		}
+		return only(results)
 	})
+}
+
+// only is the result of a call about one path.
+func only(results []*storagepb.FileResult) (*storagepb.FileInfo, error) {
+	if len(results) != 1 {
+		return nil, fmt.Errorf("%d results of one path: %w", len(results), errdefs.ErrInternal)
+	}
+	return results[0].GetFile(), results[0].Err()
+}
+
+// gathered are the results of a stream that succeeds.
+func gathered(stream grpc.ServerStreamingClient[storagepb.Progress]) (all []*storagepb.FileResult, err error) {
+	for {
+		p, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p.Results...)
+	}
 }
 
 func (s *Service) change(ctx context.Context, folder uuid.UUID, field, at string, do func(storagepb.StorageClient, *ent.Vfolder, string) (*storagepb.FileInfo, error)) (*FilePayload, error) {
@@ -205,12 +244,16 @@ func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*Delete
 	if err != nil {
 		return nil, err
 	}
-	r, err := p.rpc.DeleteFiles(ctx, &storagepb.DeleteFilesRequest{Folder: folderRef(f), Paths: paths})
+	stream, err := p.rpc.DeleteFiles(ctx, &storagepb.DeleteFilesRequest{Folder: folderRef(f), Paths: paths, Recursive: true})
+	if err != nil {
+		return nil, errgrpc.ToNative(err)
+	}
+	results, err := gathered(stream)
 	if err != nil {
 		return nil, errgrpc.ToNative(err)
 	}
 	s.changed(ctx, f.ID)
-	return &DeleteFilesPayload{Results: r.Results}, nil
+	return &DeleteFilesPayload{Results: results}, nil
 }
 
 // usable returns a ready folder whose files the viewer may read and write.

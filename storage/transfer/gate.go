@@ -7,54 +7,66 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/ticket"
 )
 
-// barred are the users whose tickets count no longer, and the transfers that
-// are open.
-type barred struct {
-	mu    sync.Mutex
-	users map[string]bool
-	open  map[*exchange]struct{}
+// Barred says whose tickets count no longer.
+type Barred struct {
+	Users map[string]bool
+	// Folders: tickets for one that were issued to the user before then.
+	Folders map[UserFolder]time.Time
+}
+
+// UserFolder is a user and a folder, as tickets name them.
+type UserFolder struct{ User, Folder string }
+
+func (b Barred) has(c ticket.Claims) bool {
+	since, less := b.Folders[UserFolder{c.User, c.Folder}]
+	return b.Users[c.User] || less && c.Issued.Before(since)
+}
+
+// gate holds transfers to who is barred.
+type gate struct {
+	mu     sync.Mutex
+	barred Barred
+	open   map[*exchange]struct{}
 }
 
 func errBarred() error {
-	return fmt.Errorf("the ticket's user may not transfer any more: %w", errdefs.ErrPermissionDenied)
+	return fmt.Errorf("the ticket's user may not transfer this any more: %w", errdefs.ErrPermissionDenied)
 }
 
-// Bar replaces the users whose tickets are refused, and ends their transfers.
-func (s *Server) Bar(users []string) {
-	set := make(map[string]bool, len(users))
-	for _, u := range users {
-		set[u] = true
-	}
-	s.barred.mu.Lock()
-	defer s.barred.mu.Unlock()
-	s.barred.users = set
-	for x := range s.barred.open {
-		if set[x.claims.User] {
+// Bar replaces whose tickets are refused, and ends their transfers.
+func (s *Server) Bar(b Barred) {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	s.gate.barred = b
+	for x := range s.gate.open {
+		if b.has(x.claims) {
 			x.end()
 		}
 	}
 }
 
-// enter lets an exchange go on unless its user is barred.
-func (b *barred) enter(x *exchange) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.users[x.claims.User] {
+// enter lets an exchange go on unless its ticket is barred.
+func (g *gate) enter(x *exchange) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.barred.has(x.claims) {
 		return errBarred()
 	}
-	if b.open == nil {
-		b.open = map[*exchange]struct{}{}
+	if g.open == nil {
+		g.open = map[*exchange]struct{}{}
 	}
-	b.open[x] = struct{}{}
+	g.open[x] = struct{}{}
 	return nil
 }
 
-func (b *barred) leave(x *exchange) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.open, x)
+func (g *gate) leave(x *exchange) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.open, x)
 }
 
 // end cuts the exchange off: what an upload sends is not read any more, what a

@@ -37,7 +37,7 @@ type Server struct {
 	metrics *metrics
 	locks   locks
 	ledger  ledger
-	barred  barred
+	gate    gate
 }
 
 // New returns a server; Run sweeps its leftovers.
@@ -92,7 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.cors(h, r)
 	// Also for a handler that aborts the connection by panicking.
 	defer s.ended(x, r)
-	defer s.barred.leave(x)
+	defer s.gate.leave(x)
 	s.mux.ServeHTTP(x, r)
 }
 
@@ -159,7 +159,7 @@ func (s *Server) claims(w http.ResponseWriter, r *http.Request, operation string
 	}
 	x := w.(*exchange)
 	x.claims = c
-	return c, s.barred.enter(x)
+	return c, s.gate.enter(x)
 }
 
 // folder opens the folder a ticket is for.

@@ -220,9 +220,9 @@ func (f *Folder) isFile(path string) bool {
 	return err == nil && e.Mode&unix.S_IFMT != unix.S_IFDIR
 }
 
-// Move renames a file, directory or link within the folder. What is at the
-// new path is replaced only with overwrite.
-func (f *Folder) Move(from, to string, overwrite bool) (Entry, error) {
+// Move renames a file, directory or link, also into another folder of the
+// volume. What is at the new path is replaced only with overwrite.
+func (f *Folder) Move(from string, other *Folder, to string, overwrite bool) (Entry, error) {
 	from, err := Clean(from)
 	if err != nil {
 		return Entry{}, err
@@ -234,7 +234,7 @@ func (f *Folder) Move(from, to string, overwrite bool) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if strings.HasPrefix(to, from+"/") {
+	if f.Path == other.Path && strings.HasPrefix(to, from+"/") {
 		return Entry{}, invalid("to %q: lies inside %q", to, from)
 	}
 	source, fromName, err := f.parent(from)
@@ -242,7 +242,7 @@ func (f *Folder) Move(from, to string, overwrite bool) (Entry, error) {
 		return Entry{}, classify("move", from, err)
 	}
 	defer source.Close()
-	target, toName, err := f.parent(to)
+	target, toName, err := other.parent(to)
 	if err != nil {
 		return Entry{}, classify("move to", to, err)
 	}
@@ -253,7 +253,7 @@ func (f *Folder) Move(from, to string, overwrite bool) (Entry, error) {
 		}
 		return Entry{}, classify("move to", to, err)
 	}
-	return f.Stat(to)
+	return other.Stat(to)
 }
 
 // parent opens the directory that holds a path and returns the last name.

@@ -86,8 +86,15 @@ func firstNames(d *os.File, limit int, after string) (names []string, more bool,
 // eachName calls f with every name in d but "." and "..". The name is only
 // valid during the call.
 func eachName(d *os.File, f func([]byte)) error {
+	return eachEntry(d, func(name []byte, _ byte) { f(name) })
+}
+
+// eachEntry is eachName with what the entry is, one of unix.DT_*; DT_UNKNOWN
+// where the file system does not tell.
+func eachEntry(d *os.File, f func(name []byte, kind byte)) error {
 	buf := make([]byte, 128<<10)
 	const reclen, header = unsafe.Offsetof(unix.Dirent{}.Reclen), unsafe.Offsetof(unix.Dirent{}.Name)
+	const typ = unsafe.Offsetof(unix.Dirent{}.Type)
 	for {
 		n, err := unix.ReadDirent(int(d.Fd()), buf)
 		if errors.Is(err, unix.EINTR) {
@@ -109,11 +116,20 @@ func eachName(d *os.File, f func([]byte)) error {
 				}
 			}
 			if string(name) != "." && string(name) != ".." {
-				f(name)
+				f(name, b[typ])
 			}
 			b = b[size:]
 		}
 	}
+}
+
+// kindOf is what an entry is: as listing it told, or else by looking.
+func kindOf(d *os.File, name string, told byte) byte {
+	var st unix.Stat_t
+	if told != unix.DT_UNKNOWN || unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return told
+	}
+	return byte((st.Mode & unix.S_IFMT) >> 12) // as DT_* are made
 }
 
 // largest is a heap with the greatest name on top.

@@ -42,7 +42,7 @@ func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Fol
 		return nil, err
 	}
 	// What a copy leaves behind, now or before an interruption.
-	if err := v.DeleteFolder(ctx, scope, folder, func(int64, int64) error { return nil }); err != nil {
+	if err := v.DeleteFolder(ctx, scope, folder, NewMeter()); err != nil {
 		return nil, err
 	}
 	return v.Folder(to, folder)

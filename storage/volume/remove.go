@@ -11,17 +11,15 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
-
-	plugin "github.com/berthhq/berth/plugins/volume"
 )
 
 // deletedDir, in a scope, holds folders on their way out. Moving a folder
 // there takes it away at once and makes deletion resumable.
 const deletedDir = ".deleted"
 
-// Remove deletes what is at a path, a directory with all it holds. What is
-// absent is done. Links are removed, not followed.
-func (f *Folder) Remove(ctx context.Context, path string) error {
+// Remove deletes what is at a path, a directory with all it holds where that
+// is asked for. What is absent is done. Links are removed, not followed.
+func (f *Folder) Remove(ctx context.Context, path string, recursive bool, m *Meter) error {
 	path, err := Clean(path)
 	if err != nil {
 		return err
@@ -37,20 +35,37 @@ func (f *Folder) Remove(ctx context.Context, path string) error {
 		return classify("delete", path, err)
 	}
 	defer parent.Close()
-	r := &remover{ctx: ctx, resolve: inside}
-	return classify("delete", path, r.tree(parent, name))
+	if recursive {
+		expectEntries(ctx, parent, name, m)
+		return classify("delete", path, (&remover{ctx: ctx, resolve: inside, meter: m}).tree(parent, name))
+	}
+	err = unix.Unlinkat(int(parent.Fd()), name, 0)
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return classify("delete", path, err)
+	}
+	m.did(1, 0)
+	return nil
 }
 
-// DeleteFolder removes a folder and its tree, telling progress now and then.
-// An absent folder is done at once; after an interruption it goes on.
-func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, progress func(done, total int64) error) error {
+// expectEntries counts what is to be removed; where that fails, the total grows
+// with what is done.
+func expectEntries(ctx context.Context, dir *os.File, name string, m *Meter) {
+	c := counter{ctx: ctx}
+	if c.count(dir, name) == nil {
+		m.expect(c.files, 0)
+	}
+}
+
+// DeleteFolder removes a folder and its tree. An absent folder is done at once;
+// after an interruption it goes on.
+func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Meter) error {
 	path, err := FolderPath(scope, folder)
 	if err != nil {
 		return err
 	}
 	s, err := v.openScope(path[:32])
 	if errdefs.IsNotFound(err) {
-		return progress(0, 0)
+		return nil
 	}
 	if err != nil {
 		return err
@@ -64,38 +79,25 @@ func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, progres
 	defer bin.Close()
 	// A remainder of an interrupted deletion first, then the folder itself.
 	for range 2 {
-		if err := empty(ctx, bin, name, progress); err != nil {
+		if err := empty(ctx, bin, name, m); err != nil {
 			return classify("delete folder", folder, err)
 		}
 		err := unix.Renameat(int(s.Fd()), path[33:], int(bin.Fd()), name)
 		if errors.Is(err, unix.ENOENT) {
-			return progress(0, 0)
+			return nil
 		}
 		if err != nil {
 			return classify("delete folder", folder, err)
 		}
 		prune(s, path[33:38])
 	}
-	return nil
+	return classify("delete folder", folder, empty(ctx, bin, name, m))
 }
 
 // empty removes one tree of the bin.
-func empty(ctx context.Context, bin *os.File, name string, progress func(done, total int64) error) error {
-	d, err := openDir(bin, name, plain)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r := &remover{ctx: ctx, resolve: plain, progress: progress}
-	if usage, err := plugin.UsageAt(ctx, d); err == nil { // else the total grows with what is done
-		r.total = usage.Files + usage.Directories + 1
-	}
-	if err := r.tree(bin, name); err != nil {
-		return err
-	}
-	return progress(r.done, max(r.done, r.total))
+func empty(ctx context.Context, bin *os.File, name string, m *Meter) error {
+	expectEntries(ctx, bin, name, m)
+	return (&remover{ctx: ctx, resolve: plain, meter: m}).tree(bin, name)
 }
 
 // prune removes the prefixes "ab/cd" of a folder that is gone when nothing
@@ -111,19 +113,17 @@ func prune(scope *os.File, prefixes string) {
 // remover removes a tree. Its descriptors are bounded: what lies deeper than
 // deepest is moved up to the tree's top first.
 type remover struct {
-	ctx      context.Context
-	top      *os.File
-	resolve  uint64
-	deep     int // directories moved up
-	done     int64
-	total    int64
-	progress func(done, total int64) error // nil = nobody asks
+	ctx     context.Context
+	top     *os.File
+	resolve uint64
+	deep    int // directories moved up
+	seen    int
+	meter   *Meter
 }
 
 const (
-	deepest   = 200
-	stepFiles = 1000 // files between two progress messages
-	passes    = 1000 // over one directory that somebody keeps filling
+	deepest = 200
+	passes  = 1000 // over one directory that somebody keeps filling
 )
 
 // tree removes a tree, or a single file.
@@ -198,15 +198,9 @@ func (r *remover) clear(parent *os.File, name string, depth int) error {
 }
 
 func (r *remover) count() error {
-	r.done++
-	if r.done%stepFiles != 0 {
-		return nil
+	r.meter.did(1, 0)
+	if r.seen++; r.seen%100 == 0 {
+		return r.ctx.Err()
 	}
-	if err := r.ctx.Err(); err != nil {
-		return err
-	}
-	if r.progress == nil {
-		return nil
-	}
-	return r.progress(r.done, max(r.done, r.total))
+	return nil
 }

@@ -126,7 +126,7 @@ func (v *Volume) sweepScope(ctx context.Context, hex string) error {
 		}
 	}
 	for _, own := range ours {
-		if err := (&remover{ctx: ctx, resolve: plain}).tree(s, own); err != nil {
+		if err := (&remover{ctx: ctx, resolve: plain, meter: NewMeter()}).tree(s, own); err != nil {
 			return classify("delete scope", hex, err)
 		}
 	}

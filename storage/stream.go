@@ -1,0 +1,92 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/storage/storagepb"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// progressEvery is the longest that a caller hears nothing of a long call.
+const progressEvery = 500 * time.Millisecond
+
+// errStopping ends long calls when the proxy stops: unlike a caller who ends
+// his call, it means to go on later.
+var errStopping = fmt.Errorf("the proxy stops: %w", errdefs.ErrUnavailable)
+
+// results gathers what became of paths until the next message.
+type results struct {
+	mu   sync.Mutex
+	list []*storagepb.FileResult
+}
+
+func (r *results) add(one *storagepb.FileResult) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, one)
+}
+
+func (r *results) take() []*storagepb.FileResult {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.list
+	r.list = nil
+	return list
+}
+
+// long runs a call that may take hours and streams how far it is. It returns
+// after the work has ended.
+func (s *service) long(out grpc.ServerStreamingServer[storagepb.Progress], work func(context.Context, *volume.Meter, *results) error) error {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(out.Context()))
+	defer cancel(nil)
+	m, settled := volume.NewMeter(), &results{}
+	done := make(chan error, 1)
+	go func() { done <- work(ctx, m, settled) }()
+
+	ticks := time.NewTicker(progressEvery)
+	defer ticks.Stop()
+	end := func(cause error) error {
+		cancel(cause)
+		<-done
+		return cause
+	}
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				return err
+			}
+			last := progress(m, settled)
+			last.FilesTotal, last.BytesTotal, last.Finished = last.Files, last.Bytes, true
+			return out.Send(last)
+		case <-m.Moved():
+		case <-ticks.C:
+		case <-s.stopping:
+			return end(errStopping)
+		case <-out.Context().Done():
+			select {
+			case <-s.stopping: // the connections end with the proxy
+				return end(errStopping)
+			default:
+				return end(context.Canceled)
+			}
+		}
+		if err := out.Send(progress(m, settled)); err != nil && !errors.Is(out.Context().Err(), context.Canceled) {
+			return end(err)
+		}
+	}
+}
+
+func progress(m *volume.Meter, settled *results) *storagepb.Progress {
+	p := m.Read()
+	return &storagepb.Progress{
+		Files: p.Files, FilesTotal: p.FilesTotal, Bytes: p.Bytes, BytesTotal: p.BytesTotal, Results: settled.take(),
+	}
+}

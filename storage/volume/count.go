@@ -1,0 +1,98 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// counter counts the entries of trees, and the bytes of files where they have
+// to be copied. A tree that changes meanwhile is counted roughly.
+type counter struct {
+	ctx   context.Context
+	sizes bool // bytes are wanted, which takes a stat for each file
+	files int64
+	bytes int64
+	links map[inode]bool // files with several names, seen
+}
+
+// count counts what is at a name, itself included.
+func (c *counter) count(dir *os.File, name string) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return vanished(err)
+	}
+	c.files++
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return c.below(dir, name, 0)
+	}
+	c.add(&st)
+	return nil
+}
+
+// below counts what is in a directory.
+func (c *counter) below(dir *os.File, name string, depth int) error {
+	if depth > walkDepth {
+		return nil
+	}
+	d, err := openDir(dir, name, inside)
+	if err != nil {
+		return vanished(err)
+	}
+	defer d.Close()
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	var dirs []string
+	err = eachEntry(d, func(name []byte, kind byte) {
+		c.files++
+		if kind = kindOf(d, string(name), kind); kind == unix.DT_DIR {
+			dirs = append(dirs, string(name))
+		}
+		if c.sizes && kind == unix.DT_REG {
+			var st unix.Stat_t
+			if unix.Fstatat(int(d.Fd()), string(name), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+				c.add(&st)
+			}
+		}
+	})
+	if err != nil {
+		return vanished(err)
+	}
+	for _, name := range dirs {
+		if err := c.below(d, name, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *counter) add(st *unix.Stat_t) {
+	if !c.sizes || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return
+	}
+	if st.Nlink > 1 {
+		id := inode{st.Dev, st.Ino}
+		if c.links[id] {
+			return
+		}
+		if c.links == nil {
+			c.links = make(map[inode]bool)
+		}
+		c.links[id] = true
+	}
+	c.bytes += st.Size
+}
+
+// vanished turns the errors of an entry that was removed or replaced since it
+// was seen into nil.
+func vanished(err error) error {
+	for _, gone := range []error{unix.ENOENT, unix.ELOOP, unix.ENOTDIR, unix.EXDEV} {
+		if errors.Is(err, gone) {
+			return nil
+		}
+	}
+	return err
+}
