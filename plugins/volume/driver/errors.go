@@ -16,28 +16,42 @@ import (
 // not do now.
 const busy = time.Second
 
+// failure is an error with its status. What caused it can still be found in it.
+type failure struct {
+	status *status.Status
+	cause  error
+}
+
+func (f *failure) Error() string              { return f.status.Message() }
+func (f *failure) GRPCStatus() *status.Status { return f.status }
+func (f *failure) Unwrap() error              { return f.cause }
+
 // Error gives an error its gRPC status and says what was being done. An error that
 // has a status keeps it, with its details.
 func Error(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if s, ok := status.FromError(err); ok {
-		p := s.Proto()
-		if doing != "" {
-			p.Message = doing + ": " + p.GetMessage()
+	s, ok := status.FromError(err)
+	if !ok {
+		s = statusOf(err)
+	}
+	if doing == "" {
+		if ok {
+			return err
 		}
-		return status.FromProto(p).Err()
+		return &failure{s, err}
 	}
-	text := err.Error()
-	if doing != "" {
-		text = doing + ": " + text
+	p := s.Proto()
+	p.Message = doing + ": " + p.GetMessage()
+	return &failure{status.FromProto(p), err}
+}
+
+func statusOf(err error) *status.Status {
+	if code := codeOf(err); code != codes.Unavailable {
+		return status.New(code, err.Error())
 	}
-	code := codeOf(err)
-	if code == codes.Unavailable {
-		return Retryable(busy, "%s", text)
-	}
-	return status.Error(code, text)
+	return status.Convert(Retryable(busy, "%s", err.Error()))
 }
 
 func codeOf(err error) codes.Code {

@@ -1,0 +1,184 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+)
+
+// Auth proves to a product who asks.
+type Auth interface {
+	// Apply puts credentials on a request. It may ask the product for them,
+	// within the request's context.
+	Apply(c *Client, r *http.Request) (*http.Request, error)
+	// Renew is told that the product refused a request that Apply returned. It tells
+	// whether another Apply may do better.
+	Renew(r *http.Request) bool
+}
+
+// Basic is a name and a password with every request.
+type Basic struct {
+	User     string
+	Password driver.Secret
+}
+
+// Apply implements Auth.
+func (b Basic) Apply(c *Client, r *http.Request) (*http.Request, error) {
+	password, err := c.Secret(b.Password)
+	if err != nil {
+		return nil, err
+	}
+	r.SetBasicAuth(b.User, password)
+	c.Hide(r.Header.Get("Authorization"), r.Header.Get("Authorization")[len("Basic "):])
+	return r, nil
+}
+
+// Renew implements Auth.
+func (Basic) Renew(*http.Request) bool { return false }
+
+// Token is a token that does not expire, in a header.
+type Token struct {
+	Header string // "Authorization" when empty
+	Prefix string // "Bearer ", "Api-Token "
+	Secret driver.Secret
+}
+
+// Apply implements Auth.
+func (t Token) Apply(c *Client, r *http.Request) (*http.Request, error) {
+	token, err := c.Secret(t.Secret)
+	if err != nil {
+		return nil, err
+	}
+	header := t.Header
+	if header == "" {
+		header = "Authorization"
+	}
+	r.Header.Set(header, t.Prefix+token)
+	return r, nil
+}
+
+// Renew implements Auth.
+func (Token) Renew(*http.Request) bool { return false }
+
+// Session is what a login gave.
+type Session struct {
+	Header  http.Header // on every request: a bearer token, a CSRF token
+	Cookies []*http.Cookie
+	Expires time.Time // zero = when the product says so
+	Refresh string    // for the next login
+
+	began time.Time
+}
+
+// life is how long a session was promised to last.
+func (s *Session) life() time.Duration { return s.Expires.Sub(s.began) }
+
+// early is how long before its end a session is renewed: a request may take long.
+const early = 30 * time.Second
+
+// Login asks the product for a session, and again when it ends. It serves bearer
+// tokens, cookies with or without a CSRF header, and the exchange of a long-lived
+// token for a short one. Make it with NewLogin.
+type Login struct {
+	do func(ctx context.Context, c *Client, old *Session) (*Session, error)
+
+	busy chan struct{} // one login at a time
+	mu   sync.Mutex
+	now  *Session
+	old  *Session // has ended, may have a Refresh
+}
+
+// NewLogin makes an Auth of a function that logs in: with Anonymous requests, and
+// secrets from Client.Secret. old is nil, or the session that has ended, for
+// products that renew one; when that is refused, the function is called again
+// without.
+func NewLogin(do func(ctx context.Context, c *Client, old *Session) (*Session, error)) *Login {
+	return &Login{do: do, busy: make(chan struct{}, 1)}
+}
+
+type sessionKey struct{}
+
+// Apply implements Auth.
+func (l *Login) Apply(c *Client, r *http.Request) (*http.Request, error) {
+	s, err := l.session(r.Context(), c)
+	if err != nil {
+		return r, err
+	}
+	for k, v := range s.Header {
+		r.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	for _, k := range s.Cookies {
+		r.AddCookie(&http.Cookie{Name: k.Name, Value: k.Value})
+	}
+	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, s)), nil
+}
+
+// Renew implements Auth.
+func (l *Login) Renew(r *http.Request) bool {
+	s, _ := r.Context().Value(sessionKey{}).(*Session)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s != nil && l.now == s { // somebody else may have logged in since
+		l.now, l.old = nil, s
+	}
+	return s != nil
+}
+
+func (l *Login) current() (now, old *Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now != nil && !l.now.Expires.IsZero() && time.Until(l.now.Expires) < min(early, l.now.life()/2) {
+		l.now, l.old = nil, l.now
+	}
+	return l.now, l.old
+}
+
+func (l *Login) session(ctx context.Context, c *Client) (*Session, error) {
+	if s, _ := l.current(); s != nil {
+		return s, nil
+	}
+	select {
+	case l.busy <- struct{}{}:
+		defer func() { <-l.busy }()
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
+	s, old := l.current()
+	if s != nil {
+		return s, nil
+	}
+	s, err := l.do(ctx, c, old)
+	if old != nil && err != nil && ctx.Err() == nil && !busy(err) {
+		s, err = l.do(ctx, c, nil)
+	}
+	var refused *Error
+	if errors.As(err, &refused) && refused.Status >= 400 && !refused.Busy() {
+		refused.As = codes.Unauthenticated
+	}
+	if err != nil {
+		return nil, driver.Error("log in", err)
+	}
+	s.began = time.Now()
+	for _, values := range s.Header {
+		c.Hide(values...)
+	}
+	for _, k := range s.Cookies {
+		c.Hide(k.Value)
+	}
+	c.Hide(s.Refresh)
+	l.mu.Lock()
+	l.now, l.old = s, nil
+	l.mu.Unlock()
+	return s, nil
+}
+
+func busy(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Busy()
+}

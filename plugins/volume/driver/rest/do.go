@@ -1,0 +1,112 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/status"
+)
+
+const (
+	attempts = 5
+	// pause is before the second attempt, and doubles, where the product does not say.
+	pause = 500 * time.Millisecond
+	// longestPause is what a call waits for; the proxy has patience for longer ones.
+	longestPause = 15 * time.Second
+)
+
+// Do asks until there is an answer: again when the product is busy, when it has
+// forgotten the login, and when no answer came to what does no harm twice. An
+// answer below 300 or in Accept is no error; all others are an *Error.
+func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
+	renewed := false
+	for n := 1; ; n++ {
+		r, sent, err := c.send(ctx, q)
+		if err != nil {
+			if e := ended(ctx); e != nil {
+				return nil, e
+			}
+			if _, ok := status.FromError(err); ok || sent == nil {
+				return nil, err // of the login, which has tried for itself, or of us
+			}
+			e := c.silence(q, err)
+			if n == attempts || !q.harmless() && !unsent(err) {
+				return nil, e
+			}
+			c.base.Add(1) // another address, where there is one
+			if err := wait(ctx, pause<<(n-1), e); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if r.Status < 300 || slices.Contains(q.Accept, r.Status) {
+			return r, nil
+		}
+		if !renewed && !q.Anonymous && c.auth != nil && c.expired(r) && c.auth.Renew(sent) {
+			renewed = true
+			continue
+		}
+		e := c.refusal(q, r)
+		refused := r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable
+		if n == attempts || !e.Busy() || !refused && !q.harmless() {
+			return nil, e
+		}
+		after := e.RetryAfter
+		if after == 0 {
+			after = pause << (n - 1)
+		}
+		if err := wait(ctx, after, e); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *Client) expired(r *Response) bool {
+	if c.Expired != nil {
+		return c.Expired(r)
+	}
+	return r.Status == http.StatusUnauthorized
+}
+
+// harmless tells whether a request may be sent twice.
+func (q Request) harmless() bool {
+	switch q.method() {
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return q.Again
+}
+
+// ended is the error of a context that has, with its status.
+func ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return status.FromContextError(ctx.Err()).Err()
+}
+
+// wait sleeps, or answers why when there is no time for it.
+func wait(ctx context.Context, d time.Duration, why *Error) error {
+	if end, ok := ctx.Deadline(); d > longestPause || ok && time.Until(end) < d {
+		why.RetryAfter = d
+		return why
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}
+
+// unsent tells whether a request certainly did not reach the product.
+func unsent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}

@@ -1,0 +1,190 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// Error is a product's refusal, or its silence. It carries its gRPC status to the
+// proxy, and no credentials.
+type Error struct {
+	Method, Path string
+	Status       int    // of HTTP; 0 when no answer came
+	Code         string // the product's own, "" when it gave none
+	Message      string // the product's, shortened, or why no answer came
+	RetryAfter   time.Duration
+	As           codes.Code // what the proxy is told where Status does not say it
+}
+
+func (e *Error) Error() string {
+	parts := []string{e.Method + " " + e.Path}
+	if e.Status != 0 {
+		parts = append(parts, strconv.Itoa(e.Status))
+	}
+	if e.Code != "" {
+		parts = append(parts, "code "+e.Code)
+	}
+	return strings.Join(append(parts, e.Message), ": ")
+}
+
+// GRPCStatus is what the proxy is told.
+func (e *Error) GRPCStatus() *status.Status {
+	s := status.New(e.code(), e.Error())
+	d := &pb.ErrorDetail{VendorCode: e.Code, Retryable: e.Busy(), RetryAfterMs: e.RetryAfter.Milliseconds()}
+	if with, err := s.WithDetails(d); err == nil {
+		return with
+	}
+	return s
+}
+
+// Busy tells whether the same request may do later.
+func (e *Error) Busy() bool { return e.code() == codes.Unavailable }
+
+func (e *Error) code() codes.Code {
+	if e.As != codes.OK {
+		return e.As
+	}
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		return codes.InvalidArgument
+	case http.StatusUnauthorized:
+		return codes.Unauthenticated
+	case http.StatusForbidden:
+		return codes.PermissionDenied
+	case http.StatusNotFound, http.StatusGone:
+		return codes.NotFound
+	case http.StatusInsufficientStorage:
+		return codes.ResourceExhausted
+	case 0, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return codes.Unavailable
+	}
+	if e.Status >= 500 && e.Status != http.StatusNotImplemented {
+		return codes.Internal
+	}
+	return codes.FailedPrecondition // 405, 409, 412, 501 …
+}
+
+// IsStatus tells whether an error is an answer with one of these HTTP statuses.
+func IsStatus(err error, all ...int) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, s := range all {
+		if e.Status == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Code is the product's own code in an error, "" when there is none.
+func Code(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// longest is how much of a product's message people are shown.
+const longest = 300
+
+// refusal makes an error of an answer.
+func (c *Client) refusal(q Request, r *Response) *Error {
+	explain := c.Explain
+	if explain == nil {
+		explain = usual
+	}
+	e := &Error{Method: q.method(), Path: q.Path, Status: r.Status, RetryAfter: retryAfter(r.Header)}
+	e.Code, e.Message = explain(r)
+	e.Code, e.Message = clean(c.redact(e.Code)), clean(c.redact(e.Message))
+	if e.Message == "" {
+		e.Message = http.StatusText(r.Status)
+	}
+	return e
+}
+
+// silence makes an error of a request that got no answer.
+func (c *Client) silence(q Request, err error) *Error {
+	var u *url.Error // says the whole address, the query with it
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return &Error{Method: q.method(), Path: q.Path, Message: clean(c.redact(err.Error())), RetryAfter: time.Second}
+}
+
+// clean makes one short line.
+func clean(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
+}
+
+// retryAfter reads seconds or a date.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return min(time.Duration(min(n, 86400))*time.Second, 24*time.Hour)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(time.Until(at), 0), 24*time.Hour)
+	}
+	return 0
+}
+
+// usual looks for code and message where most products put them.
+func usual(r *Response) (code, message string) {
+	var body any
+	if json.Unmarshal(r.Body, &body) != nil {
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "text/plain") {
+			return "", string(r.Body)
+		}
+		return "", ""
+	}
+	return dig(body, 0)
+}
+
+func dig(v any, depth int) (code, message string) {
+	switch v := v.(type) {
+	case []any:
+		if len(v) > 0 {
+			return dig(v[0], depth+1)
+		}
+	case string:
+		return "", v
+	case map[string]any:
+		for _, k := range []string{"code", "error_code", "status_code"} {
+			if code == "" && v[k] != nil {
+				code = fmt.Sprint(v[k])
+			}
+		}
+		for _, k := range []string{"message", "detail", "msg", "context"} {
+			if s, ok := v[k].(string); ok && message == "" {
+				message = s
+			}
+		}
+		for _, k := range []string{"error", "errors", "status", "data"} {
+			if message == "" && depth < 3 && v[k] != nil {
+				inner, text := dig(v[k], depth+1)
+				if message = text; code == "" {
+					code = inner
+				}
+			}
+		}
+	}
+	return code, message
+}

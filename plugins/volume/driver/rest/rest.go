@@ -1,0 +1,285 @@
+// Package rest asks a storage product over HTTP, the way all of them want to be
+// asked: logged in, again when the login has expired or the product is busy, page
+// after page, and until a job is done. A vendor's plugin writes down which
+// requests; nothing that it sends to prove who it is gets into an error.
+package rest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+)
+
+const (
+	maxBody     = 16 << 20 // of an answer
+	connections = 8        // to one address
+)
+
+// Options are those of every product that is asked over HTTP. A vendor's options
+// embed them.
+type Options struct {
+	URL         string        `json:"url" required:"true" pattern:"^https://[^/?#]+" about:"the address of the product's management, https://host[:port]"`
+	MoreURLs    []string      `json:"more_urls" pattern:"^https://[^/?#]+" about:"further addresses of the same product, tried when the first does not answer"`
+	CAFile      string        `json:"ca_file" pattern:"^/" about:"a PEM file with the authority that signed the product's certificate; the system's by default"`
+	Fingerprint string        `json:"fingerprint" pattern:"^([0-9a-fA-F]{2}:?){31}[0-9a-fA-F]{2}$" about:"the SHA-256 of the product's certificate, in place of an authority"`
+	Timeout     time.Duration `json:"timeout" min:"1" max:"600" about:"how long one request may take"`
+}
+
+// Defaults are the Options where none are given.
+func Defaults() Options { return Options{Timeout: 30 * time.Second} }
+
+// Client asks one product. Make it with New; its fields are set before it is used.
+type Client struct {
+	// Explain finds a product's code and message in an answer that is an error; by
+	// default the usual places are looked at.
+	Explain func(*Response) (code, message string)
+	// Expired tells whether an answer means that the login has; by default 401 does.
+	Expired func(*Response) bool
+
+	auth  Auth
+	http  *http.Client
+	bases []*url.URL
+	base  atomic.Int32 // the one that answers
+
+	mu     sync.Mutex
+	hidden []string // what must not be shown
+}
+
+// New makes a client; it sends nothing yet. Without auth it is anonymous.
+func New(o Options, auth Auth) (*Client, error) {
+	c := &Client{auth: auth}
+	for _, text := range append([]string{o.URL}, o.MoreURLs...) {
+		u, err := url.Parse(strings.TrimRight(text, "/"))
+		if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" {
+			return nil, fmt.Errorf("url: want https://host[:port], without a password or a query")
+		}
+		c.bases = append(c.bases, u)
+	}
+	settings, err := o.tls()
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		TLSClientConfig: settings, MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
+		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+	}
+	c.http = &http.Client{
+		Transport: transport, Timeout: o.Timeout,
+		// Credentials go to the address that the operator gave and to no other.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+func (o Options) tls() (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		raw, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca_file: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(raw) {
+			return nil, fmt.Errorf("ca_file: %s holds no certificate", o.CAFile)
+		}
+	}
+	if o.Fingerprint != "" {
+		want, err := hex.DecodeString(strings.ReplaceAll(o.Fingerprint, ":", ""))
+		if err != nil || len(want) != sha256.Size {
+			return nil, errors.New("fingerprint: want a SHA-256 in hexadecimal")
+		}
+		t.InsecureSkipVerify = true // the certificate itself is known, which proves more
+		t.VerifyConnection = func(s tls.ConnectionState) error {
+			if got := sha256.Sum256(s.PeerCertificates[0].Raw); !bytes.Equal(got[:], want) {
+				return fmt.Errorf("the product's certificate has the fingerprint %x", got)
+			}
+			return nil
+		}
+	}
+	return t, nil
+}
+
+// Close lets go of the connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Request is one question.
+type Request struct {
+	Method string // GET when empty
+	Path   string // below the address, escaped: "/api/cluster/jobs/1"
+	Query  url.Values
+	Header http.Header
+	Body   any // nil, url.Values for a form, anything else as JSON
+	// Again says that sending it twice does no harm, though its method is POST or
+	// PATCH: it is sent again when the answer was lost.
+	Again bool
+	// Anonymous is sent without credentials: the login itself.
+	Anonymous bool
+	// Accept are statuses from 300 on that are answers here and no errors.
+	Accept []int
+}
+
+// Response is an answer, read in full.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Decode reads the answer as JSON.
+func (r *Response) Decode(into any) error {
+	if err := json.Unmarshal(r.Body, into); err != nil {
+		return fmt.Errorf("the product's answer is not what was expected: %w", err)
+	}
+	return nil
+}
+
+// Cookies are those that the answer sets.
+func (r *Response) Cookies() []*http.Cookie {
+	return (&http.Response{Header: r.Header}).Cookies()
+}
+
+// Get asks and reads the answer as JSON.
+func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
+	return c.JSON(ctx, Request{Path: path, Query: query}, into)
+}
+
+// JSON asks and reads the answer; into may be nil.
+func (c *Client) JSON(ctx context.Context, q Request, into any) error {
+	r, err := c.Do(ctx, q)
+	if err != nil || into == nil {
+		return err
+	}
+	return r.Decode(into)
+}
+
+// Link is the request for a link in an answer, which must lead to the product.
+func (c *Client) Link(href string) (Request, error) {
+	base := c.at()
+	u, err := base.Parse(href)
+	if err != nil || u.Host != base.Host || u.Scheme != base.Scheme {
+		return Request{}, errors.New("a link in the product's answer leads elsewhere")
+	}
+	return Request{Path: strings.TrimPrefix(u.EscapedPath(), base.EscapedPath()), Query: u.Query()}, nil
+}
+
+func (c *Client) at() *url.URL { return c.bases[int(c.base.Load())%len(c.bases)] }
+
+// send makes one attempt.
+func (c *Client) send(ctx context.Context, q Request) (*Response, *http.Request, error) {
+	body, kind, err := encode(q.Body)
+	if err != nil {
+		return nil, nil, status.Errorf(codes.Internal, "%s %s: %v", q.method(), q.Path, err)
+	}
+	target := c.at().String() + q.Path
+	if len(q.Query) > 0 {
+		target += "?" + q.Query.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, q.method(), target, body)
+	if err != nil {
+		return nil, nil, status.Errorf(codes.Internal, "%s %s: no request can be made of it", q.method(), q.Path)
+	}
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("User-Agent", "berth")
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	for k, v := range q.Header {
+		r.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	if c.auth != nil && !q.Anonymous {
+		if r, err = c.auth.Apply(c, r); err != nil {
+			return nil, r, err
+		}
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, r, err
+	}
+	defer answer.Body.Close()
+	out := &Response{Status: answer.StatusCode, Header: answer.Header}
+	if out.Body, err = io.ReadAll(io.LimitReader(answer.Body, maxBody+1)); err != nil {
+		return nil, r, err
+	}
+	if len(out.Body) > maxBody {
+		return nil, r, status.Errorf(codes.Internal, "%s %s: the answer is longer than %d bytes", q.method(), q.Path, maxBody)
+	}
+	return out, r, nil
+}
+
+func (q Request) method() string {
+	if q.Method == "" {
+		return http.MethodGet
+	}
+	return q.Method
+}
+
+func encode(body any) (io.Reader, string, error) {
+	switch b := body.(type) {
+	case nil:
+		return nil, "", nil
+	case url.Values:
+		return strings.NewReader(b.Encode()), "application/x-www-form-urlencoded", nil
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, "", err
+	}
+	return bytes.NewReader(raw), "application/json", nil
+}
+
+// Secret reads a secret and keeps it out of every error from now on.
+func (c *Client) Secret(s driver.Secret) (string, error) {
+	text, err := s.Read()
+	if err != nil { // not NOT_FOUND, which is what scopes are
+		return "", status.Error(codes.Unauthenticated, err.Error())
+	}
+	c.Hide(text)
+	return text, nil
+}
+
+// shortest is what is too short to be looked for in a text.
+const shortest = 4
+
+// Hide keeps texts, tokens for instance, out of every error from now on.
+func (c *Client) Hide(texts ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range texts {
+		if len(t) < shortest || slices.Contains(c.hidden, t) {
+			continue
+		}
+		if c.hidden = append(c.hidden, t); len(c.hidden) > 64 { // old tokens are worth nothing
+			c.hidden = append(c.hidden[:8:8], c.hidden[9:]...)
+		}
+	}
+}
+
+// redact takes what is hidden out of a text.
+func (c *Client) redact(text string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.hidden {
+		text = strings.ReplaceAll(text, h, "***")
+	}
+	return text
+}
