@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -111,16 +112,24 @@ func (m *mock) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.Confi
 		return &pb.ConfigureResponse{}, nil
 	}
 	m.mu.Lock()
-	m.cfg, m.mask = cfg, req.GetDeviceMask()
+	m.cfg, m.mask, m.dev = cfg, req.GetDeviceMask(), cmp.Or(req.GetRoots().GetDev(), "/dev")
 	m.mu.Unlock()
-	dir := ""
-	if state := req.GetRoots().GetState(); state != "" {
-		dir = filepath.Join(state, "faults")
-	}
-	m.faults.configure(dir, cfg.Faults)
+	m.faults.configure(faultDir(req.GetRoots()), cfg.Faults)
 	m.refresh(true)
 	m.once.Do(func() { go m.follow() })
 	return &pb.ConfigureResponse{}, nil
+}
+
+// faultDir is where faults are ordered: on a machine that is made up, which has a
+// driver's root, there.
+func faultDir(r *pb.Roots) string {
+	switch driver, state := r.GetDriver(), r.GetState(); {
+	case driver != "" && driver != "/":
+		return filepath.Join(driver, "mock/faults")
+	case state != "":
+		return filepath.Join(state, "faults")
+	}
+	return ""
 }
 
 // follow turns fault files into new snapshots for the life of the process.

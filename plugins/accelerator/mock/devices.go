@@ -31,6 +31,7 @@ type mock struct {
 	mu   sync.Mutex
 	cfg  config
 	mask []string
+	dev  string // directory of device files
 	seen string // faults in the present snapshot
 }
 

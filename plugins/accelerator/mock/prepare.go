@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -26,11 +27,11 @@ func (m *mock) Prepare(_ context.Context, req *pb.PrepareRequest) (*pb.PrepareRe
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return edits(m.cfg, grants), nil
+		return edits(m.cfg, m.dev, grants), nil
 	})
 }
 
-func edits(c config, grants []accelerator.Grant) *pb.PrepareResponse {
+func edits(c config, dev string, grants []accelerator.Grant) *pb.PrepareResponse {
 	var ids, parts []string
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}, ResourceData: map[string]string{}}
 	for i, g := range grants {
@@ -47,7 +48,7 @@ func edits(c config, grants []accelerator.Grant) *pb.PrepareResponse {
 		})
 		if c.DeviceNodes {
 			out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, &pb.DeviceNode{
-				Path: fmt.Sprintf("/dev/mock%d", i), HostPath: "/dev/zero",
+				Path: fmt.Sprintf("/dev/mock%d", i), HostPath: filepath.Join(dev, "zero"),
 				Type: pb.DeviceNode_CHAR, Major: 1, Minor: 5, Permissions: "rw",
 			})
 		}
