@@ -9,13 +9,9 @@ import (
 
 // Check implements driver.Checker.
 func (m *machine) Check(context.Context) []*pb.Check {
-	loaded := &pb.Check{Name: "driver", Ok: driver.Exists(m.host.Sys("module/amdgpu")), Detail: "amdgpu is loaded"}
-	if !loaded.Ok {
-		loaded.Detail = "amdgpu is not loaded"
+	_, err := m.host.Node("kfd")
+	return []*pb.Check{
+		driver.Checked("driver", driver.Exists(m.host.Sys("module/amdgpu")), "amdgpu is loaded", "amdgpu is not loaded"),
+		driver.Tried("device-nodes", err, "/dev/kfd is there", ""),
 	}
-	compute := &pb.Check{Name: "device-nodes", Ok: true, Detail: "/dev/kfd is there"}
-	if _, err := m.host.Node("kfd"); err != nil {
-		compute.Ok, compute.Detail = false, err.Error()
-	}
-	return []*pb.Check{loaded, compute}
 }

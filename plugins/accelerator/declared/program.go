@@ -24,7 +24,7 @@ func (m *machine) ask(ctx context.Context) (report, error) {
 	if p == nil {
 		return nil, nil
 	}
-	out, err := m.Run(ctx, p.Run[0], p.Run[1:]...)
+	out, err := m.Ask(ctx, p.Run[0], p.Run[1:]...)
 	if err != nil {
 		return nil, err
 	}

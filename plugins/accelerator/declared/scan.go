@@ -142,9 +142,6 @@ func (m *machine) Check(ctx context.Context) []*pb.Check {
 	if m.Program == nil {
 		return nil
 	}
-	c := &pb.Check{Name: "program " + m.Program.Run[0], Ok: true, Detail: "answers"}
-	if _, err := m.ask(ctx); err != nil {
-		c.Ok, c.Detail = false, err.Error()
-	}
-	return []*pb.Check{c}
+	_, err := m.ask(ctx)
+	return []*pb.Check{driver.Tried("program "+m.Program.Run[0], err, "answers", "")}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -19,13 +20,19 @@ import (
 type Host struct {
 	sys, dev, proc, root, state string
 	path                        []string
+	// Fresh is how long an answer to Ask counts.
+	Fresh time.Duration
+	said  answers
 }
+
+// fresh is less than the time between two looks at the hardware.
+const fresh = time.Second
 
 // NewHost fills in the usual places.
 func NewHost(r *pb.Roots) *Host {
 	h := &Host{
 		sys: cmp.Or(r.GetSys(), "/sys"), dev: cmp.Or(r.GetDev(), "/dev"), proc: cmp.Or(r.GetProc(), "/proc"),
-		root: cmp.Or(r.GetDriver(), "/"), state: r.GetState(), path: r.GetPath(),
+		root: cmp.Or(r.GetDriver(), "/"), state: r.GetState(), path: r.GetPath(), Fresh: fresh,
 	}
 	if len(h.path) == 0 {
 		h.path = filepath.SplitList(os.Getenv("PATH"))

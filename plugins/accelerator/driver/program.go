@@ -70,6 +70,10 @@ func (h *Host) RunJSON(ctx context.Context, v any, name string, args ...string) 
 	if err != nil {
 		return err
 	}
+	return unmarshal(raw, v, name)
+}
+
+func unmarshal(raw []byte, v any, name string) error {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return fmt.Errorf("%s prints no JSON as expected: %s", name, Clean(err.Error(), 100))
 	}

@@ -83,13 +83,10 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 
 // Check implements driver.Checker.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
-	loaded := &pb.Check{Name: "driver", Ok: driver.Exists(m.Sys("class/rngd_mgmt")) || driver.Exists(m.Sys("class/npu_mgmt")), Detail: "loaded"}
-	if !loaded.Ok {
-		loaded.Detail = "not loaded: neither /sys/class/rngd_mgmt nor /sys/class/npu_mgmt is there"
+	loaded := driver.Exists(m.Sys("class/rngd_mgmt")) || driver.Exists(m.Sys("class/npu_mgmt"))
+	_, err := m.smi(ctx)
+	return []*pb.Check{
+		driver.Checked("driver", loaded, "loaded", "not loaded: neither /sys/class/rngd_mgmt nor /sys/class/npu_mgmt is there"),
+		driver.Tried("furiosa-smi", err, "works", "power and temperature are not known without it"),
 	}
-	tool := &pb.Check{Name: "furiosa-smi", Ok: true, Detail: "works"}
-	if _, err := m.smi(ctx); err != nil {
-		tool.Ok, tool.Detail = false, err.Error()+"; power and temperature are not known without it"
-	}
-	return []*pb.Check{loaded, tool}
 }

@@ -63,10 +63,10 @@ func (m *machine) smi(ctx context.Context) (map[string]reading, error) {
 	flag := "--format"
 	out := map[string]reading{}
 	for _, report := range []string{"info", "status"} {
-		raw, err := m.Run(ctx, "furiosa-smi", report, flag, "json")
+		raw, err := m.Ask(ctx, "furiosa-smi", report, flag, "json")
 		if err != nil && flag == "--format" && ctx.Err() == nil && !errors.Is(err, driver.ErrNoProgram) {
 			flag = "--output"
-			raw, err = m.Run(ctx, "furiosa-smi", report, flag, "json")
+			raw, err = m.Ask(ctx, "furiosa-smi", report, flag, "json")
 		}
 		if err != nil {
 			return out, err

@@ -59,6 +59,6 @@ type settings struct {
 
 // Open implements driver.Driver.
 func (vendor) Open(h *driver.Host, config []byte) (driver.Machine, error) {
-	m := &machine{host: h, settings: settings{ScaleOut: true}, smi: smi{host: h}}
+	m := &machine{host: h, settings: settings{ScaleOut: true}}
 	return m, accelerator.DecodeConfig(config, &m.settings)
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
@@ -156,7 +155,6 @@ func TestMemoryOfContainers(t *testing.T) {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
-		m.smi.until = time.Time{}
 		if n, quality := sum(); n != 0 || quality != pb.Metric_UNAVAILABLE {
 			t.Errorf("hl-smi %s: %v, %v", name, n, quality)
 		}

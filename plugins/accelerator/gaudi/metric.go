@@ -9,7 +9,7 @@ import (
 
 // Sample implements driver.Sampler.
 func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
-	rows, err := m.smi.read(ctx)
+	rows, err := m.smi(ctx)
 	var all []*pb.Metric
 	for _, d := range s.GetDevices() {
 		all = append(all, measure(d, rows[d.GetPciAddress()], err)...)
@@ -21,7 +21,7 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 // away whole, so what is used of it is its container's, with the little that the
 // firmware keeps for itself.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
-	rows, err := m.smi.read(ctx)
+	rows, err := m.smi(ctx)
 	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return measure(d, rows[d.GetPciAddress()], err) })
 }
 
@@ -53,21 +53,14 @@ func measure(d *pb.Device, r reading, err error) []*pb.Metric {
 
 // Check implements driver.Checker.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
-	loaded := &pb.Check{Name: "driver", Ok: driver.Exists(m.host.Sys("module/habanalabs")), Detail: "habanalabs is loaded"}
-	if !loaded.Ok {
-		loaded.Detail = "habanalabs is not loaded"
+	_, silent := m.smi(ctx)
+	out := []*pb.Check{
+		driver.Checked("driver", driver.Exists(m.host.Sys("module/habanalabs")), "habanalabs is loaded", "habanalabs is not loaded"),
+		driver.Tried("hl-smi", silent, "answers", "nothing is measured"),
 	}
-	tool := &pb.Check{Name: "hl-smi", Ok: true, Detail: "answers"}
-	if _, err := m.smi.read(ctx); err != nil {
-		tool.Ok, tool.Detail = false, err.Error()+"; nothing is measured"
-	}
-	out := []*pb.Check{loaded, tool}
 	if file := m.host.Root("etc/habanalabs/gaudinet.json"); m.ScaleOut && driver.Exists(file) {
-		check := &pb.Check{Name: "gaudinet", Ok: true, Detail: "gaudinet.json goes into containers"}
-		if _, err := m.gaudinet(); err != nil {
-			check.Ok, check.Detail = false, err.Error()+"; containers do without"
-		}
-		out = append(out, check)
+		_, err := m.gaudinet()
+		out = append(out, driver.Tried("gaudinet", err, "gaudinet.json goes into containers", "containers do without"))
 	}
 	return out
 }

@@ -15,7 +15,6 @@ import (
 type machine struct {
 	host *driver.Host
 	settings
-	smi smi
 }
 
 // Scan implements driver.Machine. It reads files alone: whether hl-smi answers

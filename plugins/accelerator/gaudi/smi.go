@@ -6,21 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-const (
-	// fresh is how long an answer of hl-smi counts: devices and workloads are
-	// measured at the same time.
-	fresh = time.Second
-	// tired is how long a failed hl-smi is left alone.
-	tired = 5 * time.Second
-	// patience with one run; it takes half a second for eight devices.
-	patience = 2 * time.Second
-)
+// patience with one run; it takes half a second for eight devices.
+const patience = 2 * time.Second
 
 var (
 	query    = []string{"bus_id", "memory.total", "memory.used", "power.draw", "power.max", "temperature.aip", "utilization.aip"}
@@ -42,34 +34,11 @@ func (r reading) number(name string) (float64, error) {
 	return n, nil
 }
 
-// smi asks hl-smi, at most once at a time.
-type smi struct {
-	host *driver.Host
-
-	mu    sync.Mutex
-	until time.Time
-	rows  map[string]reading // by address
-	err   error
-}
-
-func (s *smi) read(ctx context.Context) (map[string]reading, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Now().Before(s.until) {
-		return s.rows, s.err
-	}
+// smi asks hl-smi, and returns what it says by address.
+func (m *machine) smi(ctx context.Context) (map[string]reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s.rows, s.err = s.ask(ctx)
-	s.until = time.Now().Add(fresh)
-	if s.err != nil {
-		s.until = time.Now().Add(tired)
-	}
-	return s.rows, s.err
-}
-
-func (s *smi) ask(ctx context.Context) (map[string]reading, error) {
-	raw, err := s.host.Run(ctx, "hl-smi", "-Q", strings.Join(query, ","), "--format=csv,noheader")
+	raw, err := m.host.Ask(ctx, "hl-smi", "-Q", strings.Join(query, ","), "--format=csv,noheader")
 	if err != nil {
 		return nil, err
 	}

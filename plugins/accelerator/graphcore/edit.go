@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -86,22 +85,14 @@ func (m *machine) rdma() []string {
 
 // Check implements driver.Checker.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
-	check := func(name, good string, err error) *pb.Check {
-		if err == nil {
-			return &pb.Check{Name: name, Ok: true, Detail: good}
-		}
-		return &pb.Check{Name: name, Detail: err.Error()}
-	}
 	all, err := m.inventory(ctx)
-	out := []*pb.Check{check("gc-inventory", "answers", err)}
+	out := []*pb.Check{driver.Tried("gc-inventory", err, "answers", "")}
 	for _, one := range all {
 		if one.fabric() {
 			f := m.fabric(ctx)
-			var noRDMA error
-			if len(m.rdma()) == 0 {
-				noRDMA = errors.New("there are no RDMA devices in /dev/infiniband")
-			}
-			return append(out, check("fabric", "gc-monitor and the IPUoF file tell the way to IPU-Machines", f.doubt), check("rdma", "there are RDMA devices", noRDMA))
+			return append(out,
+				driver.Tried("fabric", f.doubt, "gc-monitor and the IPUoF file tell the way to IPU-Machines", ""),
+				driver.Checked("rdma", len(m.rdma()) > 0, "there are RDMA devices", "there are no RDMA devices in /dev/infiniband"))
 		}
 	}
 	return out

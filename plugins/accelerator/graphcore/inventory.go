@@ -51,7 +51,7 @@ func (m *machine) inventory(ctx context.Context) ([]ipu, error) {
 	var all struct {
 		Devices []ipu `json:"devices"`
 	}
-	if err := m.RunJSON(ctx, &all, "gc-inventory", "-2"); err != nil {
+	if err := m.AskJSON(ctx, &all, "gc-inventory", "-2"); err != nil {
 		return nil, err
 	}
 	if n := len(all.Devices); n > accelerator.MaxDevices {
@@ -76,7 +76,7 @@ func (m *machine) hosts(ctx context.Context) (map[int]string, error) {
 			} `json:"ipus"`
 		} `json:"cards"`
 	}
-	if err := m.RunJSON(ctx, &all, "gc-monitor", "-j"); err != nil {
+	if err := m.AskJSON(ctx, &all, "gc-monitor", "-j"); err != nil {
 		return nil, err
 	}
 	out := map[int]string{}

@@ -138,9 +138,6 @@ func (m *machine) Check(ctx context.Context) []*pb.Check {
 			nodes.Ok, nodes.Detail = false, c.Address+": "+c.doubt.Error()
 		}
 	}
-	program := &pb.Check{Name: "tsp-ctl", Ok: true, Detail: "answers"}
-	if _, err := m.ask(ctx, "status"); err != nil {
-		program.Ok, program.Detail = false, err.Error()+"; cards are watched by the kernel's sensors alone"
-	}
-	return []*pb.Check{nodes, program}
+	_, err := m.ask(ctx, "status")
+	return []*pb.Check{nodes, driver.Tried("tsp-ctl", err, "answers", "cards are watched by the kernel's sensors alone")}
 }

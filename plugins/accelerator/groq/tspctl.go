@@ -35,7 +35,7 @@ var (
 
 // ask runs tsp-ctl.
 func (m *machine) ask(ctx context.Context, verb string) (report, error) {
-	out, err := m.Run(ctx, "tsp-ctl", verb)
+	out, err := m.Ask(ctx, "tsp-ctl", verb)
 	if err != nil {
 		return nil, err
 	}

@@ -153,14 +153,8 @@ func place(address string) (uint64, error) {
 
 // Check implements driver.Checker.
 func (m *machine) Check(context.Context) []*pb.Check {
-	check := func(name string, ok bool, good, bad string) *pb.Check {
-		if ok {
-			return &pb.Check{Name: name, Ok: true, Detail: good}
-		}
-		return &pb.Check{Name: name, Detail: bad}
-	}
 	return []*pb.Check{
-		check("runtime", driver.Exists(m.Root(m.config.Runtime)), m.config.Runtime+" is there", m.config.Runtime+" is missing: no card is taken for an LPU"),
-		check("driver", driver.Exists(m.Sys("bus/pci/drivers/xclmgmt")), "xclmgmt is loaded", "xclmgmt is not loaded"),
+		driver.Checked("runtime", driver.Exists(m.Root(m.config.Runtime)), m.config.Runtime+" is there", m.config.Runtime+" is missing: no card is taken for an LPU"),
+		driver.Checked("driver", driver.Exists(m.Sys("bus/pci/drivers/xclmgmt")), "xclmgmt is loaded", "xclmgmt is not loaded"),
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,38 +145,26 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 
 // Check implements driver.Checker.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
-	var out []*pb.Check
-	note := func(name string, ok bool, detail string) {
-		out = append(out, &pb.Check{Name: name, Ok: ok, Detail: detail})
-	}
 	release, err := m.vendor.use(ctx)
 	if err != nil {
-		note("driver", false, err.Error())
-		return out
+		return []*pb.Check{driver.Tried("driver", err, "", "")}
 	}
 	defer release()
 	if m.vendor.nvml == nil {
-		note("driver", false, "libnvidia-ml.so.1 cannot be loaded; without NVIDIA hardware nothing is missing")
-		return out
+		return []*pb.Check{driver.Checked("driver", false, "", "libnvidia-ml.so.1 cannot be loaded; without NVIDIA hardware nothing is missing")}
 	}
-	note("driver", true, m.vendor.nvml.info["driver"])
+	out := []*pb.Check{driver.Checked("driver", true, m.vendor.nvml.info["driver"], "")}
 	for _, n := range []string{"nvidiactl", "nvidia-uvm"} {
 		_, err := m.Node(n)
-		note("node "+n, err == nil, detail(err))
+		out = append(out, driver.Tried("node "+n, err, "", ""))
 	}
 	libs := libraries(m.Host)
-	note("libraries", len(libs) > 0, fmt.Sprintf("%d driver libraries for containers", len(libs)))
-	note("limit", m.vendor.library != "", cmp.Or(m.vendor.library, "libberthlimit.so is not installed: parts of a GPU can only be advisory"))
+	out = append(out,
+		driver.Checked("libraries", len(libs) > 0, fmt.Sprintf("%d driver libraries for containers", len(libs)), "no driver libraries for containers"),
+		driver.Checked("limit", m.vendor.library != "", m.vendor.library, "libberthlimit.so is not installed: parts of a GPU can only be advisory"))
 	if m.cfg.Enforcement == mps {
 		file, err := findControl(m.Host)
-		note("mps", err == nil, cmp.Or(detail(err), file))
+		out = append(out, driver.Tried("mps", err, file, ""))
 	}
 	return out
-}
-
-func detail(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

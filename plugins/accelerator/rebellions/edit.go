@@ -56,7 +56,7 @@ func byPlace(a, b accelerator.Grant) int {
 // grouped sees to the RSD group of the NPUs.
 func (m *machine) grouped(ctx context.Context, allocation string, buses []string, out *pb.PrepareResponse) (*report, string, error) {
 	if len(buses) == 1 && !m.config.GroupSingle {
-		r, err := m.ask(ctx, "-g")
+		r, err := m.groups(ctx)
 		if err != nil {
 			return nil, "", err
 		}
@@ -138,15 +138,13 @@ func (m *machine) addLibraries(e *pb.ContainerEdits) {
 
 // Check implements driver.Checker.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
-	tool := &pb.Check{Name: "rbln-smi", Ok: true, Detail: "works"}
-	if r, err := m.ask(ctx); err != nil {
-		tool.Ok, tool.Detail = false, err.Error()
-	} else if r.Driver != "" {
-		tool.Detail = "driver " + string(r.Driver)
+	works := "works"
+	r, err := m.ask(ctx)
+	if err == nil && r.Driver != "" {
+		works = "driver " + string(r.Driver)
 	}
-	groups := &pb.Check{Name: "rsd", Ok: driver.Exists(m.Dev("rsd0")), Detail: "/dev/rsd0 is there"}
-	if !groups.Ok {
-		groups.Detail = "/dev/rsd0 is missing: the driver is too old to group NPUs"
+	return []*pb.Check{
+		driver.Tried("rbln-smi", err, works, ""),
+		driver.Checked("rsd", driver.Exists(m.Dev("rsd0")), "/dev/rsd0 is there", "/dev/rsd0 is missing: the driver is too old to group NPUs"),
 	}
-	return []*pb.Check{tool, groups}
 }

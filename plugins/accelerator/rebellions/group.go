@@ -39,7 +39,7 @@ func (m *machine) join(ctx context.Context, allocation string, npus []string) (r
 		if err != nil {
 			return err
 		}
-		if r, err = m.ask(ctx, "-g"); err != nil {
+		if r, err = m.groups(ctx); err != nil {
 			return err
 		}
 		if was := of(all, allocation); was != nil {
@@ -125,7 +125,7 @@ func (m *machine) create(ctx context.Context, r *report, g record) (*report, err
 	if err := m.regroup(ctx, "-c", g.Group, "-a", strings.Join(indexes, ",")); err != nil {
 		return r, fmt.Errorf("make RSD group %s of %s: %w", g.Group, strings.Join(g.NPUs, ", "), err)
 	}
-	r, err := m.ask(ctx, "-g")
+	r, err := m.groups(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -145,5 +145,5 @@ func (m *machine) dissolve(ctx context.Context, r *report, g record) (*report, e
 	if err := m.regroup(ctx, "-d", g.Group); err != nil {
 		return r, fmt.Errorf("destroy RSD group %s: %w", g.Group, err)
 	}
-	return m.ask(ctx, "-g")
+	return m.groups(ctx)
 }

@@ -21,7 +21,7 @@ import (
 // groups tells the members of every group but everybody's.
 func groups(t *testing.T, m *machine) string {
 	t.Helper()
-	r, err := m.ask(t.Context(), "-g")
+	r, err := m.groups(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,13 +67,23 @@ const (
 	groupPatience = 20 * time.Second
 )
 
-// ask returns what the NPUs are, by their places: the program's order changes with
-// the groups. "-g" asks for those.
-func (m *machine) ask(ctx context.Context, args ...string) (*report, error) {
+// ask returns what the NPUs are, for who looks at them.
+func (m *machine) ask(ctx context.Context) (*report, error) {
+	return m.report(ctx, m.AskJSON, "-j")
+}
+
+// groups returns what they are at this moment, with their groups, for who changes
+// those.
+func (m *machine) groups(ctx context.Context) (*report, error) {
+	return m.report(ctx, m.RunJSON, "-g", "-j")
+}
+
+// report has the NPUs by their places: the program's order changes with the groups.
+func (m *machine) report(ctx context.Context, run func(context.Context, any, string, ...string) error, args ...string) (*report, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	r := &report{}
-	if err := m.RunJSON(ctx, r, m.program(), append(args, "-j")...); err != nil {
+	if err := run(ctx, r, m.program(), args...); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(r.NPUs, func(a, b npu) int { return cmp.Compare(a.PCI.Bus, b.PCI.Bus) })

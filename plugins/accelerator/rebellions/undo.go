@@ -80,7 +80,7 @@ func (m *machine) drop(ctx context.Context, choose func([]record) []record) (gon
 		if len(chosen) == 0 {
 			return nil
 		}
-		r, err := m.ask(ctx, "-g")
+		r, err := m.groups(ctx)
 		if err != nil {
 			return err
 		}

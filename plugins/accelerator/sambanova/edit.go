@@ -43,14 +43,9 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 
 // Check implements driver.Checker.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
-	check := func(name string, err error) *pb.Check {
-		if err != nil {
-			return &pb.Check{Name: name, Detail: driver.Clean(err.Error(), 200)}
-		}
-		return &pb.Check{Name: name, Ok: true, Detail: "answers"}
-	}
+	check := func(name string, err error) *pb.Check { return driver.Tried(name, err, "answers", "") }
 	_, noPlatform := m.platform(ctx)
-	_, noTree := m.Run(ctx, "snconfig", "show", "Node", "static")
+	_, noTree := m.Ask(ctx, "snconfig", "show", "Node", "static")
 	_, noTiles := m.tilestat(ctx)
 	return []*pb.Check{check("snml", noPlatform), check("snconfig", noTree), check("sntilestat", noTiles)}
 }

@@ -24,7 +24,7 @@ var rowForm = regexp.MustCompile(`^/XRDU_([0-9]{1,3})/RDU_([0-9]{1,3})/TILE_([0-
 
 // tilestat asks for all tiles, once; a tile that processes share has several rows.
 func (m *machine) tilestat(ctx context.Context) (map[tile][]row, error) {
-	out, err := m.Run(ctx, "sntilestat", "-i", "1", "--count", "1")
+	out, err := m.Ask(ctx, "sntilestat", "-i", "1", "--count", "1")
 	if err != nil {
 		return nil, err
 	}

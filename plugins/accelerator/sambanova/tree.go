@@ -122,7 +122,7 @@ func (s *system) update(text string) {
 // system looks at the machine: nil without the vendor's programs.
 func (m *machine) system(ctx context.Context) (*system, error) {
 	s := &system{}
-	static, err := m.Run(ctx, "snconfig", "show", "Node", "static")
+	static, err := m.Ask(ctx, "snconfig", "show", "Node", "static")
 	switch {
 	case errors.Is(err, driver.ErrNoProgram): // sntilestat lists all tiles, too
 		rows, err := m.tilestat(ctx)
@@ -139,7 +139,7 @@ func (m *machine) system(ctx context.Context) (*system, error) {
 		return nil, err
 	default:
 		s.read(string(static))
-		dynamic, err := m.Run(ctx, "snconfig", "show", "Node", "dynamic")
+		dynamic, err := m.Ask(ctx, "snconfig", "show", "Node", "dynamic")
 		if err != nil {
 			return nil, err // nobody knows how they are
 		}

@@ -32,15 +32,9 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 
 // Check implements driver.Checker.
 func (m *machine) Check(context.Context) []*pb.Check {
-	check := func(name string, ok bool, good, bad string) *pb.Check {
-		if ok {
-			return &pb.Check{Name: name, Ok: true, Detail: good}
-		}
-		return &pb.Check{Name: name, Detail: bad}
-	}
 	return []*pb.Check{
-		check("driver", driver.Exists(m.class()), "tt-kmd is loaded", "tt-kmd is not loaded: /sys/class/tenstorrent is missing"),
-		check("huge-pages", !m.config.Hugepages || driver.Exists(m.Dev("hugepages-1G")), "ready",
+		driver.Checked("driver", driver.Exists(m.class()), "tt-kmd is loaded", "tt-kmd is not loaded: /sys/class/tenstorrent is missing"),
+		driver.Checked("huge-pages", !m.config.Hugepages || driver.Exists(m.Dev("hugepages-1G")), "ready",
 			"/dev/hugepages-1G is not mounted; without it, boards need an IOMMU that translates"),
 	}
 }

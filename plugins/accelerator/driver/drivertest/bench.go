@@ -15,10 +15,13 @@ import (
 // Bench is a driver whose machines are M.
 type Bench[M driver.Machine] struct{ Driver driver.Driver }
 
-// Open opens the machine below roots with settings, which the driver must take.
+// Open opens the machine below roots with settings, which the driver must take. What
+// programs say counts for the moment, so that a test may change it.
 func (b Bench[M]) Open(t testing.TB, roots *pb.Roots, config string) M {
 	t.Helper()
-	m, err := b.Driver.Open(driver.NewHost(roots), []byte(config))
+	h := driver.NewHost(roots)
+	h.Fresh = 0
+	m, err := b.Driver.Open(h, []byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}

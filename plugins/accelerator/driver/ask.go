@@ -1,0 +1,80 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// answers are what programs said last, by what was run. A look at the hardware, the
+// node's metrics and the workloads' ask the same, at about the same time.
+type answers struct {
+	mu  sync.Mutex
+	all map[string]*answer
+}
+
+// answer is a program's, once done is closed.
+type answer struct {
+	done chan struct{}
+	at   time.Time
+	out  []byte
+	err  error
+}
+
+// Ask is Run for what only looks: whoever asks the same while the program runs, or
+// within Fresh of its end, shares the answer, which nobody may change. A caller whose
+// context ends leaves, and the program goes on for the others, though not for longer
+// than a look may take.
+func (h *Host) Ask(ctx context.Context, name string, args ...string) ([]byte, error) {
+	if _, err := h.Find(name); err != nil {
+		return nil, err // it may be installed the next moment
+	}
+	a := h.answer(name, args)
+	select {
+	case <-a.done:
+		return a.out, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s does not end: %w", name, ctx.Err())
+	}
+}
+
+// answer finds the one that is fresh or on its way, or has the program run.
+func (h *Host) answer(name string, args []string) *answer {
+	key := strings.Join(append([]string{name}, args...), "\x00")
+	h.said.mu.Lock()
+	defer h.said.mu.Unlock()
+	if a := h.said.all[key]; a != nil {
+		select {
+		case <-a.done:
+			if time.Since(a.at) < h.Fresh {
+				return a
+			}
+		default:
+			return a
+		}
+	}
+	if h.said.all == nil {
+		h.said.all = map[string]*answer{}
+	}
+	a := &answer{done: make(chan struct{})}
+	h.said.all[key] = a
+	go func() { // for as long as the program runs
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		a.out, a.err = h.Run(ctx, name, args...)
+		a.at = time.Now()
+		close(a.done)
+	}()
+	return a
+}
+
+// AskJSON is Ask for a program that prints JSON.
+func (h *Host) AskJSON(ctx context.Context, v any, name string, args ...string) error {
+	raw, err := h.Ask(ctx, name, args...)
+	if err != nil {
+		return err
+	}
+	return unmarshal(raw, v, name)
+}
