@@ -28,6 +28,7 @@ var rules = []rule{
 	{"internal/lifecycle", nil, "the state machine is a leaf"},
 	{"internal/report", []string{"internal/resource"}, "reports know amounts alone"},
 	{"internal/fixture", []string{"internal/fixture", "plugins/accelerator/acceleratorpb"}, "a machine that is made up knows the roots of a plugin alone"},
+	{"internal/array", []string{"internal/array", "internal/lane", "plugins/volume/btrfs/qgroup", "plugins/volume/reflink"}, "an array that is made up knows no plugin"},
 	{"internal/", []string{"internal/"}, "what every component may use knows no component"},
 	{"plugins/accelerator/acceleratorpb", nil, "a contract knows nobody"},
 	{"plugins/volume/volumepb", nil, "a contract knows nobody"},

@@ -96,7 +96,9 @@ func amount(b []byte) int64 {
 }
 
 // SetLimit bounds the referenced bytes of a group; nil lifts the bound, zero
-// refuses every byte. A limit below what is there keeps it and refuses more.
+// refuses every byte. A limit below what is there keeps it and refuses more. The
+// directory must lie outside of the subvolume: the call itself takes a little
+// space where it lies, and at the limit there is none.
 func SetLimit(dir *os.File, id ID, bytes *int64) error {
 	args := limitArgs{group: uint64(id), limit: referenced(bytes)}
 	if err := ioctl(dir, iocLimit, &args); err != nil {

@@ -1,0 +1,62 @@
+// Package arraytest starts arrays for tests and compares what plugins asked of
+// them with golden files.
+package arraytest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/lane"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew, to be reviewed")
+
+// Start starts an array until the end of the test, which is skipped with the reason
+// where there can be none.
+func Start(t testing.TB, make array.Maker, o array.Options) *array.Array {
+	t.Helper()
+	a, err := array.Start(t.Context(), make, o)
+	if errdefs.IsUnavailable(err) && os.Getenv(lane.Required) == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// Golden compares what was asked and answered since the array's start, or since
+// Forget, with testdata/NAME.golden. go test -update writes it.
+func Golden(t testing.TB, a *array.Array, name string, also ...*regexp.Regexp) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	got := a.Transcript(also...)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
