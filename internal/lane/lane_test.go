@@ -53,3 +53,20 @@ func TestWhatFailsInsideFails(t *testing.T) {
 		}
 	})
 }
+
+// TestLaneServesNFS: what is written through a mount lies on the server's disk.
+func TestLaneServesNFS(t *testing.T) {
+	Each(t, Machine{Disks: []Disk{XFS("x")}, Modules: NFSModules, Kinds: []Kind{UML}}, func(t *testing.T, p Place) {
+		p.ServeNFS(t, p.Mount("x"))
+		at := p.MountNFS(t, "nfs", "vers=4.2")
+		if err := os.WriteFile(filepath.Join(at, "file"), []byte("over the wire"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(filepath.Join(p.Mount("x"), "file"))
+		if err != nil || string(raw) != "over the wire" {
+			t.Errorf("%q, %v", raw, err)
+		}
+		mounts, _ := os.ReadFile("/proc/mounts")
+		t.Logf("%s", mounts)
+	})
+}

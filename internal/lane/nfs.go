@@ -1,0 +1,88 @@
+package lane
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// NFSModules are those of a machine that serves NFS to itself.
+var NFSModules = []string{"nfsd", "nfsv4"}
+
+const (
+	nfsdDir = "/proc/fs/nfsd"
+	never   = 0x7fffffff // seconds since 1970 at which the kernel forgets
+
+	// Flags of an export: clients on any port, no checks of subtrees, the root
+	// of what version 4 shows. Root stays root.
+	exportFlags = 0x2 | 0x400 | 0x2000
+)
+
+// ServeNFS makes the kernel of this lane serve a directory, once for a machine.
+// There is no mountd to ask, so that the kernel is told beforehand all that it
+// would ask for; without rpcbind it is version 4 alone.
+func (p Place) ServeNFS(t *testing.T, dir string) {
+	t.Helper()
+	if p.Kind != UML {
+		t.Fatal("NFS is served inside alone: this machine keeps its exports")
+	}
+	if err := unix.Mount("none", nfsdDir, "nfsd", 0, ""); err != nil {
+		t.Fatalf("mount %s: %v", nfsdDir, err)
+	}
+	recovery := filepath.Join(insideTmp, "v4recovery") // the server's list of clients
+	if err := os.Mkdir(recovery, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []struct{ file, text string }{
+		{nfsdDir + "/nfsv4recoverydir", recovery},
+		{"/proc/net/rpc/auth.unix.ip/channel", fmt.Sprintf("nfsd 127.0.0.1 %d berth", never)},
+		{"/proc/net/rpc/nfsd.export/channel", fmt.Sprintf("berth %s %d %d 65534 65534 0", dir, never, exportFlags)},
+		{"/proc/net/rpc/nfsd.fh/channel", fmt.Sprintf(`berth 1 \x00000000 %d %s`, never, dir)},
+		{nfsdDir + "/versions", "-3 +4 +4.1 +4.2"},
+		{nfsdDir + "/nfsv4leasetime", "10"},
+		{nfsdDir + "/nfsv4gracetime", "10"},
+		{nfsdDir + "/portlist", "tcp 2049"},
+		{nfsdDir + "/threads", "4"},
+		{nfsdDir + "/v4_end_grace", "Y"}, // nobody has anything to reclaim
+	} {
+		// One write for one line: that is how the kernel reads them.
+		if err := os.WriteFile(w.file, []byte(w.text+"\n"), 0); err != nil {
+			t.Fatalf("%q: %v", w.text, err)
+		}
+	}
+}
+
+// MountNFS mounts what ServeNFS serves, until the test's end.
+func (p Place) MountNFS(t *testing.T, name, options string) string {
+	t.Helper()
+	at := filepath.Join(p.disk, name)
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	data := "proto=tcp,sec=sys,addr=127.0.0.1,clientaddr=127.0.0.1," + options
+	if err := unix.Mount("127.0.0.1:/", at, "nfs4", 0, data); err != nil {
+		t.Fatalf("mount NFS with %s: %v", data, err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(at, unix.MNT_FORCE); err != nil {
+			t.Logf("unmount %s: %v", at, err)
+		}
+	})
+	return at
+}
+
+// StopNFS ends the server's threads: clients wait for it from then on.
+func (p Place) StopNFS(t *testing.T) { p.threads(t, 0) }
+
+// StartNFS makes it answer again.
+func (p Place) StartNFS(t *testing.T) { p.threads(t, 4) }
+
+func (p Place) threads(t *testing.T, n int) {
+	t.Helper()
+	if err := os.WriteFile(nfsdDir+"/threads", fmt.Appendln(nil, n), 0); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"crypto/md5"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/internal/lane"
+	"github.com/berthhq/berth/plugins/volume"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/plugins/volume/volumetest"
+	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
+)
+
+func TestMain(m *testing.M) { lane.Main(m) }
+
+// site is an NFS server with project quotas on its disk, and a client of it.
+type site struct {
+	lane.Place
+	disk  string // on the server
+	mount string
+}
+
+// each runs f on a fresh machine that is server and client.
+func each(t *testing.T, options string, f func(*testing.T, site)) {
+	t.Helper()
+	m := lane.Machine{
+		Disks: []lane.Disk{lane.XFS("server")}, Modules: lane.NFSModules, Kinds: []lane.Kind{lane.UML},
+		Programs: map[string]string{"nfs": "."},
+	}
+	lane.Each(t, m, func(t *testing.T, p lane.Place) {
+		p.ServeNFS(t, p.Mount("server"))
+		f(t, site{p, p.Mount("server"), p.MountNFS(t, "volume", options)})
+	})
+}
+
+// limit is what the server's administrator does: a project quota on a scope's
+// directory, which has to be empty the first time.
+func (s site) limit(t *testing.T, scope string, bytes int64) {
+	t.Helper()
+	d, err := os.Open(filepath.Join(s.disk, scope))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const project = 7
+	if id, _, err := prjquota.Of(d); err != nil || id != project {
+		if err := prjquota.Assign(d, project); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prjquota.Limit(d, project, bytes, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open starts the plugin on the mount.
+func (s site) open(t *testing.T) *volume.Client {
+	t.Helper()
+	c, err := volume.Launch(t.Context(), volume.Options{Path: s.Program("nfs"), SocketDir: os.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := c.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "v", MountPath: s.mount, OptionsJson: `{"usage_max_age_s": 0}`}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func name32(name string) string { return fmt.Sprintf("%x", md5.Sum([]byte(name))) }
+
+func TestLaneSuite(t *testing.T) {
+	for _, version := range []string{"4.2", "4.0"} {
+		t.Run(version, func(t *testing.T) {
+			each(t, "vers="+version, func(t *testing.T, s site) {
+				volumetest.Test(t, volumetest.Plugin{Path: s.Program("nfs"), Mount: s.mount, Options: `{"usage_max_age_s": 0}`})
+			})
+		})
+	}
+}
+
+// TestLaneServersLimit: a limit that the server keeps on a scope's directory is
+// seen with the server's count, and is not taken for the volume's size.
+func TestLaneServersLimit(t *testing.T) {
+	each(t, "vers=4.2", func(t *testing.T, s site) {
+		c, ctx, scope := s.open(t), t.Context(), name32("limited")
+		if _, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: "v", Scope: scope}); err != nil {
+			t.Fatal(err)
+		}
+		get := func() *pb.Scope {
+			t.Helper()
+			out, err := c.GetScope(ctx, &pb.ScopeRef{Volume: "v", Scope: scope})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		if got := get(); got.GetLimit().Bytes != nil {
+			t.Errorf("without a limit: %v", got)
+		}
+		s.limit(t, scope, 32<<20)
+		if err := os.WriteFile(filepath.Join(s.mount, scope, "file"), make([]byte, 8<<20), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		// xfs sets aside as much again for a file that grows, and counts it.
+		if got := get(); got.GetLimit().GetBytes() != 32<<20 || got.GetUsedBytes() < 8<<20 || got.GetUsedBytes() > 17<<20 {
+			t.Errorf("with the server's limit: %v", got)
+		}
+		smaller := int64(10 << 20)
+		if _, err := c.SetScopeLimit(ctx, &pb.ScopeRequest{Volume: "v", Scope: scope, Limit: &pb.Limit{Bytes: &smaller}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := get(); got.GetLimit().GetBytes() != smaller {
+			t.Errorf("with a smaller one of ours: %v", got)
+		}
+	})
+}
+
+// TestLaneHealth: how it is mounted is told, and what loses data is a reason.
+func TestLaneHealth(t *testing.T) {
+	for options, want := range map[string]pb.HealthReport_State{
+		"vers=4.2": pb.HealthReport_HEALTHY, "vers=4.2,soft": pb.HealthReport_DEGRADED,
+	} {
+		t.Run(strings.ReplaceAll(options, ",", "-"), func(t *testing.T) {
+			each(t, options, func(t *testing.T, s site) {
+				h, err := s.open(t).Health(context.Background(), &pb.VolumeRef{Volume: "v"})
+				if err != nil || h.State != want || h.Metadata["version"] != "4.2" || h.Metadata["server"] != "127.0.0.1:/" {
+					t.Errorf("health %v, %v", h, err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,105 @@
+// Package nfsmount reads how an NFS client has mounted what it has mounted, and
+// what in that is dangerous for a volume. For plugins of products that are reached
+// by NFS.
+package nfsmount
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Mount is one NFS mount of this machine.
+type Mount struct {
+	Server  string            // host and path, as they were given to mount
+	Options map[string]string // those of the file system; "" for those without a value
+}
+
+// ErrNotNFS is that something else is mounted.
+var ErrNotNFS = errors.New("is not an NFS mount")
+
+// Find returns the mount that is visible at a path.
+func Find(path string) (Mount, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return Mount{}, err
+	}
+	defer f.Close()
+	return find(f, path)
+}
+
+// unescape undoes how the kernel writes white space in its tables.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// find reads lines of
+//
+//	36 35 0:98 /root /mount options [tag…] - type source superoptions
+//
+// of which the last at a path is the one on top.
+func find(table io.Reader, path string) (Mount, error) {
+	found, err := Mount{}, fmt.Errorf("%s: %w", path, ErrNotNFS)
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
+		left, right, _ := strings.Cut(lines.Text(), " - ")
+		l, r := strings.Fields(left), strings.Fields(right)
+		if len(l) < 5 || len(r) < 3 || unescape.Replace(l[4]) != path {
+			continue
+		}
+		if r[0] != "nfs" && r[0] != "nfs4" {
+			found, err = Mount{}, fmt.Errorf("%s: %s %w", path, r[0], ErrNotNFS)
+			continue
+		}
+		found, err = Mount{Server: unescape.Replace(r[1]), Options: options(r[2])}, nil
+	}
+	if lines.Err() != nil {
+		return Mount{}, lines.Err()
+	}
+	return found, err
+}
+
+func options(text string) map[string]string {
+	out := map[string]string{}
+	for o := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(o, "=")
+		out[name] = unescape.Replace(value)
+	}
+	return out
+}
+
+// Version of the protocol: "3", "4.2".
+func (m Mount) Version() string { return m.Options["vers"] }
+
+// Doubts are reasons not to keep people's files behind this mount, for people.
+func (m Mount) Doubts() []string {
+	var out []string
+	has := func(name string) bool { _, ok := m.Options[name]; return ok }
+	if has("soft") || has("softerr") {
+		out = append(out, "mounted soft: what a slow server has not taken is dropped; mount hard")
+	}
+	switch m.Options["local_lock"] {
+	case "", "none", "posix":
+	default:
+		out = append(out, "locks are this machine's own: two storage proxies could write one upload; mount without nolock and local_lock")
+	}
+	if has("nocto") {
+		out = append(out, "mounted nocto: other machines' writes may not be seen after they closed the file")
+	}
+	if m.Version() == "2" {
+		out = append(out, "NFS version 2: files end at 2 GiB")
+	}
+	return out
+}
+
+// Told are the options worth showing.
+func (m Mount) Told() map[string]string {
+	out := map[string]string{"server": m.Server, "version": m.Version()}
+	for _, name := range []string{"proto", "sec", "rsize", "wsize", "timeo", "retrans", "nconnect", "local_lock"} {
+		if v := m.Options[name]; v != "" {
+			out[name] = v
+		}
+	}
+	return out
+}
