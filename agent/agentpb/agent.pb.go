@@ -104,7 +104,7 @@ func (x SlotType_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SlotType_Kind.Descriptor instead.
 func (SlotType_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{4, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{5, 0}
 }
 
 type Device_Health int32
@@ -159,7 +159,7 @@ func (x Device_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Device_Health.Descriptor instead.
 func (Device_Health) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{5, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // The same kinds as accelerator.proto's.
@@ -221,7 +221,7 @@ func (x Link_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Link_Type.Descriptor instead.
 func (Link_Type) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{8, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9, 0}
 }
 
 type Plugin_State int32
@@ -273,7 +273,7 @@ func (x Plugin_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Plugin_State.Descriptor instead.
 func (Plugin_State) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10, 0}
 }
 
 type KernelState_Phase int32
@@ -328,7 +328,7 @@ func (x KernelState_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KernelState_Phase.Descriptor instead.
 func (KernelState_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Metric_Quality int32
@@ -380,7 +380,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type WatchRequest struct {
@@ -638,6 +638,7 @@ type Report struct {
 	Address        string                 `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`   // the node's own outward address, informational
 	Counters       []*CounterSet          `protobuf:"bytes,15,rep,name=counters,proto3" json:"counters,omitempty"` // hardware that devices are cut from
 	Links          []*Link                `protobuf:"bytes,16,rep,name=links,proto3" json:"links,omitempty"`
+	Overlay        *Overlay               `protobuf:"bytes,17,opt,name=overlay,proto3" json:"overlay,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -784,6 +785,74 @@ func (x *Report) GetLinks() []*Link {
 	return nil
 }
 
+func (x *Report) GetOverlay() *Overlay {
+	if x != nil {
+		return x.Overlay
+	}
+	return nil
+}
+
+// How kernels on other agents reach those of this one.
+type Overlay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Endpoint      string                 `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"` // address and UDP port; "" = they do not
+	Mtu           uint32                 `protobuf:"varint,2,opt,name=mtu,proto3" json:"mtu,omitempty"`          // what a packet of a kernel may have
+	Off           string                 `protobuf:"bytes,3,opt,name=off,proto3" json:"off,omitempty"`           // why they do not
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Overlay) Reset() {
+	*x = Overlay{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Overlay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Overlay) ProtoMessage() {}
+
+func (x *Overlay) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Overlay.ProtoReflect.Descriptor instead.
+func (*Overlay) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Overlay) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
+func (x *Overlay) GetMtu() uint32 {
+	if x != nil {
+		return x.Mtu
+	}
+	return 0
+}
+
+func (x *Overlay) GetOff() string {
+	if x != nil {
+		return x.Off
+	}
+	return ""
+}
+
 type SlotType struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // cpu, mem, cuda.device, cuda.shares
@@ -802,7 +871,7 @@ type SlotType struct {
 
 func (x *SlotType) Reset() {
 	*x = SlotType{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[4]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +883,7 @@ func (x *SlotType) String() string {
 func (*SlotType) ProtoMessage() {}
 
 func (x *SlotType) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[4]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +896,7 @@ func (x *SlotType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotType.ProtoReflect.Descriptor instead.
 func (*SlotType) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{4}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SlotType) GetName() string {
@@ -928,7 +997,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[5]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1009,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[5]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1022,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{5}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Device) GetId() string {
@@ -1093,7 +1162,7 @@ type CounterSet struct {
 
 func (x *CounterSet) Reset() {
 	*x = CounterSet{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1174,7 @@ func (x *CounterSet) String() string {
 func (*CounterSet) ProtoMessage() {}
 
 func (x *CounterSet) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1187,7 @@ func (x *CounterSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterSet.ProtoReflect.Descriptor instead.
 func (*CounterSet) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CounterSet) GetName() string {
@@ -1145,7 +1214,7 @@ type CounterUse struct {
 
 func (x *CounterUse) Reset() {
 	*x = CounterUse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1226,7 @@ func (x *CounterUse) String() string {
 func (*CounterUse) ProtoMessage() {}
 
 func (x *CounterUse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1239,7 @@ func (x *CounterUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterUse.ProtoReflect.Descriptor instead.
 func (*CounterUse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CounterUse) GetSet() string {
@@ -1201,7 +1270,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1282,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1295,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Link) GetA() string {
@@ -1284,7 +1353,7 @@ type Plugin struct {
 
 func (x *Plugin) Reset() {
 	*x = Plugin{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1365,7 @@ func (x *Plugin) String() string {
 func (*Plugin) ProtoMessage() {}
 
 func (x *Plugin) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1378,7 @@ func (x *Plugin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plugin.ProtoReflect.Descriptor instead.
 func (*Plugin) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Plugin) GetName() string {
@@ -1358,7 +1427,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1439,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1452,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Probe) GetName() string {
@@ -1420,7 +1489,7 @@ type PullImageRequest struct {
 
 func (x *PullImageRequest) Reset() {
 	*x = PullImageRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1501,7 @@ func (x *PullImageRequest) String() string {
 func (*PullImageRequest) ProtoMessage() {}
 
 func (x *PullImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1514,7 @@ func (x *PullImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullImageRequest.ProtoReflect.Descriptor instead.
 func (*PullImageRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PullImageRequest) GetReference() string {
@@ -1497,7 +1566,7 @@ type PullProgress struct {
 
 func (x *PullProgress) Reset() {
 	*x = PullProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1578,7 @@ func (x *PullProgress) String() string {
 func (*PullProgress) ProtoMessage() {}
 
 func (x *PullProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1591,7 @@ func (x *PullProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullProgress.ProtoReflect.Descriptor instead.
 func (*PullProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PullProgress) GetReference() string {
@@ -1578,7 +1647,7 @@ type Allocation struct {
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1659,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1672,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Allocation) GetDeviceId() string {
@@ -1641,7 +1710,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1722,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1735,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Mount) GetVolume() string {
@@ -1733,17 +1802,18 @@ type CreateKernelRequest struct {
 	ProjectId       string   `protobuf:"bytes,17,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
 	UserId          string   `protobuf:"bytes,18,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// Who everything in the container runs as; without has_user, the image's user.
-	HasUser       bool     `protobuf:"varint,19,opt,name=has_user,json=hasUser,proto3" json:"has_user,omitempty"`
-	Uid           uint32   `protobuf:"varint,20,opt,name=uid,proto3" json:"uid,omitempty"`
-	Gid           uint32   `protobuf:"varint,21,opt,name=gid,proto3" json:"gid,omitempty"`
-	Gids          []uint32 `protobuf:"varint,22,rep,packed,name=gids,proto3" json:"gids,omitempty"` // supplementary groups
+	HasUser       bool           `protobuf:"varint,19,opt,name=has_user,json=hasUser,proto3" json:"has_user,omitempty"`
+	Uid           uint32         `protobuf:"varint,20,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid           uint32         `protobuf:"varint,21,opt,name=gid,proto3" json:"gid,omitempty"`
+	Gids          []uint32       `protobuf:"varint,22,rep,packed,name=gids,proto3" json:"gids,omitempty"` // supplementary groups
+	Network       *KernelNetwork `protobuf:"bytes,23,opt,name=network,proto3" json:"network,omitempty"`   // of a session with kernels on several agents; absent: the agent has one of its own for it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateKernelRequest) Reset() {
 	*x = CreateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1825,7 @@ func (x *CreateKernelRequest) String() string {
 func (*CreateKernelRequest) ProtoMessage() {}
 
 func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1838,7 @@ func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateKernelRequest.ProtoReflect.Descriptor instead.
 func (*CreateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CreateKernelRequest) GetEpoch() int64 {
@@ -1925,6 +1995,152 @@ func (x *CreateKernelRequest) GetGids() []uint32 {
 	return nil
 }
 
+func (x *CreateKernelRequest) GetNetwork() *KernelNetwork {
+	if x != nil {
+		return x.Network
+	}
+	return nil
+}
+
+// A network over several agents: a bridge on each of them, which a VXLAN device
+// extends to the others. All kernels of a session get the same but for their own
+// address.
+type KernelNetwork struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Vni           uint32                 `protobuf:"varint,1,opt,name=vni,proto3" json:"vni,omitempty"`
+	Subnet        string                 `protobuf:"bytes,2,opt,name=subnet,proto3" json:"subnet,omitempty"`   // of the session, the first address being the gateway on every agent
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // of the kernel
+	Mtu           uint32                 `protobuf:"varint,4,opt,name=mtu,proto3" json:"mtu,omitempty"`        // that all agents of the session can carry
+	Peers         []*KernelPeer          `protobuf:"bytes,5,rep,name=peers,proto3" json:"peers,omitempty"`     // all other kernels of the session
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KernelNetwork) Reset() {
+	*x = KernelNetwork{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KernelNetwork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KernelNetwork) ProtoMessage() {}
+
+func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KernelNetwork.ProtoReflect.Descriptor instead.
+func (*KernelNetwork) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *KernelNetwork) GetVni() uint32 {
+	if x != nil {
+		return x.Vni
+	}
+	return 0
+}
+
+func (x *KernelNetwork) GetSubnet() string {
+	if x != nil {
+		return x.Subnet
+	}
+	return ""
+}
+
+func (x *KernelNetwork) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *KernelNetwork) GetMtu() uint32 {
+	if x != nil {
+		return x.Mtu
+	}
+	return 0
+}
+
+func (x *KernelNetwork) GetPeers() []*KernelPeer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+type KernelPeer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hostname      string                 `protobuf:"bytes,1,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Endpoint      string                 `protobuf:"bytes,3,opt,name=endpoint,proto3" json:"endpoint,omitempty"` // of its agent: address and UDP port; "" = this one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KernelPeer) Reset() {
+	*x = KernelPeer{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KernelPeer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KernelPeer) ProtoMessage() {}
+
+func (x *KernelPeer) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KernelPeer.ProtoReflect.Descriptor instead.
+func (*KernelPeer) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *KernelPeer) GetHostname() string {
+	if x != nil {
+		return x.Hostname
+	}
+	return ""
+}
+
+func (x *KernelPeer) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *KernelPeer) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
 type KernelState struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	KernelId    string                 `protobuf:"bytes,1,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
@@ -1946,7 +2162,7 @@ type KernelState struct {
 
 func (x *KernelState) Reset() {
 	*x = KernelState{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2174,7 @@ func (x *KernelState) String() string {
 func (*KernelState) ProtoMessage() {}
 
 func (x *KernelState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2187,7 @@ func (x *KernelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelState.ProtoReflect.Descriptor instead.
 func (*KernelState) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *KernelState) GetKernelId() string {
@@ -2071,7 +2287,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2299,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2312,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Step) GetName() string {
@@ -2146,7 +2362,7 @@ type TerminateKernelRequest struct {
 
 func (x *TerminateKernelRequest) Reset() {
 	*x = TerminateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2374,7 @@ func (x *TerminateKernelRequest) String() string {
 func (*TerminateKernelRequest) ProtoMessage() {}
 
 func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2387,7 @@ func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateKernelRequest.ProtoReflect.Descriptor instead.
 func (*TerminateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TerminateKernelRequest) GetEpoch() int64 {
@@ -2212,7 +2428,7 @@ type ForgetKernelRequest struct {
 
 func (x *ForgetKernelRequest) Reset() {
 	*x = ForgetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2440,7 @@ func (x *ForgetKernelRequest) String() string {
 func (*ForgetKernelRequest) ProtoMessage() {}
 
 func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2453,7 @@ func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelRequest.ProtoReflect.Descriptor instead.
 func (*ForgetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ForgetKernelRequest) GetEpoch() int64 {
@@ -2262,7 +2478,7 @@ type ForgetKernelResponse struct {
 
 func (x *ForgetKernelResponse) Reset() {
 	*x = ForgetKernelResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2490,7 @@ func (x *ForgetKernelResponse) String() string {
 func (*ForgetKernelResponse) ProtoMessage() {}
 
 func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2503,7 @@ func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelResponse.ProtoReflect.Descriptor instead.
 func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
 }
 
 type LogsRequest struct {
@@ -2302,7 +2518,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2530,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2543,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -2368,7 +2584,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2596,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2609,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2426,7 +2642,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2654,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2667,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -2553,7 +2769,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2781,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2794,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -2626,7 +2842,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2854,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2867,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -2683,7 +2899,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2911,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2924,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -2792,7 +3008,7 @@ type DialData struct {
 
 func (x *DialData) Reset() {
 	*x = DialData{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +3020,7 @@ func (x *DialData) String() string {
 func (*DialData) ProtoMessage() {}
 
 func (x *DialData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +3033,7 @@ func (x *DialData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialData.ProtoReflect.Descriptor instead.
 func (*DialData) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DialData) GetTarget() *DialTarget {
@@ -2844,7 +3060,7 @@ type DialTarget struct {
 
 func (x *DialTarget) Reset() {
 	*x = DialTarget{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +3072,7 @@ func (x *DialTarget) String() string {
 func (*DialTarget) ProtoMessage() {}
 
 func (x *DialTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +3085,7 @@ func (x *DialTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialTarget.ProtoReflect.Descriptor instead.
 func (*DialTarget) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DialTarget) GetKernelId() string {
@@ -2897,7 +3113,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +3125,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +3138,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -2956,7 +3172,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2968,7 +3184,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2981,7 +3197,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -3014,7 +3230,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3242,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3255,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Metric) GetName() string {
@@ -3101,7 +3317,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\theartbeat\x18\x05 \x01(\v2\x19.berth.agent.v1.HeartbeatH\x00R\theartbeatB\a\n" +
 	"\x05event\"$\n" +
 	"\tHeartbeat\x12\x17\n" +
-	"\aunix_ms\x18\x01 \x01(\x03R\x06unixMs\"\xff\x04\n" +
+	"\aunix_ms\x18\x01 \x01(\x03R\x06unixMs\"\xb2\x05\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -3120,7 +3336,12 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x0fruntime_classes\x18\r \x03(\tR\x0eruntimeClasses\x12\x18\n" +
 	"\aaddress\x18\x0e \x01(\tR\aaddress\x126\n" +
 	"\bcounters\x18\x0f \x03(\v2\x1a.berth.agent.v1.CounterSetR\bcounters\x12*\n" +
-	"\x05links\x18\x10 \x03(\v2\x14.berth.agent.v1.LinkR\x05links\"\x83\x03\n" +
+	"\x05links\x18\x10 \x03(\v2\x14.berth.agent.v1.LinkR\x05links\x121\n" +
+	"\aoverlay\x18\x11 \x01(\v2\x17.berth.agent.v1.OverlayR\aoverlay\"I\n" +
+	"\aOverlay\x12\x1a\n" +
+	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12\x10\n" +
+	"\x03mtu\x18\x02 \x01(\rR\x03mtu\x12\x10\n" +
+	"\x03off\x18\x03 \x01(\tR\x03off\"\x83\x03\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1d.berth.agent.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -3251,7 +3472,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\asubpath\x18\x03 \x01(\tR\asubpath\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\tR\x06target\x12\x1b\n" +
 	"\tread_only\x18\x05 \x01(\bR\breadOnly\x12\x10\n" +
-	"\x03own\x18\x06 \x01(\bR\x03own\"\xb6\x06\n" +
+	"\x03own\x18\x06 \x01(\bR\x03own\"\xef\x06\n" +
 	"\x13CreateKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x1d\n" +
@@ -3279,10 +3500,22 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\bhas_user\x18\x13 \x01(\bR\ahasUser\x12\x10\n" +
 	"\x03uid\x18\x14 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x15 \x01(\rR\x03gid\x12\x12\n" +
-	"\x04gids\x18\x16 \x03(\rR\x04gids\x1a>\n" +
+	"\x04gids\x18\x16 \x03(\rR\x04gids\x127\n" +
+	"\anetwork\x18\x17 \x01(\v2\x1d.berth.agent.v1.KernelNetworkR\anetwork\x1a>\n" +
 	"\x10EnvironmentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9a\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x97\x01\n" +
+	"\rKernelNetwork\x12\x10\n" +
+	"\x03vni\x18\x01 \x01(\rR\x03vni\x12\x16\n" +
+	"\x06subnet\x18\x02 \x01(\tR\x06subnet\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x10\n" +
+	"\x03mtu\x18\x04 \x01(\rR\x03mtu\x120\n" +
+	"\x05peers\x18\x05 \x03(\v2\x1a.berth.agent.v1.KernelPeerR\x05peers\"^\n" +
+	"\n" +
+	"KernelPeer\x12\x1a\n" +
+	"\bhostname\x18\x01 \x01(\tR\bhostname\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
+	"\bendpoint\x18\x03 \x01(\tR\bendpoint\"\x9a\x04\n" +
 	"\vKernelState\x12\x1b\n" +
 	"\tkernel_id\x18\x01 \x01(\tR\bkernelId\x12\x1d\n" +
 	"\n" +
@@ -3406,7 +3639,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
 	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
@@ -3418,99 +3651,105 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*Event)(nil),                  // 7: berth.agent.v1.Event
 	(*Heartbeat)(nil),              // 8: berth.agent.v1.Heartbeat
 	(*Report)(nil),                 // 9: berth.agent.v1.Report
-	(*SlotType)(nil),               // 10: berth.agent.v1.SlotType
-	(*Device)(nil),                 // 11: berth.agent.v1.Device
-	(*CounterSet)(nil),             // 12: berth.agent.v1.CounterSet
-	(*CounterUse)(nil),             // 13: berth.agent.v1.CounterUse
-	(*Link)(nil),                   // 14: berth.agent.v1.Link
-	(*Plugin)(nil),                 // 15: berth.agent.v1.Plugin
-	(*Probe)(nil),                  // 16: berth.agent.v1.Probe
-	(*PullImageRequest)(nil),       // 17: berth.agent.v1.PullImageRequest
-	(*PullProgress)(nil),           // 18: berth.agent.v1.PullProgress
-	(*Allocation)(nil),             // 19: berth.agent.v1.Allocation
-	(*Mount)(nil),                  // 20: berth.agent.v1.Mount
-	(*CreateKernelRequest)(nil),    // 21: berth.agent.v1.CreateKernelRequest
-	(*KernelState)(nil),            // 22: berth.agent.v1.KernelState
-	(*Step)(nil),                   // 23: berth.agent.v1.Step
-	(*TerminateKernelRequest)(nil), // 24: berth.agent.v1.TerminateKernelRequest
-	(*ForgetKernelRequest)(nil),    // 25: berth.agent.v1.ForgetKernelRequest
-	(*ForgetKernelResponse)(nil),   // 26: berth.agent.v1.ForgetKernelResponse
-	(*LogsRequest)(nil),            // 27: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 28: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 29: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 30: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 31: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 32: berth.agent.v1.ExecOutput
-	(*DialData)(nil),               // 33: berth.agent.v1.DialData
-	(*DialTarget)(nil),             // 34: berth.agent.v1.DialTarget
-	(*StatsReport)(nil),            // 35: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 36: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 37: berth.agent.v1.Metric
-	nil,                            // 38: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 39: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 40: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 41: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 42: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 43: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*Overlay)(nil),                // 10: berth.agent.v1.Overlay
+	(*SlotType)(nil),               // 11: berth.agent.v1.SlotType
+	(*Device)(nil),                 // 12: berth.agent.v1.Device
+	(*CounterSet)(nil),             // 13: berth.agent.v1.CounterSet
+	(*CounterUse)(nil),             // 14: berth.agent.v1.CounterUse
+	(*Link)(nil),                   // 15: berth.agent.v1.Link
+	(*Plugin)(nil),                 // 16: berth.agent.v1.Plugin
+	(*Probe)(nil),                  // 17: berth.agent.v1.Probe
+	(*PullImageRequest)(nil),       // 18: berth.agent.v1.PullImageRequest
+	(*PullProgress)(nil),           // 19: berth.agent.v1.PullProgress
+	(*Allocation)(nil),             // 20: berth.agent.v1.Allocation
+	(*Mount)(nil),                  // 21: berth.agent.v1.Mount
+	(*CreateKernelRequest)(nil),    // 22: berth.agent.v1.CreateKernelRequest
+	(*KernelNetwork)(nil),          // 23: berth.agent.v1.KernelNetwork
+	(*KernelPeer)(nil),             // 24: berth.agent.v1.KernelPeer
+	(*KernelState)(nil),            // 25: berth.agent.v1.KernelState
+	(*Step)(nil),                   // 26: berth.agent.v1.Step
+	(*TerminateKernelRequest)(nil), // 27: berth.agent.v1.TerminateKernelRequest
+	(*ForgetKernelRequest)(nil),    // 28: berth.agent.v1.ForgetKernelRequest
+	(*ForgetKernelResponse)(nil),   // 29: berth.agent.v1.ForgetKernelResponse
+	(*LogsRequest)(nil),            // 30: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 31: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 32: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 33: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 34: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 35: berth.agent.v1.ExecOutput
+	(*DialData)(nil),               // 36: berth.agent.v1.DialData
+	(*DialTarget)(nil),             // 37: berth.agent.v1.DialTarget
+	(*StatsReport)(nil),            // 38: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 39: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 40: berth.agent.v1.Metric
+	nil,                            // 41: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 42: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 43: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 44: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 45: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 46: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	9,  // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
-	22, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	35, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
-	18, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
+	25, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
+	38, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	19, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	8,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
-	10, // 5: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
-	11, // 6: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
-	22, // 7: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
-	15, // 8: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
-	16, // 9: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
-	12, // 10: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
-	14, // 11: berth.agent.v1.Report.links:type_name -> berth.agent.v1.Link
-	0,  // 12: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	38, // 13: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	39, // 14: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
-	1,  // 15: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
-	13, // 16: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	40, // 17: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	41, // 18: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
-	2,  // 19: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
-	3,  // 20: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
-	19, // 21: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
-	20, // 22: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	42, // 23: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	4,  // 24: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
-	23, // 25: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
-	19, // 26: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	30, // 27: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	31, // 28: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	43, // 29: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	31, // 30: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	34, // 31: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
-	36, // 32: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	37, // 33: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	37, // 34: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	5,  // 35: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	6,  // 36: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	17, // 37: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	21, // 38: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	24, // 39: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	25, // 40: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	27, // 41: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	29, // 42: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	33, // 43: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
-	7,  // 44: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	18, // 45: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	22, // 46: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	22, // 47: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	26, // 48: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	28, // 49: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	32, // 50: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	33, // 51: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
-	44, // [44:52] is the sub-list for method output_type
-	36, // [36:44] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	11, // 5: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
+	12, // 6: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
+	25, // 7: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
+	16, // 8: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
+	17, // 9: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
+	13, // 10: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
+	15, // 11: berth.agent.v1.Report.links:type_name -> berth.agent.v1.Link
+	10, // 12: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
+	0,  // 13: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
+	41, // 14: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	42, // 15: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	1,  // 16: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
+	14, // 17: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
+	43, // 18: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	44, // 19: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	2,  // 20: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
+	3,  // 21: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
+	20, // 22: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
+	21, // 23: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
+	45, // 24: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	23, // 25: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
+	24, // 26: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
+	4,  // 27: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
+	26, // 28: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
+	20, // 29: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
+	33, // 30: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	34, // 31: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	46, // 32: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	34, // 33: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	37, // 34: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
+	39, // 35: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	40, // 36: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	40, // 37: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	5,  // 38: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	6,  // 39: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	18, // 40: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	22, // 41: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	27, // 42: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	28, // 43: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	30, // 44: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	32, // 45: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	36, // 46: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
+	7,  // 47: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	19, // 48: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	25, // 49: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	25, // 50: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	29, // 51: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	31, // 52: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	35, // 53: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	36, // 54: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
+	47, // [47:55] is the sub-list for method output_type
+	39, // [39:47] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -3525,15 +3764,15 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Pull)(nil),
 		(*Event_Heartbeat)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[5].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[23].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[6].OneofWrappers = []any{}
+	file_agent_agentpb_agent_proto_msgTypes[26].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[26].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[29].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -3545,7 +3784,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   38,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/agent/agentpb"
 )
 
 // Packets of an overlay count only when they come from an agent of one of its
@@ -16,8 +18,8 @@ func TestForgedFrames(t *testing.T) {
 	needRoot(t)
 	x := wiredMachines(t, 3)
 	t.Cleanup(func() { closeAll(t, x...) })
-	one := spread{MinVNI, netip.MustParsePrefix("10.214.0.0/29"), []*machine{x[0], x[1]}}
-	two := spread{MinVNI + 1, netip.MustParsePrefix("10.214.0.8/29"), []*machine{x[0], x[1]}}
+	one := spread{agentpb.MinVNI, netip.MustParsePrefix("10.214.0.0/29"), []*machine{x[0], x[1]}}
+	two := spread{agentpb.MinVNI + 1, netip.MustParsePrefix("10.214.0.8/29"), []*machine{x[0], x[1]}}
 	a, b := one.join(t, "one"), two.join(t, "two")
 	alone, err := x[2].Reserve("c", "three")
 	must(t, err)
@@ -107,4 +109,3 @@ func forge(vni uint32, to, from netip.Addr, l listener) func(word string) []byte
 		return append(append(append(f, ip...), udp...), word...)
 	}
 }
-

@@ -11,6 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/agent/agentpb"
 )
 
 // Overlay is what joins the bridge of a session to those of other agents: a
@@ -18,7 +20,7 @@ import (
 // nothing. A frame for anybody else is dropped, and so is a broadcast; the device
 // itself answers who has the address of a kernel elsewhere.
 type Overlay struct {
-	VNI   uint32         `json:"vni"`
+	VNI   uint32         `json:"vni"`   // six hexadecimal digits: no bridge without an overlay has so many in its name
 	MTU   int            `json:"mtu"`   // of the kernels
 	Local netip.AddrPort `json:"local"` // where this agent takes packets of it; Join fills it in
 	Peers []Peer         `json:"peers"` // the kernels on other agents
@@ -29,13 +31,6 @@ type Peer struct {
 	Address  netip.Addr     `json:"address"`
 	Endpoint netip.AddrPort `json:"endpoint"` // of its agent
 }
-
-// MinVNI is the smallest number of an overlay. Names on the host have six
-// digits for it, which no bridge without an overlay has.
-const (
-	MinVNI = 1 << 20
-	MaxVNI = 1<<24 - 1
-)
 
 // Join takes the address that the manager gave a kernel of a session over several
 // agents. Nothing on the host changes.
@@ -71,8 +66,8 @@ func (a Attachment) check() error {
 		return x.Is4() && a.Subnet.Contains(x) && x != a.Gateway() && x != a.Subnet.Addr()
 	}
 	switch {
-	case o == nil || o.VNI < MinVNI || o.VNI > MaxVNI:
-		return bad("network has no vni between %d and %d", MinVNI, MaxVNI)
+	case o == nil || o.VNI < agentpb.MinVNI || o.VNI > agentpb.MaxVNI:
+		return bad("network has no vni between %d and %d", agentpb.MinVNI, agentpb.MaxVNI)
 	case o.MTU < minMTU || o.MTU > maxMTU:
 		return bad("network.mtu %d is not between %d and %d", o.MTU, minMTU, maxMTU)
 	case !a.Subnet.Addr().Is4() || a.Subnet != a.Subnet.Masked() || a.Subnet.Bits() < 8 || a.Subnet.Bits() > 30:
@@ -193,7 +188,7 @@ func (m *Manager) tryOverlay() error {
 	if err == nil {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = name
-		err = m.handle.LinkAdd(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: MinVNI - 1, Port: int(m.cfg.Endpoint.Port()), Proxy: true})
+		err = m.handle.LinkAdd(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: agentpb.MinVNI - 1, Port: int(m.cfg.Endpoint.Port()), Proxy: true})
 		if errors.Is(err, unix.EOPNOTSUPP) {
 			return errors.New("the kernel has no vxlan")
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/agent/agentpb"
 )
 
 // machine is a host of an agent: a network namespace.
@@ -163,8 +165,8 @@ func TestOverMachines(t *testing.T) {
 	needRoot(t)
 	x := wiredMachines(t, 3)
 	t.Cleanup(func() { closeAll(t, x...) })
-	one := spread{MinVNI, netip.MustParsePrefix("10.214.0.0/29"), []*machine{x[0], x[1], x[0]}}
-	two := spread{MinVNI + 1, netip.MustParsePrefix("10.214.0.8/29"), []*machine{x[0], x[1]}}
+	one := spread{agentpb.MinVNI, netip.MustParsePrefix("10.214.0.0/29"), []*machine{x[0], x[1], x[0]}}
+	two := spread{agentpb.MinVNI + 1, netip.MustParsePrefix("10.214.0.8/29"), []*machine{x[0], x[1]}}
 	a, b := one.join(t, "one"), two.join(t, "two")
 	at := func(s spread, list []Attachment, i int) string { return s.on[i].Path(list[i]) }
 	on := func(s spread, list []Attachment, i int) string {
@@ -294,7 +296,7 @@ func TestOverlayOnOneHost(t *testing.T) {
 		m.start(t, Config{Dir: m.dir, Claims: claims, Endpoint: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(14789+i))})
 		x = append(x, m)
 	}
-	one := spread{MinVNI, netip.MustParsePrefix("10.214.0.0/29"), x}
+	one := spread{agentpb.MinVNI, netip.MustParsePrefix("10.214.0.0/29"), x}
 	a := one.join(t, "one")
 	both := func(t *testing.T) {
 		t.Helper()
@@ -334,7 +336,7 @@ func TestJoinRefuses(t *testing.T) {
 	subnet := netip.MustParsePrefix("10.214.0.0/29")
 	good := func() Attachment {
 		return Attachment{Key: "k", Session: "s", Subnet: subnet, Address: netip.MustParseAddr("10.214.0.2"),
-			Overlay: &Overlay{VNI: MinVNI, MTU: 1450, Peers: []Peer{{netip.MustParseAddr("10.214.0.3"), netip.MustParseAddrPort("198.18.79.2:4789")}}}}
+			Overlay: &Overlay{VNI: agentpb.MinVNI, MTU: 1450, Peers: []Peer{{netip.MustParseAddr("10.214.0.3"), netip.MustParseAddrPort("198.18.79.2:4789")}}}}
 	}
 	for name, spoil := range map[string]func(*Attachment){
 		"no overlay":           func(a *Attachment) { a.Overlay = nil },

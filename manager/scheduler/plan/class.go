@@ -41,6 +41,9 @@ func hostOf(a *Agent) uint64 {
 	for _, slot := range slices.Sorted(maps.Keys(a.Counts)) {
 		texts = append(texts, slot+" "+report.ListCounts(a.Counts[slot]))
 	}
+	if a.Alone != "" {
+		texts = append(texts, "alone")
+	}
 	volumes := slices.Compact(slices.Sorted(slices.Values(a.Volumes)))
 	return mixText(append(texts, volumes...)...)
 }

@@ -44,6 +44,8 @@ type cluster struct {
 	number map[string]int
 	agents []agent // by name
 	taken  []taking
+
+	networked *int // see Snapshot
 }
 
 type slot struct {
@@ -94,7 +96,7 @@ type device struct {
 }
 
 func newCluster(s *Snapshot) *cluster {
-	c := &cluster{}
+	c := &cluster{networked: s.Networked}
 	c.numberSlots(s)
 	c.typeSlots(s.SlotTypes)
 	groups := map[uuid.UUID]*Group{}

@@ -29,6 +29,7 @@ type crew struct {
 	c      *cluster
 	shapes []*shape         // by kernel
 	on     map[*shape][]int // agents with room for one such kernel, up to as many as there are kernels
+	whole  []int            // agents with room for a kernel that take all of them or none
 	order  []int            // of kernels
 	at     []int            // agents, by kernel
 	needs  [][]taking       // by kernel
@@ -54,6 +55,17 @@ func (c *cluster) crew(shapes []*shape) *crew {
 // look adds agents, in the order in which they are to be taken, and tells whether
 // any of them has room for one of the kernels.
 func (g *crew) look(agents []int) (able bool) {
+	agents = slices.DeleteFunc(slices.Clone(agents), func(i int) bool {
+		if !g.c.solitary(len(g.shapes), &g.c.agents[i]) {
+			return false
+		}
+		known := slices.Contains(g.whole, i)
+		if !known && g.has(i, g.shapes[0]) {
+			g.whole, known = append(g.whole, i), true
+		}
+		able = able || known
+		return true
+	})
 	for s, list := range g.on {
 		for _, i := range agents {
 			known := slices.Contains(list, i)
@@ -74,6 +86,25 @@ func (g *crew) has(i int, s *shape) bool {
 
 // fit takes devices for all kernels, and tells by kernel which, or for none.
 func (g *crew) fit() [][]taking {
+	if needs := g.fitOn(); needs != nil {
+		return needs
+	}
+	several := g.on
+	defer func() { g.on = several }()
+	for _, i := range g.whole {
+		g.on = make(map[*shape][]int, len(several))
+		for s := range several {
+			g.on[s] = []int{i}
+		}
+		if needs := g.fitOn(); needs != nil {
+			return needs
+		}
+	}
+	return nil
+}
+
+// fitOn is fit on any of the agents that are listed.
+func (g *crew) fitOn() [][]taking {
 	if !g.mayFit() {
 		return nil
 	}

@@ -81,7 +81,7 @@ func (q *queue) placeAll(r *Request, shapes []*shape, lacking *shape, d *Decisio
 func (q *queue) spared(r *Request, s *shape) *future {
 	f := q.future()
 	for i := range q.keeps {
-		if a := &q.c.agents[i]; q.kept(i) != nil && s.profile.hosts[a.host] && !q.barred(r, a) {
+		if a := &q.c.agents[i]; q.kept(i) != nil && s.profile.hosts[a.host] && !q.barred(r, a) && !q.c.solitary(len(r.Kernels), a) {
 			f.set(i, q.spare(i, r))
 		}
 	}
@@ -102,14 +102,18 @@ func (q *queue) offer(g *crew, s *shape, r *Request) bool {
 				if len(g.on[s]) == len(g.shapes) {
 					return true
 				}
-				if a := &q.c.agents[i]; q.order(r, a) == place && !q.barred(r, a) {
+				if a := &q.c.agents[i]; q.order(r, a) == place && !q.barred(r, a) && !q.c.solitary(len(r.Kernels), a) {
 					g.on[s] = append(g.on[s], int(i))
 				}
 			}
 		}
 	}
 	for _, i := range slices.Sorted(maps.Keys(q.keeps)) {
-		if a := &q.c.agents[i]; q.kept(i) != nil && s.profile.hosts[a.host] && !q.barred(r, a) && len(g.on[s]) < len(g.shapes) && g.has(i, s) {
+		a := &q.c.agents[i]
+		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.barred(r, a) || q.c.solitary(len(r.Kernels), a) {
+			continue
+		}
+		if len(g.on[s]) < len(g.shapes) && g.has(i, s) {
 			g.on[s] = append(g.on[s], i)
 		}
 	}
@@ -126,6 +130,12 @@ func (q *queue) grant(needs []taking) {
 		q.c.agents[i].last = q.now.Add(q.turn)
 		q.c.refresh(&q.c.agents[i])
 	}
+}
+
+// solitary tells whether a session of some kernels is on an agent with all of them
+// or with none, because it would have no network in common with others.
+func (c *cluster) solitary(kernels int, a *agent) bool {
+	return kernels > 1 && (a.src.Alone != "" || c.networked != nil && kernels > *c.networked)
 }
 
 // part is which part of amounts, up to all, an agent has room for as far as the

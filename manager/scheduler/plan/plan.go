@@ -49,6 +49,9 @@ type Snapshot struct {
 	// Demand is what groups are asked for as experience tells. A group without
 	// any goes by what is pending.
 	Demand []Demand
+	// Networked is how many kernels a session over several agents may have, as far
+	// as there are networks for such; nil is any number.
+	Networked *int
 }
 
 // Group is a resource group.
@@ -95,6 +98,9 @@ type Agent struct {
 	Counters     report.Counters // of hardware that its devices draw on
 	Links        []report.Link   // between its devices, by their names
 	LastUsed     time.Time       // when it last got a kernel
+	// Alone is why kernels there reach none on other agents, so that a session is
+	// there with all of its kernels or with none; empty: they do.
+	Alone string
 }
 
 // Closed is why nothing new lands on an agent: the check that drops it.

@@ -19,7 +19,8 @@ const (
 	checkLost         = string(ClosedLost)
 	checkArchitecture = "architecture"
 	checkVolume       = "volume_missing"
-	checkTogether     = "group" // where its session group lets it not be
+	checkNetwork      = "network" // room for some of its kernels, which would reach none on other agents
+	checkTogether     = "group"   // where its session group lets it not be
 	checkMissing      = "slot_missing"
 	checkCounts       = "slot_counts" // comes in other amounts only
 	checkCPU          = "cpu"
@@ -33,7 +34,7 @@ const (
 
 var checkOrder = []string{
 	checkAsked, checkCordoned, checkDraining, checkLost, checkArchitecture, checkVolume, checkTogether, checkMissing,
-	checkCounts, checkCPU, checkMem, checkCounters, checkTopology, checkTotal, checkContiguity, checkReserved,
+	checkCounts, checkCPU, checkMem, checkCounters, checkTopology, checkTotal, checkContiguity, checkNetwork, checkReserved,
 }
 
 // reasons say why a request has no room.
@@ -65,7 +66,7 @@ func (q *queue) why(r *Request, shapes []*shape) *reasons {
 	for k < len(shapes)-1 && q.find(shapes[k], r) >= 0 {
 		k++
 	}
-	w := q.examine(shapes[k])
+	w := q.examine(shapes[k], len(shapes))
 	w.summary = summary(len(shapes[k].profile.group.agents), w.dropped)
 	if len(shapes) > 1 {
 		w.summary = fmt.Sprintf("Kernel %d of %d: %s", k+1, len(shapes), w.summary)
@@ -74,7 +75,7 @@ func (q *queue) why(r *Request, shapes []*shape) *reasons {
 }
 
 // examine counts the agents that each check drops.
-func (q *queue) examine(s *shape) *reasons {
+func (q *queue) examine(s *shape, kernels int) *reasons {
 	type check struct {
 		name string
 		slot int
@@ -82,8 +83,13 @@ func (q *queue) examine(s *shape) *reasons {
 	counts := map[check]int{}
 	w := &reasons{dropped: slices.Clone(s.profile.dropped)}
 	least := 0.0
+	alone := &report.DroppedAgents{Check: checkNetwork}
 	for _, i := range s.profile.agents {
 		a := &q.c.agents[i]
+		if q.c.solitary(kernels, a) && a.mayFit(q.c, s.needs) && q.c.hasRoom(i, s.steps) {
+			q.c.isolated(alone, a)
+			continue
+		}
 		name, slot := q.obstacle(i, s)
 		counts[check{name, slot}]++
 		if name == checkMissing || name == checkCounts || name == checkReserved {
@@ -98,6 +104,9 @@ func (q *queue) examine(s *shape) *reasons {
 			}
 		}
 	}
+	if alone.Count > 0 {
+		w.dropped = append(w.dropped, *alone)
+	}
 	for c, n := range counts {
 		d := report.DroppedAgents{Check: c.name, Count: n}
 		if c.slot >= 0 {
@@ -109,6 +118,18 @@ func (q *queue) examine(s *shape) *reasons {
 		return cmp.Or(cmp.Compare(slices.Index(checkOrder, a.Check), slices.Index(checkOrder, b.Check)), cmp.Compare(a.Slot, b.Slot))
 	})
 	return w
+}
+
+// isolated counts an agent among those that have room for some kernels alone.
+func (c *cluster) isolated(d *report.DroppedAgents, a *agent) {
+	why := "no network for so many kernels is left"
+	if a.src.Alone != "" {
+		why = a.src.Name + ": " + a.src.Alone
+	}
+	d.Count++
+	if !slices.Contains(d.Why, why) && len(d.Why) < maxBecause {
+		d.Why = append(d.Why, why)
+	}
 }
 
 // obstacle is the first check that an agent does not pass.
@@ -232,6 +253,8 @@ func saying(d report.DroppedAgents) string {
 		return "of another architecture"
 	case checkVolume:
 		return "without a volume it mounts"
+	case checkNetwork:
+		return "with room for some of its kernels, which would have no network with the others (" + strings.Join(d.Why, "; ") + ")"
 	case checkTogether:
 		return "where its session group does not let it be"
 	case checkMissing:

@@ -67,7 +67,7 @@ func (q *queue) beside(s *shape, r *Request) int {
 	var take []taking
 	for _, i := range slices.Sorted(maps.Keys(q.keeps)) {
 		a := &q.c.agents[i]
-		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.barred(r, a) {
+		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.barred(r, a) || q.c.solitary(len(r.Kernels), a) {
 			continue
 		}
 		if score, takings := q.tryBeside(s, r, i); score < least {

@@ -36,7 +36,9 @@ var (
 // rank only if there is no other.
 func (q *queue) find(s *shape, r *Request) int {
 	for _, place := range q.orders(r) {
-		if a := q.choose(s, func(a *agent) bool { return q.order(r, a) == place && !q.barred(r, a) }); a >= 0 {
+		if a := q.choose(s, func(a *agent) bool {
+			return q.order(r, a) == place && !q.barred(r, a) && !q.c.solitary(len(r.Kernels), a)
+		}); a >= 0 {
 			return a
 		}
 	}
