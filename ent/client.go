@@ -60,6 +60,7 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 
@@ -159,6 +160,8 @@ type Client struct {
 	User *UserClient
 	// Vfolder is the client for interacting with the Vfolder builders.
 	Vfolder *VfolderClient
+	// VfolderShare is the client for interacting with the VfolderShare builders.
+	VfolderShare *VfolderShareClient
 	// Volume is the client for interacting with the Volume builders.
 	Volume *VolumeClient
 	// VolumeGrant is the client for interacting with the VolumeGrant builders.
@@ -218,6 +221,7 @@ func (c *Client) init() {
 	c.Task = NewTaskClient(c.config)
 	c.User = NewUserClient(c.config)
 	c.Vfolder = NewVfolderClient(c.config)
+	c.VfolderShare = NewVfolderShareClient(c.config)
 	c.Volume = NewVolumeClient(c.config)
 	c.VolumeGrant = NewVolumeGrantClient(c.config)
 }
@@ -356,6 +360,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Task:              NewTaskClient(cfg),
 		User:              NewUserClient(cfg),
 		Vfolder:           NewVfolderClient(cfg),
+		VfolderShare:      NewVfolderShareClient(cfg),
 		Volume:            NewVolumeClient(cfg),
 		VolumeGrant:       NewVolumeGrantClient(cfg),
 	}, nil
@@ -421,6 +426,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Task:              NewTaskClient(cfg),
 		User:              NewUserClient(cfg),
 		Vfolder:           NewVfolderClient(cfg),
+		VfolderShare:      NewVfolderShareClient(cfg),
 		Volume:            NewVolumeClient(cfg),
 		VolumeGrant:       NewVolumeGrantClient(cfg),
 	}, nil
@@ -459,8 +465,8 @@ func (c *Client) Use(hooks ...Hook) {
 		c.Project, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
 		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
 		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume,
-		c.VolumeGrant,
+		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder,
+		c.VfolderShare, c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -477,8 +483,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.Project, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
 		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
 		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume,
-		c.VolumeGrant,
+		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder,
+		c.VfolderShare, c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -575,6 +581,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.User.mutate(ctx, m)
 	case *VfolderMutation:
 		return c.Vfolder.mutate(ctx, m)
+	case *VfolderShareMutation:
+		return c.VfolderShare.mutate(ctx, m)
 	case *VolumeMutation:
 		return c.Volume.mutate(ctx, m)
 	case *VolumeGrantMutation:
@@ -8134,6 +8142,22 @@ func (c *VfolderClient) QueryCreator(_m *Vfolder) *UserQuery {
 	return query
 }
 
+// QueryShares queries the shares edge of a Vfolder.
+func (c *VfolderClient) QueryShares(_m *Vfolder) *VfolderShareQuery {
+	query := (&VfolderShareClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(vfolder.Table, vfolder.FieldID, id),
+			sqlgraph.To(vfoldershare.Table, vfoldershare.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, vfolder.SharesTable, vfolder.SharesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryMounts queries the mounts edge of a Vfolder.
 func (c *VfolderClient) QueryMounts(_m *Vfolder) *SessionMountQuery {
 	query := (&SessionMountClient{config: c.config}).Query()
@@ -8173,6 +8197,188 @@ func (c *VfolderClient) mutate(ctx context.Context, m *VfolderMutation) (Value, 
 		return (&VfolderDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Vfolder mutation op: %q", m.Op())
+	}
+}
+
+// VfolderShareClient is a client for the VfolderShare schema.
+type VfolderShareClient struct {
+	config
+}
+
+// NewVfolderShareClient returns a client for the VfolderShare from the given config.
+func NewVfolderShareClient(c config) *VfolderShareClient {
+	return &VfolderShareClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `vfoldershare.Hooks(f(g(h())))`.
+func (c *VfolderShareClient) Use(hooks ...Hook) {
+	c.hooks.VfolderShare = append(c.hooks.VfolderShare, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `vfoldershare.Intercept(f(g(h())))`.
+func (c *VfolderShareClient) Intercept(interceptors ...Interceptor) {
+	c.inters.VfolderShare = append(c.inters.VfolderShare, interceptors...)
+}
+
+// Create returns a builder for creating a VfolderShare entity.
+func (c *VfolderShareClient) Create() *VfolderShareCreate {
+	mutation := newVfolderShareMutation(c.config, OpCreate)
+	return &VfolderShareCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of VfolderShare entities.
+func (c *VfolderShareClient) CreateBulk(builders ...*VfolderShareCreate) *VfolderShareCreateBulk {
+	return &VfolderShareCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *VfolderShareClient) MapCreateBulk(slice any, setFunc func(*VfolderShareCreate, int)) *VfolderShareCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &VfolderShareCreateBulk{err: fmt.Errorf("calling to VfolderShareClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*VfolderShareCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &VfolderShareCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for VfolderShare.
+func (c *VfolderShareClient) Update() *VfolderShareUpdate {
+	mutation := newVfolderShareMutation(c.config, OpUpdate)
+	return &VfolderShareUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *VfolderShareClient) UpdateOne(_m *VfolderShare) *VfolderShareUpdateOne {
+	mutation := newVfolderShareMutation(c.config, OpUpdateOne, withVfolderShare(_m))
+	return &VfolderShareUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *VfolderShareClient) UpdateOneID(id uuid.UUID) *VfolderShareUpdateOne {
+	mutation := newVfolderShareMutation(c.config, OpUpdateOne, withVfolderShareID(id))
+	return &VfolderShareUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for VfolderShare.
+func (c *VfolderShareClient) Delete() *VfolderShareDelete {
+	mutation := newVfolderShareMutation(c.config, OpDelete)
+	return &VfolderShareDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *VfolderShareClient) DeleteOne(_m *VfolderShare) *VfolderShareDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *VfolderShareClient) DeleteOneID(id uuid.UUID) *VfolderShareDeleteOne {
+	builder := c.Delete().Where(vfoldershare.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &VfolderShareDeleteOne{builder}
+}
+
+// Query returns a query builder for VfolderShare.
+func (c *VfolderShareClient) Query() *VfolderShareQuery {
+	return &VfolderShareQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeVfolderShare},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a VfolderShare entity by its id.
+func (c *VfolderShareClient) Get(ctx context.Context, id uuid.UUID) (*VfolderShare, error) {
+	return c.Query().Where(vfoldershare.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *VfolderShareClient) GetX(ctx context.Context, id uuid.UUID) *VfolderShare {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryVfolder queries the vfolder edge of a VfolderShare.
+func (c *VfolderShareClient) QueryVfolder(_m *VfolderShare) *VfolderQuery {
+	query := (&VfolderClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(vfoldershare.Table, vfoldershare.FieldID, id),
+			sqlgraph.To(vfolder.Table, vfolder.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, vfoldershare.VfolderTable, vfoldershare.VfolderColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a VfolderShare.
+func (c *VfolderShareClient) QueryUser(_m *VfolderShare) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(vfoldershare.Table, vfoldershare.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, vfoldershare.UserTable, vfoldershare.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryInviter queries the inviter edge of a VfolderShare.
+func (c *VfolderShareClient) QueryInviter(_m *VfolderShare) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(vfoldershare.Table, vfoldershare.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, vfoldershare.InviterTable, vfoldershare.InviterColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *VfolderShareClient) Hooks() []Hook {
+	return c.hooks.VfolderShare
+}
+
+// Interceptors returns the client interceptors.
+func (c *VfolderShareClient) Interceptors() []Interceptor {
+	inters := c.inters.VfolderShare
+	return append(inters[:len(inters):len(inters)], vfoldershare.Interceptors[:]...)
+}
+
+func (c *VfolderShareClient) mutate(ctx context.Context, m *VfolderShareMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&VfolderShareCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&VfolderShareUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&VfolderShareUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&VfolderShareDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown VfolderShare mutation op: %q", m.Op())
 	}
 }
 
@@ -8549,7 +8755,7 @@ type (
 		Membership, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
 		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, Volume,
+		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, Volume,
 		VolumeGrant []ent.Hook
 	}
 	inters struct {
@@ -8559,7 +8765,7 @@ type (
 		Membership, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
 		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, Volume,
+		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, Volume,
 		VolumeGrant []ent.Interceptor
 	}
 )

@@ -56,6 +56,7 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 )
@@ -162,6 +163,7 @@ func checkColumn(t, c string) error {
 			task.Table:              task.ValidColumn,
 			user.Table:              user.ValidColumn,
 			vfolder.Table:           vfolder.ValidColumn,
+			vfoldershare.Table:      vfoldershare.ValidColumn,
 			volume.Table:            volume.ValidColumn,
 			volumegrant.Table:       volumegrant.ValidColumn,
 		})

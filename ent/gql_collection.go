@@ -53,6 +53,7 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
@@ -3772,6 +3773,16 @@ func (_q *QuotaScopeQuery) collectField(ctx context.Context, oneNode bool, opCtx
 				selectedFields = append(selectedFields, quotascope.FieldUsedBytes)
 				fieldSeen[quotascope.FieldUsedBytes] = struct{}{}
 			}
+		case "limitInodes":
+			if _, ok := fieldSeen[quotascope.FieldLimitInodes]; !ok {
+				selectedFields = append(selectedFields, quotascope.FieldLimitInodes)
+				fieldSeen[quotascope.FieldLimitInodes] = struct{}{}
+			}
+		case "usedInodes":
+			if _, ok := fieldSeen[quotascope.FieldUsedInodes]; !ok {
+				selectedFields = append(selectedFields, quotascope.FieldUsedInodes)
+				fieldSeen[quotascope.FieldUsedInodes] = struct{}{}
+			}
 		case "enforcement":
 			if _, ok := fieldSeen[quotascope.FieldEnforcement]; !ok {
 				selectedFields = append(selectedFields, quotascope.FieldEnforcement)
@@ -7029,10 +7040,40 @@ func (_q *VfolderQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 				selectedFields = append(selectedFields, vfolder.FieldStatus)
 				fieldSeen[vfolder.FieldStatus] = struct{}{}
 			}
+		case "usageMode":
+			if _, ok := fieldSeen[vfolder.FieldUsageMode]; !ok {
+				selectedFields = append(selectedFields, vfolder.FieldUsageMode)
+				fieldSeen[vfolder.FieldUsageMode] = struct{}{}
+			}
+		case "permission":
+			if _, ok := fieldSeen[vfolder.FieldPermission]; !ok {
+				selectedFields = append(selectedFields, vfolder.FieldPermission)
+				fieldSeen[vfolder.FieldPermission] = struct{}{}
+			}
 		case "deletedAt":
 			if _, ok := fieldSeen[vfolder.FieldDeletedAt]; !ok {
 				selectedFields = append(selectedFields, vfolder.FieldDeletedAt)
 				fieldSeen[vfolder.FieldDeletedAt] = struct{}{}
+			}
+		case "usedBytes":
+			if _, ok := fieldSeen[vfolder.FieldUsedBytes]; !ok {
+				selectedFields = append(selectedFields, vfolder.FieldUsedBytes)
+				fieldSeen[vfolder.FieldUsedBytes] = struct{}{}
+			}
+		case "fileCount":
+			if _, ok := fieldSeen[vfolder.FieldFileCount]; !ok {
+				selectedFields = append(selectedFields, vfolder.FieldFileCount)
+				fieldSeen[vfolder.FieldFileCount] = struct{}{}
+			}
+		case "measuredAt":
+			if _, ok := fieldSeen[vfolder.FieldMeasuredAt]; !ok {
+				selectedFields = append(selectedFields, vfolder.FieldMeasuredAt)
+				fieldSeen[vfolder.FieldMeasuredAt] = struct{}{}
+			}
+		case "lastUsedAt":
+			if _, ok := fieldSeen[vfolder.FieldLastUsedAt]; !ok {
+				selectedFields = append(selectedFields, vfolder.FieldLastUsedAt)
+				fieldSeen[vfolder.FieldLastUsedAt] = struct{}{}
 			}
 		case "domainID":
 			if _, ok := fieldSeen[vfolder.FieldDomainID]; !ok {
@@ -7058,6 +7099,11 @@ func (_q *VfolderQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 			if _, ok := fieldSeen[vfolder.FieldQuotaScopeID]; !ok {
 				selectedFields = append(selectedFields, vfolder.FieldQuotaScopeID)
 				fieldSeen[vfolder.FieldQuotaScopeID] = struct{}{}
+			}
+		case "clonedFromID":
+			if _, ok := fieldSeen[vfolder.FieldClonedFromID]; !ok {
+				selectedFields = append(selectedFields, vfolder.FieldClonedFromID)
+				fieldSeen[vfolder.FieldClonedFromID] = struct{}{}
 			}
 		case "id":
 		case "__typename":
@@ -7124,6 +7170,191 @@ func newVfolderPaginateArgs(rv map[string]any) *vfolderPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*VfolderWhereInput); ok {
 		args.opts = append(args.opts, WithVfolderFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *VfolderShareQuery) CollectFields(ctx context.Context, satisfies ...string) (*VfolderShareQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *VfolderShareQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(vfoldershare.Columns))
+		selectedFields = []string{vfoldershare.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "vfolder":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&VfolderClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, vfolderImplementors)...); err != nil {
+				return err
+			}
+			_q.withVfolder = query
+			if _, ok := fieldSeen[vfoldershare.FieldVfolderID]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldVfolderID)
+				fieldSeen[vfoldershare.FieldVfolderID] = struct{}{}
+			}
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[vfoldershare.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldUserID)
+				fieldSeen[vfoldershare.FieldUserID] = struct{}{}
+			}
+
+		case "inviter":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withInviter = query
+			if _, ok := fieldSeen[vfoldershare.FieldInviterID]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldInviterID)
+				fieldSeen[vfoldershare.FieldInviterID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[vfoldershare.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldCreatedAt)
+				fieldSeen[vfoldershare.FieldCreatedAt] = struct{}{}
+			}
+		case "email":
+			if _, ok := fieldSeen[vfoldershare.FieldEmail]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldEmail)
+				fieldSeen[vfoldershare.FieldEmail] = struct{}{}
+			}
+		case "permission":
+			if _, ok := fieldSeen[vfoldershare.FieldPermission]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldPermission)
+				fieldSeen[vfoldershare.FieldPermission] = struct{}{}
+			}
+		case "status":
+			if _, ok := fieldSeen[vfoldershare.FieldStatus]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldStatus)
+				fieldSeen[vfoldershare.FieldStatus] = struct{}{}
+			}
+		case "answeredAt":
+			if _, ok := fieldSeen[vfoldershare.FieldAnsweredAt]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldAnsweredAt)
+				fieldSeen[vfoldershare.FieldAnsweredAt] = struct{}{}
+			}
+		case "endedAt":
+			if _, ok := fieldSeen[vfoldershare.FieldEndedAt]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldEndedAt)
+				fieldSeen[vfoldershare.FieldEndedAt] = struct{}{}
+			}
+		case "vfolderID":
+			if _, ok := fieldSeen[vfoldershare.FieldVfolderID]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldVfolderID)
+				fieldSeen[vfoldershare.FieldVfolderID] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[vfoldershare.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldDomainID)
+				fieldSeen[vfoldershare.FieldDomainID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[vfoldershare.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldUserID)
+				fieldSeen[vfoldershare.FieldUserID] = struct{}{}
+			}
+		case "inviterID":
+			if _, ok := fieldSeen[vfoldershare.FieldInviterID]; !ok {
+				selectedFields = append(selectedFields, vfoldershare.FieldInviterID)
+				fieldSeen[vfoldershare.FieldInviterID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type vfoldersharePaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []VfolderSharePaginateOption
+}
+
+func newVfolderSharePaginateArgs(rv map[string]any) *vfoldersharePaginateArgs {
+	args := &vfoldersharePaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*VfolderShareOrder:
+			args.opts = append(args.opts, WithVfolderShareOrder(v))
+		case []any:
+			var orders []*VfolderShareOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &VfolderShareOrder{Field: &VfolderShareOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithVfolderShareOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*VfolderShareWhereInput); ok {
+		args.opts = append(args.opts, WithVfolderShareFilter(v.Filter))
 	}
 	return args
 }
@@ -7201,6 +7432,26 @@ func (_q *VolumeQuery) collectField(ctx context.Context, oneNode bool, opCtx *gr
 			if _, ok := fieldSeen[volume.FieldUsedBytes]; !ok {
 				selectedFields = append(selectedFields, volume.FieldUsedBytes)
 				fieldSeen[volume.FieldUsedBytes] = struct{}{}
+			}
+		case "totalInodes":
+			if _, ok := fieldSeen[volume.FieldTotalInodes]; !ok {
+				selectedFields = append(selectedFields, volume.FieldTotalInodes)
+				fieldSeen[volume.FieldTotalInodes] = struct{}{}
+			}
+		case "usedInodes":
+			if _, ok := fieldSeen[volume.FieldUsedInodes]; !ok {
+				selectedFields = append(selectedFields, volume.FieldUsedInodes)
+				fieldSeen[volume.FieldUsedInodes] = struct{}{}
+			}
+		case "elastic":
+			if _, ok := fieldSeen[volume.FieldElastic]; !ok {
+				selectedFields = append(selectedFields, volume.FieldElastic)
+				fieldSeen[volume.FieldElastic] = struct{}{}
+			}
+		case "enforcement":
+			if _, ok := fieldSeen[volume.FieldEnforcement]; !ok {
+				selectedFields = append(selectedFields, volume.FieldEnforcement)
+				fieldSeen[volume.FieldEnforcement] = struct{}{}
 			}
 		case "proxyID":
 			if _, ok := fieldSeen[volume.FieldProxyID]; !ok {

@@ -828,6 +828,30 @@ func (_m *Vfolder) Creator(ctx context.Context) (*User, error) {
 	return result, err
 }
 
+func (_m *VfolderShare) Vfolder(ctx context.Context) (*Vfolder, error) {
+	result, err := _m.Edges.VfolderOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryVfolder().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *VfolderShare) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *VfolderShare) Inviter(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.InviterOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryInviter().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *Volume) Grants(ctx context.Context) (result []*VolumeGrant, err error) {
 	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
 		result, err = _m.NamedGrants(graphql.GetFieldContext(ctx).Field.Alias)

@@ -51,6 +51,7 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
@@ -276,6 +277,11 @@ var vfolderImplementors = []string{"Vfolder", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Vfolder) IsNode() {}
+
+var vfoldershareImplementors = []string{"VfolderShare", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*VfolderShare) IsNode() {}
 
 var volumeImplementors = []string{"Volume", "Node"}
 
@@ -728,6 +734,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(vfolder.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, vfolderImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case vfoldershare.Table:
+		query := c.VfolderShare.Query().
+			Where(vfoldershare.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, vfoldershareImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1499,6 +1514,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.Vfolder.Query().
 			Where(vfolder.IDIn(ids...))
 		query, err := query.CollectFields(ctx, vfolderImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case vfoldershare.Table:
+		query := c.VfolderShare.Query().
+			Where(vfoldershare.IDIn(ids...))
+		query, err := query.CollectFields(ctx, vfoldershareImplementors...)
 		if err != nil {
 			return nil, err
 		}

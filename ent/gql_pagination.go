@@ -57,6 +57,7 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
@@ -13556,6 +13557,338 @@ func (_m *Vfolder) ToEdge(order *VfolderOrder) *VfolderEdge {
 		order = DefaultVfolderOrder
 	}
 	return &VfolderEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// VfolderShareEdge is the edge representation of VfolderShare.
+type VfolderShareEdge struct {
+	Node   *VfolderShare `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// VfolderShareConnection is the connection containing edges to VfolderShare.
+type VfolderShareConnection struct {
+	Edges      []*VfolderShareEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *VfolderShareConnection) build(nodes []*VfolderShare, pager *vfoldersharePager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *VfolderShare
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *VfolderShare {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *VfolderShare {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*VfolderShareEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &VfolderShareEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// VfolderSharePaginateOption enables pagination customization.
+type VfolderSharePaginateOption func(*vfoldersharePager) error
+
+// WithVfolderShareOrder configures pagination ordering.
+func WithVfolderShareOrder(order []*VfolderShareOrder) VfolderSharePaginateOption {
+	return func(pager *vfoldersharePager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithVfolderShareFilter configures pagination filter.
+func WithVfolderShareFilter(filter func(*VfolderShareQuery) (*VfolderShareQuery, error)) VfolderSharePaginateOption {
+	return func(pager *vfoldersharePager) error {
+		if filter == nil {
+			return errors.New("VfolderShareQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type vfoldersharePager struct {
+	reverse bool
+	order   []*VfolderShareOrder
+	filter  func(*VfolderShareQuery) (*VfolderShareQuery, error)
+}
+
+func newVfolderSharePager(opts []VfolderSharePaginateOption, reverse bool) (*vfoldersharePager, error) {
+	pager := &vfoldersharePager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *vfoldersharePager) applyFilter(query *VfolderShareQuery) (*VfolderShareQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *vfoldersharePager) toCursor(_m *VfolderShare) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *vfoldersharePager) applyCursors(query *VfolderShareQuery, after, before *Cursor) (*VfolderShareQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultVfolderShareOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *vfoldersharePager) applyOrder(query *VfolderShareQuery) *VfolderShareQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultVfolderShareOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultVfolderShareOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *vfoldersharePager) orderExpr(query *VfolderShareQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultVfolderShareOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to VfolderShare.
+func (_m *VfolderShareQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...VfolderSharePaginateOption,
+) (*VfolderShareConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newVfolderSharePager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &VfolderShareConnection{Edges: []*VfolderShareEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// VfolderShareOrderFieldCreatedAt orders VfolderShare by created_at.
+	VfolderShareOrderFieldCreatedAt = &VfolderShareOrderField{
+		Value: func(_m *VfolderShare) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: vfoldershare.FieldCreatedAt,
+		toTerm: vfoldershare.ByCreatedAt,
+		toCursor: func(_m *VfolderShare) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f VfolderShareOrderField) String() string {
+	var str string
+	switch f.column {
+	case VfolderShareOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f VfolderShareOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *VfolderShareOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("VfolderShareOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *VfolderShareOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid VfolderShareOrderField", str)
+	}
+	return nil
+}
+
+// VfolderShareOrderField defines the ordering field of VfolderShare.
+type VfolderShareOrderField struct {
+	// Value extracts the ordering value from the given VfolderShare.
+	Value    func(*VfolderShare) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) vfoldershare.OrderOption
+	toCursor func(*VfolderShare) Cursor
+}
+
+// VfolderShareOrder defines the ordering of VfolderShare.
+type VfolderShareOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *VfolderShareOrderField `json:"field"`
+}
+
+// DefaultVfolderShareOrder is the default ordering of VfolderShare.
+var DefaultVfolderShareOrder = &VfolderShareOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &VfolderShareOrderField{
+		Value: func(_m *VfolderShare) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: vfoldershare.FieldID,
+		toTerm: vfoldershare.ByID,
+		toCursor: func(_m *VfolderShare) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts VfolderShare into VfolderShareEdge.
+func (_m *VfolderShare) ToEdge(order *VfolderShareOrder) *VfolderShareEdge {
+	if order == nil {
+		order = DefaultVfolderShareOrder
+	}
+	return &VfolderShareEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

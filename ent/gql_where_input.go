@@ -51,8 +51,10 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
@@ -10250,6 +10252,30 @@ type QuotaScopeWhereInput struct {
 	UsedBytesIsNil  bool    `json:"usedBytesIsNil,omitempty"`
 	UsedBytesNotNil bool    `json:"usedBytesNotNil,omitempty"`
 
+	// "limit_inodes" field predicates.
+	LimitInodes       *int64  `json:"limitInodes,omitempty"`
+	LimitInodesNEQ    *int64  `json:"limitInodesNEQ,omitempty"`
+	LimitInodesIn     []int64 `json:"limitInodesIn,omitempty"`
+	LimitInodesNotIn  []int64 `json:"limitInodesNotIn,omitempty"`
+	LimitInodesGT     *int64  `json:"limitInodesGT,omitempty"`
+	LimitInodesGTE    *int64  `json:"limitInodesGTE,omitempty"`
+	LimitInodesLT     *int64  `json:"limitInodesLT,omitempty"`
+	LimitInodesLTE    *int64  `json:"limitInodesLTE,omitempty"`
+	LimitInodesIsNil  bool    `json:"limitInodesIsNil,omitempty"`
+	LimitInodesNotNil bool    `json:"limitInodesNotNil,omitempty"`
+
+	// "used_inodes" field predicates.
+	UsedInodes       *int64  `json:"usedInodes,omitempty"`
+	UsedInodesNEQ    *int64  `json:"usedInodesNEQ,omitempty"`
+	UsedInodesIn     []int64 `json:"usedInodesIn,omitempty"`
+	UsedInodesNotIn  []int64 `json:"usedInodesNotIn,omitempty"`
+	UsedInodesGT     *int64  `json:"usedInodesGT,omitempty"`
+	UsedInodesGTE    *int64  `json:"usedInodesGTE,omitempty"`
+	UsedInodesLT     *int64  `json:"usedInodesLT,omitempty"`
+	UsedInodesLTE    *int64  `json:"usedInodesLTE,omitempty"`
+	UsedInodesIsNil  bool    `json:"usedInodesIsNil,omitempty"`
+	UsedInodesNotNil bool    `json:"usedInodesNotNil,omitempty"`
+
 	// "enforcement" field predicates.
 	Enforcement             *string  `json:"enforcement,omitempty"`
 	EnforcementNEQ          *string  `json:"enforcementNEQ,omitempty"`
@@ -10526,6 +10552,66 @@ func (i *QuotaScopeWhereInput) P() (predicate.QuotaScope, error) {
 	}
 	if i.UsedBytesNotNil {
 		predicates = append(predicates, quotascope.UsedBytesNotNil())
+	}
+	if i.LimitInodes != nil {
+		predicates = append(predicates, quotascope.LimitInodesEQ(*i.LimitInodes))
+	}
+	if i.LimitInodesNEQ != nil {
+		predicates = append(predicates, quotascope.LimitInodesNEQ(*i.LimitInodesNEQ))
+	}
+	if len(i.LimitInodesIn) > 0 {
+		predicates = append(predicates, quotascope.LimitInodesIn(i.LimitInodesIn...))
+	}
+	if len(i.LimitInodesNotIn) > 0 {
+		predicates = append(predicates, quotascope.LimitInodesNotIn(i.LimitInodesNotIn...))
+	}
+	if i.LimitInodesGT != nil {
+		predicates = append(predicates, quotascope.LimitInodesGT(*i.LimitInodesGT))
+	}
+	if i.LimitInodesGTE != nil {
+		predicates = append(predicates, quotascope.LimitInodesGTE(*i.LimitInodesGTE))
+	}
+	if i.LimitInodesLT != nil {
+		predicates = append(predicates, quotascope.LimitInodesLT(*i.LimitInodesLT))
+	}
+	if i.LimitInodesLTE != nil {
+		predicates = append(predicates, quotascope.LimitInodesLTE(*i.LimitInodesLTE))
+	}
+	if i.LimitInodesIsNil {
+		predicates = append(predicates, quotascope.LimitInodesIsNil())
+	}
+	if i.LimitInodesNotNil {
+		predicates = append(predicates, quotascope.LimitInodesNotNil())
+	}
+	if i.UsedInodes != nil {
+		predicates = append(predicates, quotascope.UsedInodesEQ(*i.UsedInodes))
+	}
+	if i.UsedInodesNEQ != nil {
+		predicates = append(predicates, quotascope.UsedInodesNEQ(*i.UsedInodesNEQ))
+	}
+	if len(i.UsedInodesIn) > 0 {
+		predicates = append(predicates, quotascope.UsedInodesIn(i.UsedInodesIn...))
+	}
+	if len(i.UsedInodesNotIn) > 0 {
+		predicates = append(predicates, quotascope.UsedInodesNotIn(i.UsedInodesNotIn...))
+	}
+	if i.UsedInodesGT != nil {
+		predicates = append(predicates, quotascope.UsedInodesGT(*i.UsedInodesGT))
+	}
+	if i.UsedInodesGTE != nil {
+		predicates = append(predicates, quotascope.UsedInodesGTE(*i.UsedInodesGTE))
+	}
+	if i.UsedInodesLT != nil {
+		predicates = append(predicates, quotascope.UsedInodesLT(*i.UsedInodesLT))
+	}
+	if i.UsedInodesLTE != nil {
+		predicates = append(predicates, quotascope.UsedInodesLTE(*i.UsedInodesLTE))
+	}
+	if i.UsedInodesIsNil {
+		predicates = append(predicates, quotascope.UsedInodesIsNil())
+	}
+	if i.UsedInodesNotNil {
+		predicates = append(predicates, quotascope.UsedInodesNotNil())
 	}
 	if i.Enforcement != nil {
 		predicates = append(predicates, quotascope.EnforcementEQ(*i.Enforcement))
@@ -19413,6 +19499,18 @@ type VfolderWhereInput struct {
 	StatusIn    []vfolder.Status `json:"statusIn,omitempty"`
 	StatusNotIn []vfolder.Status `json:"statusNotIn,omitempty"`
 
+	// "usage_mode" field predicates.
+	UsageMode      *vfolder.UsageMode  `json:"usageMode,omitempty"`
+	UsageModeNEQ   *vfolder.UsageMode  `json:"usageModeNEQ,omitempty"`
+	UsageModeIn    []vfolder.UsageMode `json:"usageModeIn,omitempty"`
+	UsageModeNotIn []vfolder.UsageMode `json:"usageModeNotIn,omitempty"`
+
+	// "permission" field predicates.
+	Permission      *access.FolderPermission  `json:"permission,omitempty"`
+	PermissionNEQ   *access.FolderPermission  `json:"permissionNEQ,omitempty"`
+	PermissionIn    []access.FolderPermission `json:"permissionIn,omitempty"`
+	PermissionNotIn []access.FolderPermission `json:"permissionNotIn,omitempty"`
+
 	// "deleted_at" field predicates.
 	DeletedAt       *time.Time  `json:"deletedAt,omitempty"`
 	DeletedAtNEQ    *time.Time  `json:"deletedAtNEQ,omitempty"`
@@ -19424,6 +19522,54 @@ type VfolderWhereInput struct {
 	DeletedAtLTE    *time.Time  `json:"deletedAtLTE,omitempty"`
 	DeletedAtIsNil  bool        `json:"deletedAtIsNil,omitempty"`
 	DeletedAtNotNil bool        `json:"deletedAtNotNil,omitempty"`
+
+	// "used_bytes" field predicates.
+	UsedBytes       *int64  `json:"usedBytes,omitempty"`
+	UsedBytesNEQ    *int64  `json:"usedBytesNEQ,omitempty"`
+	UsedBytesIn     []int64 `json:"usedBytesIn,omitempty"`
+	UsedBytesNotIn  []int64 `json:"usedBytesNotIn,omitempty"`
+	UsedBytesGT     *int64  `json:"usedBytesGT,omitempty"`
+	UsedBytesGTE    *int64  `json:"usedBytesGTE,omitempty"`
+	UsedBytesLT     *int64  `json:"usedBytesLT,omitempty"`
+	UsedBytesLTE    *int64  `json:"usedBytesLTE,omitempty"`
+	UsedBytesIsNil  bool    `json:"usedBytesIsNil,omitempty"`
+	UsedBytesNotNil bool    `json:"usedBytesNotNil,omitempty"`
+
+	// "file_count" field predicates.
+	FileCount       *int64  `json:"fileCount,omitempty"`
+	FileCountNEQ    *int64  `json:"fileCountNEQ,omitempty"`
+	FileCountIn     []int64 `json:"fileCountIn,omitempty"`
+	FileCountNotIn  []int64 `json:"fileCountNotIn,omitempty"`
+	FileCountGT     *int64  `json:"fileCountGT,omitempty"`
+	FileCountGTE    *int64  `json:"fileCountGTE,omitempty"`
+	FileCountLT     *int64  `json:"fileCountLT,omitempty"`
+	FileCountLTE    *int64  `json:"fileCountLTE,omitempty"`
+	FileCountIsNil  bool    `json:"fileCountIsNil,omitempty"`
+	FileCountNotNil bool    `json:"fileCountNotNil,omitempty"`
+
+	// "measured_at" field predicates.
+	MeasuredAt       *time.Time  `json:"measuredAt,omitempty"`
+	MeasuredAtNEQ    *time.Time  `json:"measuredAtNEQ,omitempty"`
+	MeasuredAtIn     []time.Time `json:"measuredAtIn,omitempty"`
+	MeasuredAtNotIn  []time.Time `json:"measuredAtNotIn,omitempty"`
+	MeasuredAtGT     *time.Time  `json:"measuredAtGT,omitempty"`
+	MeasuredAtGTE    *time.Time  `json:"measuredAtGTE,omitempty"`
+	MeasuredAtLT     *time.Time  `json:"measuredAtLT,omitempty"`
+	MeasuredAtLTE    *time.Time  `json:"measuredAtLTE,omitempty"`
+	MeasuredAtIsNil  bool        `json:"measuredAtIsNil,omitempty"`
+	MeasuredAtNotNil bool        `json:"measuredAtNotNil,omitempty"`
+
+	// "last_used_at" field predicates.
+	LastUsedAt       *time.Time  `json:"lastUsedAt,omitempty"`
+	LastUsedAtNEQ    *time.Time  `json:"lastUsedAtNEQ,omitempty"`
+	LastUsedAtIn     []time.Time `json:"lastUsedAtIn,omitempty"`
+	LastUsedAtNotIn  []time.Time `json:"lastUsedAtNotIn,omitempty"`
+	LastUsedAtGT     *time.Time  `json:"lastUsedAtGT,omitempty"`
+	LastUsedAtGTE    *time.Time  `json:"lastUsedAtGTE,omitempty"`
+	LastUsedAtLT     *time.Time  `json:"lastUsedAtLT,omitempty"`
+	LastUsedAtLTE    *time.Time  `json:"lastUsedAtLTE,omitempty"`
+	LastUsedAtIsNil  bool        `json:"lastUsedAtIsNil,omitempty"`
+	LastUsedAtNotNil bool        `json:"lastUsedAtNotNil,omitempty"`
 
 	// "domain_id" field predicates.
 	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
@@ -19462,6 +19608,18 @@ type VfolderWhereInput struct {
 	QuotaScopeIDNEQ   *uuid.UUID  `json:"quotaScopeIDNEQ,omitempty"`
 	QuotaScopeIDIn    []uuid.UUID `json:"quotaScopeIDIn,omitempty"`
 	QuotaScopeIDNotIn []uuid.UUID `json:"quotaScopeIDNotIn,omitempty"`
+
+	// "cloned_from_id" field predicates.
+	ClonedFromID       *uuid.UUID  `json:"clonedFromID,omitempty"`
+	ClonedFromIDNEQ    *uuid.UUID  `json:"clonedFromIDNEQ,omitempty"`
+	ClonedFromIDIn     []uuid.UUID `json:"clonedFromIDIn,omitempty"`
+	ClonedFromIDNotIn  []uuid.UUID `json:"clonedFromIDNotIn,omitempty"`
+	ClonedFromIDGT     *uuid.UUID  `json:"clonedFromIDGT,omitempty"`
+	ClonedFromIDGTE    *uuid.UUID  `json:"clonedFromIDGTE,omitempty"`
+	ClonedFromIDLT     *uuid.UUID  `json:"clonedFromIDLT,omitempty"`
+	ClonedFromIDLTE    *uuid.UUID  `json:"clonedFromIDLTE,omitempty"`
+	ClonedFromIDIsNil  bool        `json:"clonedFromIDIsNil,omitempty"`
+	ClonedFromIDNotNil bool        `json:"clonedFromIDNotNil,omitempty"`
 
 	// "quota_scope" edge predicates.
 	HasQuotaScope     *bool                   `json:"hasQuotaScope,omitempty"`
@@ -19650,6 +19808,30 @@ func (i *VfolderWhereInput) P() (predicate.Vfolder, error) {
 	if len(i.StatusNotIn) > 0 {
 		predicates = append(predicates, vfolder.StatusNotIn(i.StatusNotIn...))
 	}
+	if i.UsageMode != nil {
+		predicates = append(predicates, vfolder.UsageModeEQ(*i.UsageMode))
+	}
+	if i.UsageModeNEQ != nil {
+		predicates = append(predicates, vfolder.UsageModeNEQ(*i.UsageModeNEQ))
+	}
+	if len(i.UsageModeIn) > 0 {
+		predicates = append(predicates, vfolder.UsageModeIn(i.UsageModeIn...))
+	}
+	if len(i.UsageModeNotIn) > 0 {
+		predicates = append(predicates, vfolder.UsageModeNotIn(i.UsageModeNotIn...))
+	}
+	if i.Permission != nil {
+		predicates = append(predicates, vfolder.PermissionEQ(*i.Permission))
+	}
+	if i.PermissionNEQ != nil {
+		predicates = append(predicates, vfolder.PermissionNEQ(*i.PermissionNEQ))
+	}
+	if len(i.PermissionIn) > 0 {
+		predicates = append(predicates, vfolder.PermissionIn(i.PermissionIn...))
+	}
+	if len(i.PermissionNotIn) > 0 {
+		predicates = append(predicates, vfolder.PermissionNotIn(i.PermissionNotIn...))
+	}
 	if i.DeletedAt != nil {
 		predicates = append(predicates, vfolder.DeletedAtEQ(*i.DeletedAt))
 	}
@@ -19679,6 +19861,126 @@ func (i *VfolderWhereInput) P() (predicate.Vfolder, error) {
 	}
 	if i.DeletedAtNotNil {
 		predicates = append(predicates, vfolder.DeletedAtNotNil())
+	}
+	if i.UsedBytes != nil {
+		predicates = append(predicates, vfolder.UsedBytesEQ(*i.UsedBytes))
+	}
+	if i.UsedBytesNEQ != nil {
+		predicates = append(predicates, vfolder.UsedBytesNEQ(*i.UsedBytesNEQ))
+	}
+	if len(i.UsedBytesIn) > 0 {
+		predicates = append(predicates, vfolder.UsedBytesIn(i.UsedBytesIn...))
+	}
+	if len(i.UsedBytesNotIn) > 0 {
+		predicates = append(predicates, vfolder.UsedBytesNotIn(i.UsedBytesNotIn...))
+	}
+	if i.UsedBytesGT != nil {
+		predicates = append(predicates, vfolder.UsedBytesGT(*i.UsedBytesGT))
+	}
+	if i.UsedBytesGTE != nil {
+		predicates = append(predicates, vfolder.UsedBytesGTE(*i.UsedBytesGTE))
+	}
+	if i.UsedBytesLT != nil {
+		predicates = append(predicates, vfolder.UsedBytesLT(*i.UsedBytesLT))
+	}
+	if i.UsedBytesLTE != nil {
+		predicates = append(predicates, vfolder.UsedBytesLTE(*i.UsedBytesLTE))
+	}
+	if i.UsedBytesIsNil {
+		predicates = append(predicates, vfolder.UsedBytesIsNil())
+	}
+	if i.UsedBytesNotNil {
+		predicates = append(predicates, vfolder.UsedBytesNotNil())
+	}
+	if i.FileCount != nil {
+		predicates = append(predicates, vfolder.FileCountEQ(*i.FileCount))
+	}
+	if i.FileCountNEQ != nil {
+		predicates = append(predicates, vfolder.FileCountNEQ(*i.FileCountNEQ))
+	}
+	if len(i.FileCountIn) > 0 {
+		predicates = append(predicates, vfolder.FileCountIn(i.FileCountIn...))
+	}
+	if len(i.FileCountNotIn) > 0 {
+		predicates = append(predicates, vfolder.FileCountNotIn(i.FileCountNotIn...))
+	}
+	if i.FileCountGT != nil {
+		predicates = append(predicates, vfolder.FileCountGT(*i.FileCountGT))
+	}
+	if i.FileCountGTE != nil {
+		predicates = append(predicates, vfolder.FileCountGTE(*i.FileCountGTE))
+	}
+	if i.FileCountLT != nil {
+		predicates = append(predicates, vfolder.FileCountLT(*i.FileCountLT))
+	}
+	if i.FileCountLTE != nil {
+		predicates = append(predicates, vfolder.FileCountLTE(*i.FileCountLTE))
+	}
+	if i.FileCountIsNil {
+		predicates = append(predicates, vfolder.FileCountIsNil())
+	}
+	if i.FileCountNotNil {
+		predicates = append(predicates, vfolder.FileCountNotNil())
+	}
+	if i.MeasuredAt != nil {
+		predicates = append(predicates, vfolder.MeasuredAtEQ(*i.MeasuredAt))
+	}
+	if i.MeasuredAtNEQ != nil {
+		predicates = append(predicates, vfolder.MeasuredAtNEQ(*i.MeasuredAtNEQ))
+	}
+	if len(i.MeasuredAtIn) > 0 {
+		predicates = append(predicates, vfolder.MeasuredAtIn(i.MeasuredAtIn...))
+	}
+	if len(i.MeasuredAtNotIn) > 0 {
+		predicates = append(predicates, vfolder.MeasuredAtNotIn(i.MeasuredAtNotIn...))
+	}
+	if i.MeasuredAtGT != nil {
+		predicates = append(predicates, vfolder.MeasuredAtGT(*i.MeasuredAtGT))
+	}
+	if i.MeasuredAtGTE != nil {
+		predicates = append(predicates, vfolder.MeasuredAtGTE(*i.MeasuredAtGTE))
+	}
+	if i.MeasuredAtLT != nil {
+		predicates = append(predicates, vfolder.MeasuredAtLT(*i.MeasuredAtLT))
+	}
+	if i.MeasuredAtLTE != nil {
+		predicates = append(predicates, vfolder.MeasuredAtLTE(*i.MeasuredAtLTE))
+	}
+	if i.MeasuredAtIsNil {
+		predicates = append(predicates, vfolder.MeasuredAtIsNil())
+	}
+	if i.MeasuredAtNotNil {
+		predicates = append(predicates, vfolder.MeasuredAtNotNil())
+	}
+	if i.LastUsedAt != nil {
+		predicates = append(predicates, vfolder.LastUsedAtEQ(*i.LastUsedAt))
+	}
+	if i.LastUsedAtNEQ != nil {
+		predicates = append(predicates, vfolder.LastUsedAtNEQ(*i.LastUsedAtNEQ))
+	}
+	if len(i.LastUsedAtIn) > 0 {
+		predicates = append(predicates, vfolder.LastUsedAtIn(i.LastUsedAtIn...))
+	}
+	if len(i.LastUsedAtNotIn) > 0 {
+		predicates = append(predicates, vfolder.LastUsedAtNotIn(i.LastUsedAtNotIn...))
+	}
+	if i.LastUsedAtGT != nil {
+		predicates = append(predicates, vfolder.LastUsedAtGT(*i.LastUsedAtGT))
+	}
+	if i.LastUsedAtGTE != nil {
+		predicates = append(predicates, vfolder.LastUsedAtGTE(*i.LastUsedAtGTE))
+	}
+	if i.LastUsedAtLT != nil {
+		predicates = append(predicates, vfolder.LastUsedAtLT(*i.LastUsedAtLT))
+	}
+	if i.LastUsedAtLTE != nil {
+		predicates = append(predicates, vfolder.LastUsedAtLTE(*i.LastUsedAtLTE))
+	}
+	if i.LastUsedAtIsNil {
+		predicates = append(predicates, vfolder.LastUsedAtIsNil())
+	}
+	if i.LastUsedAtNotNil {
+		predicates = append(predicates, vfolder.LastUsedAtNotNil())
 	}
 	if i.DomainID != nil {
 		predicates = append(predicates, vfolder.DomainIDEQ(*i.DomainID))
@@ -19764,6 +20066,36 @@ func (i *VfolderWhereInput) P() (predicate.Vfolder, error) {
 	if len(i.QuotaScopeIDNotIn) > 0 {
 		predicates = append(predicates, vfolder.QuotaScopeIDNotIn(i.QuotaScopeIDNotIn...))
 	}
+	if i.ClonedFromID != nil {
+		predicates = append(predicates, vfolder.ClonedFromIDEQ(*i.ClonedFromID))
+	}
+	if i.ClonedFromIDNEQ != nil {
+		predicates = append(predicates, vfolder.ClonedFromIDNEQ(*i.ClonedFromIDNEQ))
+	}
+	if len(i.ClonedFromIDIn) > 0 {
+		predicates = append(predicates, vfolder.ClonedFromIDIn(i.ClonedFromIDIn...))
+	}
+	if len(i.ClonedFromIDNotIn) > 0 {
+		predicates = append(predicates, vfolder.ClonedFromIDNotIn(i.ClonedFromIDNotIn...))
+	}
+	if i.ClonedFromIDGT != nil {
+		predicates = append(predicates, vfolder.ClonedFromIDGT(*i.ClonedFromIDGT))
+	}
+	if i.ClonedFromIDGTE != nil {
+		predicates = append(predicates, vfolder.ClonedFromIDGTE(*i.ClonedFromIDGTE))
+	}
+	if i.ClonedFromIDLT != nil {
+		predicates = append(predicates, vfolder.ClonedFromIDLT(*i.ClonedFromIDLT))
+	}
+	if i.ClonedFromIDLTE != nil {
+		predicates = append(predicates, vfolder.ClonedFromIDLTE(*i.ClonedFromIDLTE))
+	}
+	if i.ClonedFromIDIsNil {
+		predicates = append(predicates, vfolder.ClonedFromIDIsNil())
+	}
+	if i.ClonedFromIDNotNil {
+		predicates = append(predicates, vfolder.ClonedFromIDNotNil())
+	}
 
 	if i.HasQuotaScope != nil {
 		p := vfolder.HasQuotaScope()
@@ -19844,6 +20176,508 @@ func (i *VfolderWhereInput) P() (predicate.Vfolder, error) {
 		return predicates[0], nil
 	default:
 		return vfolder.And(predicates...), nil
+	}
+}
+
+// VfolderShareWhereInput represents a where input for filtering VfolderShare queries.
+type VfolderShareWhereInput struct {
+	Predicates []predicate.VfolderShare  `json:"-"`
+	Not        *VfolderShareWhereInput   `json:"not,omitempty"`
+	Or         []*VfolderShareWhereInput `json:"or,omitempty"`
+	And        []*VfolderShareWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "email" field predicates.
+	Email             *string  `json:"email,omitempty"`
+	EmailNEQ          *string  `json:"emailNEQ,omitempty"`
+	EmailIn           []string `json:"emailIn,omitempty"`
+	EmailNotIn        []string `json:"emailNotIn,omitempty"`
+	EmailGT           *string  `json:"emailGT,omitempty"`
+	EmailGTE          *string  `json:"emailGTE,omitempty"`
+	EmailLT           *string  `json:"emailLT,omitempty"`
+	EmailLTE          *string  `json:"emailLTE,omitempty"`
+	EmailContains     *string  `json:"emailContains,omitempty"`
+	EmailHasPrefix    *string  `json:"emailHasPrefix,omitempty"`
+	EmailHasSuffix    *string  `json:"emailHasSuffix,omitempty"`
+	EmailEqualFold    *string  `json:"emailEqualFold,omitempty"`
+	EmailContainsFold *string  `json:"emailContainsFold,omitempty"`
+
+	// "permission" field predicates.
+	Permission      *access.FolderPermission  `json:"permission,omitempty"`
+	PermissionNEQ   *access.FolderPermission  `json:"permissionNEQ,omitempty"`
+	PermissionIn    []access.FolderPermission `json:"permissionIn,omitempty"`
+	PermissionNotIn []access.FolderPermission `json:"permissionNotIn,omitempty"`
+
+	// "status" field predicates.
+	Status      *vfoldershare.Status  `json:"status,omitempty"`
+	StatusNEQ   *vfoldershare.Status  `json:"statusNEQ,omitempty"`
+	StatusIn    []vfoldershare.Status `json:"statusIn,omitempty"`
+	StatusNotIn []vfoldershare.Status `json:"statusNotIn,omitempty"`
+
+	// "answered_at" field predicates.
+	AnsweredAt       *time.Time  `json:"answeredAt,omitempty"`
+	AnsweredAtNEQ    *time.Time  `json:"answeredAtNEQ,omitempty"`
+	AnsweredAtIn     []time.Time `json:"answeredAtIn,omitempty"`
+	AnsweredAtNotIn  []time.Time `json:"answeredAtNotIn,omitempty"`
+	AnsweredAtGT     *time.Time  `json:"answeredAtGT,omitempty"`
+	AnsweredAtGTE    *time.Time  `json:"answeredAtGTE,omitempty"`
+	AnsweredAtLT     *time.Time  `json:"answeredAtLT,omitempty"`
+	AnsweredAtLTE    *time.Time  `json:"answeredAtLTE,omitempty"`
+	AnsweredAtIsNil  bool        `json:"answeredAtIsNil,omitempty"`
+	AnsweredAtNotNil bool        `json:"answeredAtNotNil,omitempty"`
+
+	// "ended_at" field predicates.
+	EndedAt       *time.Time  `json:"endedAt,omitempty"`
+	EndedAtNEQ    *time.Time  `json:"endedAtNEQ,omitempty"`
+	EndedAtIn     []time.Time `json:"endedAtIn,omitempty"`
+	EndedAtNotIn  []time.Time `json:"endedAtNotIn,omitempty"`
+	EndedAtGT     *time.Time  `json:"endedAtGT,omitempty"`
+	EndedAtGTE    *time.Time  `json:"endedAtGTE,omitempty"`
+	EndedAtLT     *time.Time  `json:"endedAtLT,omitempty"`
+	EndedAtLTE    *time.Time  `json:"endedAtLTE,omitempty"`
+	EndedAtIsNil  bool        `json:"endedAtIsNil,omitempty"`
+	EndedAtNotNil bool        `json:"endedAtNotNil,omitempty"`
+
+	// "vfolder_id" field predicates.
+	VfolderID      *uuid.UUID  `json:"vfolderID,omitempty"`
+	VfolderIDNEQ   *uuid.UUID  `json:"vfolderIDNEQ,omitempty"`
+	VfolderIDIn    []uuid.UUID `json:"vfolderIDIn,omitempty"`
+	VfolderIDNotIn []uuid.UUID `json:"vfolderIDNotIn,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDGT    *uuid.UUID  `json:"domainIDGT,omitempty"`
+	DomainIDGTE   *uuid.UUID  `json:"domainIDGTE,omitempty"`
+	DomainIDLT    *uuid.UUID  `json:"domainIDLT,omitempty"`
+	DomainIDLTE   *uuid.UUID  `json:"domainIDLTE,omitempty"`
+
+	// "user_id" field predicates.
+	UserID       *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ    *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn     []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn  []uuid.UUID `json:"userIDNotIn,omitempty"`
+	UserIDIsNil  bool        `json:"userIDIsNil,omitempty"`
+	UserIDNotNil bool        `json:"userIDNotNil,omitempty"`
+
+	// "inviter_id" field predicates.
+	InviterID       *uuid.UUID  `json:"inviterID,omitempty"`
+	InviterIDNEQ    *uuid.UUID  `json:"inviterIDNEQ,omitempty"`
+	InviterIDIn     []uuid.UUID `json:"inviterIDIn,omitempty"`
+	InviterIDNotIn  []uuid.UUID `json:"inviterIDNotIn,omitempty"`
+	InviterIDIsNil  bool        `json:"inviterIDIsNil,omitempty"`
+	InviterIDNotNil bool        `json:"inviterIDNotNil,omitempty"`
+
+	// "vfolder" edge predicates.
+	HasVfolder     *bool                `json:"hasVfolder,omitempty"`
+	HasVfolderWith []*VfolderWhereInput `json:"hasVfolderWith,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "inviter" edge predicates.
+	HasInviter     *bool             `json:"hasInviter,omitempty"`
+	HasInviterWith []*UserWhereInput `json:"hasInviterWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *VfolderShareWhereInput) AddPredicates(predicates ...predicate.VfolderShare) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the VfolderShareWhereInput filter on the VfolderShareQuery builder.
+func (i *VfolderShareWhereInput) Filter(q *VfolderShareQuery) (*VfolderShareQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyVfolderShareWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyVfolderShareWhereInput is returned in case the VfolderShareWhereInput is empty.
+var ErrEmptyVfolderShareWhereInput = errors.New("ent: empty predicate VfolderShareWhereInput")
+
+// P returns a predicate for filtering vfoldershares.
+// An error is returned if the input is empty or invalid.
+func (i *VfolderShareWhereInput) P() (predicate.VfolderShare, error) {
+	var predicates []predicate.VfolderShare
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, vfoldershare.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.VfolderShare, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, vfoldershare.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.VfolderShare, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, vfoldershare.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, vfoldershare.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, vfoldershare.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, vfoldershare.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, vfoldershare.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, vfoldershare.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, vfoldershare.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, vfoldershare.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, vfoldershare.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, vfoldershare.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, vfoldershare.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, vfoldershare.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, vfoldershare.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, vfoldershare.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, vfoldershare.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Email != nil {
+		predicates = append(predicates, vfoldershare.EmailEQ(*i.Email))
+	}
+	if i.EmailNEQ != nil {
+		predicates = append(predicates, vfoldershare.EmailNEQ(*i.EmailNEQ))
+	}
+	if len(i.EmailIn) > 0 {
+		predicates = append(predicates, vfoldershare.EmailIn(i.EmailIn...))
+	}
+	if len(i.EmailNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.EmailNotIn(i.EmailNotIn...))
+	}
+	if i.EmailGT != nil {
+		predicates = append(predicates, vfoldershare.EmailGT(*i.EmailGT))
+	}
+	if i.EmailGTE != nil {
+		predicates = append(predicates, vfoldershare.EmailGTE(*i.EmailGTE))
+	}
+	if i.EmailLT != nil {
+		predicates = append(predicates, vfoldershare.EmailLT(*i.EmailLT))
+	}
+	if i.EmailLTE != nil {
+		predicates = append(predicates, vfoldershare.EmailLTE(*i.EmailLTE))
+	}
+	if i.EmailContains != nil {
+		predicates = append(predicates, vfoldershare.EmailContains(*i.EmailContains))
+	}
+	if i.EmailHasPrefix != nil {
+		predicates = append(predicates, vfoldershare.EmailHasPrefix(*i.EmailHasPrefix))
+	}
+	if i.EmailHasSuffix != nil {
+		predicates = append(predicates, vfoldershare.EmailHasSuffix(*i.EmailHasSuffix))
+	}
+	if i.EmailEqualFold != nil {
+		predicates = append(predicates, vfoldershare.EmailEqualFold(*i.EmailEqualFold))
+	}
+	if i.EmailContainsFold != nil {
+		predicates = append(predicates, vfoldershare.EmailContainsFold(*i.EmailContainsFold))
+	}
+	if i.Permission != nil {
+		predicates = append(predicates, vfoldershare.PermissionEQ(*i.Permission))
+	}
+	if i.PermissionNEQ != nil {
+		predicates = append(predicates, vfoldershare.PermissionNEQ(*i.PermissionNEQ))
+	}
+	if len(i.PermissionIn) > 0 {
+		predicates = append(predicates, vfoldershare.PermissionIn(i.PermissionIn...))
+	}
+	if len(i.PermissionNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.PermissionNotIn(i.PermissionNotIn...))
+	}
+	if i.Status != nil {
+		predicates = append(predicates, vfoldershare.StatusEQ(*i.Status))
+	}
+	if i.StatusNEQ != nil {
+		predicates = append(predicates, vfoldershare.StatusNEQ(*i.StatusNEQ))
+	}
+	if len(i.StatusIn) > 0 {
+		predicates = append(predicates, vfoldershare.StatusIn(i.StatusIn...))
+	}
+	if len(i.StatusNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.StatusNotIn(i.StatusNotIn...))
+	}
+	if i.AnsweredAt != nil {
+		predicates = append(predicates, vfoldershare.AnsweredAtEQ(*i.AnsweredAt))
+	}
+	if i.AnsweredAtNEQ != nil {
+		predicates = append(predicates, vfoldershare.AnsweredAtNEQ(*i.AnsweredAtNEQ))
+	}
+	if len(i.AnsweredAtIn) > 0 {
+		predicates = append(predicates, vfoldershare.AnsweredAtIn(i.AnsweredAtIn...))
+	}
+	if len(i.AnsweredAtNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.AnsweredAtNotIn(i.AnsweredAtNotIn...))
+	}
+	if i.AnsweredAtGT != nil {
+		predicates = append(predicates, vfoldershare.AnsweredAtGT(*i.AnsweredAtGT))
+	}
+	if i.AnsweredAtGTE != nil {
+		predicates = append(predicates, vfoldershare.AnsweredAtGTE(*i.AnsweredAtGTE))
+	}
+	if i.AnsweredAtLT != nil {
+		predicates = append(predicates, vfoldershare.AnsweredAtLT(*i.AnsweredAtLT))
+	}
+	if i.AnsweredAtLTE != nil {
+		predicates = append(predicates, vfoldershare.AnsweredAtLTE(*i.AnsweredAtLTE))
+	}
+	if i.AnsweredAtIsNil {
+		predicates = append(predicates, vfoldershare.AnsweredAtIsNil())
+	}
+	if i.AnsweredAtNotNil {
+		predicates = append(predicates, vfoldershare.AnsweredAtNotNil())
+	}
+	if i.EndedAt != nil {
+		predicates = append(predicates, vfoldershare.EndedAtEQ(*i.EndedAt))
+	}
+	if i.EndedAtNEQ != nil {
+		predicates = append(predicates, vfoldershare.EndedAtNEQ(*i.EndedAtNEQ))
+	}
+	if len(i.EndedAtIn) > 0 {
+		predicates = append(predicates, vfoldershare.EndedAtIn(i.EndedAtIn...))
+	}
+	if len(i.EndedAtNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.EndedAtNotIn(i.EndedAtNotIn...))
+	}
+	if i.EndedAtGT != nil {
+		predicates = append(predicates, vfoldershare.EndedAtGT(*i.EndedAtGT))
+	}
+	if i.EndedAtGTE != nil {
+		predicates = append(predicates, vfoldershare.EndedAtGTE(*i.EndedAtGTE))
+	}
+	if i.EndedAtLT != nil {
+		predicates = append(predicates, vfoldershare.EndedAtLT(*i.EndedAtLT))
+	}
+	if i.EndedAtLTE != nil {
+		predicates = append(predicates, vfoldershare.EndedAtLTE(*i.EndedAtLTE))
+	}
+	if i.EndedAtIsNil {
+		predicates = append(predicates, vfoldershare.EndedAtIsNil())
+	}
+	if i.EndedAtNotNil {
+		predicates = append(predicates, vfoldershare.EndedAtNotNil())
+	}
+	if i.VfolderID != nil {
+		predicates = append(predicates, vfoldershare.VfolderIDEQ(*i.VfolderID))
+	}
+	if i.VfolderIDNEQ != nil {
+		predicates = append(predicates, vfoldershare.VfolderIDNEQ(*i.VfolderIDNEQ))
+	}
+	if len(i.VfolderIDIn) > 0 {
+		predicates = append(predicates, vfoldershare.VfolderIDIn(i.VfolderIDIn...))
+	}
+	if len(i.VfolderIDNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.VfolderIDNotIn(i.VfolderIDNotIn...))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, vfoldershare.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, vfoldershare.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, vfoldershare.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDGT != nil {
+		predicates = append(predicates, vfoldershare.DomainIDGT(*i.DomainIDGT))
+	}
+	if i.DomainIDGTE != nil {
+		predicates = append(predicates, vfoldershare.DomainIDGTE(*i.DomainIDGTE))
+	}
+	if i.DomainIDLT != nil {
+		predicates = append(predicates, vfoldershare.DomainIDLT(*i.DomainIDLT))
+	}
+	if i.DomainIDLTE != nil {
+		predicates = append(predicates, vfoldershare.DomainIDLTE(*i.DomainIDLTE))
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, vfoldershare.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, vfoldershare.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, vfoldershare.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.UserIDIsNil {
+		predicates = append(predicates, vfoldershare.UserIDIsNil())
+	}
+	if i.UserIDNotNil {
+		predicates = append(predicates, vfoldershare.UserIDNotNil())
+	}
+	if i.InviterID != nil {
+		predicates = append(predicates, vfoldershare.InviterIDEQ(*i.InviterID))
+	}
+	if i.InviterIDNEQ != nil {
+		predicates = append(predicates, vfoldershare.InviterIDNEQ(*i.InviterIDNEQ))
+	}
+	if len(i.InviterIDIn) > 0 {
+		predicates = append(predicates, vfoldershare.InviterIDIn(i.InviterIDIn...))
+	}
+	if len(i.InviterIDNotIn) > 0 {
+		predicates = append(predicates, vfoldershare.InviterIDNotIn(i.InviterIDNotIn...))
+	}
+	if i.InviterIDIsNil {
+		predicates = append(predicates, vfoldershare.InviterIDIsNil())
+	}
+	if i.InviterIDNotNil {
+		predicates = append(predicates, vfoldershare.InviterIDNotNil())
+	}
+
+	if i.HasVfolder != nil {
+		p := vfoldershare.HasVfolder()
+		if !*i.HasVfolder {
+			p = vfoldershare.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasVfolderWith) > 0 {
+		with := make([]predicate.Vfolder, 0, len(i.HasVfolderWith))
+		for _, w := range i.HasVfolderWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasVfolderWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, vfoldershare.HasVfolderWith(with...))
+	}
+	if i.HasUser != nil {
+		p := vfoldershare.HasUser()
+		if !*i.HasUser {
+			p = vfoldershare.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, vfoldershare.HasUserWith(with...))
+	}
+	if i.HasInviter != nil {
+		p := vfoldershare.HasInviter()
+		if !*i.HasInviter {
+			p = vfoldershare.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasInviterWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasInviterWith))
+		for _, w := range i.HasInviterWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasInviterWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, vfoldershare.HasInviterWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyVfolderShareWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return vfoldershare.And(predicates...), nil
 	}
 }
 
@@ -19953,6 +20787,49 @@ type VolumeWhereInput struct {
 	UsedBytesGTE   *int64  `json:"usedBytesGTE,omitempty"`
 	UsedBytesLT    *int64  `json:"usedBytesLT,omitempty"`
 	UsedBytesLTE   *int64  `json:"usedBytesLTE,omitempty"`
+
+	// "total_inodes" field predicates.
+	TotalInodes       *int64  `json:"totalInodes,omitempty"`
+	TotalInodesNEQ    *int64  `json:"totalInodesNEQ,omitempty"`
+	TotalInodesIn     []int64 `json:"totalInodesIn,omitempty"`
+	TotalInodesNotIn  []int64 `json:"totalInodesNotIn,omitempty"`
+	TotalInodesGT     *int64  `json:"totalInodesGT,omitempty"`
+	TotalInodesGTE    *int64  `json:"totalInodesGTE,omitempty"`
+	TotalInodesLT     *int64  `json:"totalInodesLT,omitempty"`
+	TotalInodesLTE    *int64  `json:"totalInodesLTE,omitempty"`
+	TotalInodesIsNil  bool    `json:"totalInodesIsNil,omitempty"`
+	TotalInodesNotNil bool    `json:"totalInodesNotNil,omitempty"`
+
+	// "used_inodes" field predicates.
+	UsedInodes       *int64  `json:"usedInodes,omitempty"`
+	UsedInodesNEQ    *int64  `json:"usedInodesNEQ,omitempty"`
+	UsedInodesIn     []int64 `json:"usedInodesIn,omitempty"`
+	UsedInodesNotIn  []int64 `json:"usedInodesNotIn,omitempty"`
+	UsedInodesGT     *int64  `json:"usedInodesGT,omitempty"`
+	UsedInodesGTE    *int64  `json:"usedInodesGTE,omitempty"`
+	UsedInodesLT     *int64  `json:"usedInodesLT,omitempty"`
+	UsedInodesLTE    *int64  `json:"usedInodesLTE,omitempty"`
+	UsedInodesIsNil  bool    `json:"usedInodesIsNil,omitempty"`
+	UsedInodesNotNil bool    `json:"usedInodesNotNil,omitempty"`
+
+	// "elastic" field predicates.
+	Elastic    *bool `json:"elastic,omitempty"`
+	ElasticNEQ *bool `json:"elasticNEQ,omitempty"`
+
+	// "enforcement" field predicates.
+	Enforcement             *string  `json:"enforcement,omitempty"`
+	EnforcementNEQ          *string  `json:"enforcementNEQ,omitempty"`
+	EnforcementIn           []string `json:"enforcementIn,omitempty"`
+	EnforcementNotIn        []string `json:"enforcementNotIn,omitempty"`
+	EnforcementGT           *string  `json:"enforcementGT,omitempty"`
+	EnforcementGTE          *string  `json:"enforcementGTE,omitempty"`
+	EnforcementLT           *string  `json:"enforcementLT,omitempty"`
+	EnforcementLTE          *string  `json:"enforcementLTE,omitempty"`
+	EnforcementContains     *string  `json:"enforcementContains,omitempty"`
+	EnforcementHasPrefix    *string  `json:"enforcementHasPrefix,omitempty"`
+	EnforcementHasSuffix    *string  `json:"enforcementHasSuffix,omitempty"`
+	EnforcementEqualFold    *string  `json:"enforcementEqualFold,omitempty"`
+	EnforcementContainsFold *string  `json:"enforcementContainsFold,omitempty"`
 
 	// "proxy_id" field predicates.
 	ProxyID      *uuid.UUID  `json:"proxyID,omitempty"`
@@ -20287,6 +21164,111 @@ func (i *VolumeWhereInput) P() (predicate.Volume, error) {
 	}
 	if i.UsedBytesLTE != nil {
 		predicates = append(predicates, volume.UsedBytesLTE(*i.UsedBytesLTE))
+	}
+	if i.TotalInodes != nil {
+		predicates = append(predicates, volume.TotalInodesEQ(*i.TotalInodes))
+	}
+	if i.TotalInodesNEQ != nil {
+		predicates = append(predicates, volume.TotalInodesNEQ(*i.TotalInodesNEQ))
+	}
+	if len(i.TotalInodesIn) > 0 {
+		predicates = append(predicates, volume.TotalInodesIn(i.TotalInodesIn...))
+	}
+	if len(i.TotalInodesNotIn) > 0 {
+		predicates = append(predicates, volume.TotalInodesNotIn(i.TotalInodesNotIn...))
+	}
+	if i.TotalInodesGT != nil {
+		predicates = append(predicates, volume.TotalInodesGT(*i.TotalInodesGT))
+	}
+	if i.TotalInodesGTE != nil {
+		predicates = append(predicates, volume.TotalInodesGTE(*i.TotalInodesGTE))
+	}
+	if i.TotalInodesLT != nil {
+		predicates = append(predicates, volume.TotalInodesLT(*i.TotalInodesLT))
+	}
+	if i.TotalInodesLTE != nil {
+		predicates = append(predicates, volume.TotalInodesLTE(*i.TotalInodesLTE))
+	}
+	if i.TotalInodesIsNil {
+		predicates = append(predicates, volume.TotalInodesIsNil())
+	}
+	if i.TotalInodesNotNil {
+		predicates = append(predicates, volume.TotalInodesNotNil())
+	}
+	if i.UsedInodes != nil {
+		predicates = append(predicates, volume.UsedInodesEQ(*i.UsedInodes))
+	}
+	if i.UsedInodesNEQ != nil {
+		predicates = append(predicates, volume.UsedInodesNEQ(*i.UsedInodesNEQ))
+	}
+	if len(i.UsedInodesIn) > 0 {
+		predicates = append(predicates, volume.UsedInodesIn(i.UsedInodesIn...))
+	}
+	if len(i.UsedInodesNotIn) > 0 {
+		predicates = append(predicates, volume.UsedInodesNotIn(i.UsedInodesNotIn...))
+	}
+	if i.UsedInodesGT != nil {
+		predicates = append(predicates, volume.UsedInodesGT(*i.UsedInodesGT))
+	}
+	if i.UsedInodesGTE != nil {
+		predicates = append(predicates, volume.UsedInodesGTE(*i.UsedInodesGTE))
+	}
+	if i.UsedInodesLT != nil {
+		predicates = append(predicates, volume.UsedInodesLT(*i.UsedInodesLT))
+	}
+	if i.UsedInodesLTE != nil {
+		predicates = append(predicates, volume.UsedInodesLTE(*i.UsedInodesLTE))
+	}
+	if i.UsedInodesIsNil {
+		predicates = append(predicates, volume.UsedInodesIsNil())
+	}
+	if i.UsedInodesNotNil {
+		predicates = append(predicates, volume.UsedInodesNotNil())
+	}
+	if i.Elastic != nil {
+		predicates = append(predicates, volume.ElasticEQ(*i.Elastic))
+	}
+	if i.ElasticNEQ != nil {
+		predicates = append(predicates, volume.ElasticNEQ(*i.ElasticNEQ))
+	}
+	if i.Enforcement != nil {
+		predicates = append(predicates, volume.EnforcementEQ(*i.Enforcement))
+	}
+	if i.EnforcementNEQ != nil {
+		predicates = append(predicates, volume.EnforcementNEQ(*i.EnforcementNEQ))
+	}
+	if len(i.EnforcementIn) > 0 {
+		predicates = append(predicates, volume.EnforcementIn(i.EnforcementIn...))
+	}
+	if len(i.EnforcementNotIn) > 0 {
+		predicates = append(predicates, volume.EnforcementNotIn(i.EnforcementNotIn...))
+	}
+	if i.EnforcementGT != nil {
+		predicates = append(predicates, volume.EnforcementGT(*i.EnforcementGT))
+	}
+	if i.EnforcementGTE != nil {
+		predicates = append(predicates, volume.EnforcementGTE(*i.EnforcementGTE))
+	}
+	if i.EnforcementLT != nil {
+		predicates = append(predicates, volume.EnforcementLT(*i.EnforcementLT))
+	}
+	if i.EnforcementLTE != nil {
+		predicates = append(predicates, volume.EnforcementLTE(*i.EnforcementLTE))
+	}
+	if i.EnforcementContains != nil {
+		predicates = append(predicates, volume.EnforcementContains(*i.EnforcementContains))
+	}
+	if i.EnforcementHasPrefix != nil {
+		predicates = append(predicates, volume.EnforcementHasPrefix(*i.EnforcementHasPrefix))
+	}
+	if i.EnforcementHasSuffix != nil {
+		predicates = append(predicates, volume.EnforcementHasSuffix(*i.EnforcementHasSuffix))
+	}
+	if i.EnforcementEqualFold != nil {
+		predicates = append(predicates, volume.EnforcementEqualFold(*i.EnforcementEqualFold))
+	}
+	if i.EnforcementContainsFold != nil {
+		predicates = append(predicates, volume.EnforcementContainsFold(*i.EnforcementContainsFold))
 	}
 	if i.ProxyID != nil {
 		predicates = append(predicates, volume.ProxyIDEQ(*i.ProxyID))

@@ -56,6 +56,7 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
@@ -118,6 +119,7 @@ const (
 	TypeTask              = "Task"
 	TypeUser              = "User"
 	TypeVfolder           = "Vfolder"
+	TypeVfolderShare      = "VfolderShare"
 	TypeVolume            = "Volume"
 	TypeVolumeGrant       = "VolumeGrant"
 )
@@ -22733,25 +22735,29 @@ func (m *ProjectMutation) ResetEdge(name string) error {
 // QuotaScopeMutation represents an operation that mutates the QuotaScope nodes in the graph.
 type QuotaScopeMutation struct {
 	config
-	op             Op
-	typ            string
-	id             *uuid.UUID
-	created_at     *time.Time
-	kind           *quotascope.Kind
-	holder_id      *uuid.UUID
-	domain_id      *uuid.UUID
-	limit_bytes    *int64
-	addlimit_bytes *int64
-	used_bytes     *int64
-	addused_bytes  *int64
-	enforcement    *string
-	measured_at    *time.Time
-	clearedFields  map[string]struct{}
-	volume         *uuid.UUID
-	clearedvolume  bool
-	done           bool
-	oldValue       func(context.Context) (*QuotaScope, error)
-	predicates     []predicate.QuotaScope
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	created_at      *time.Time
+	kind            *quotascope.Kind
+	holder_id       *uuid.UUID
+	domain_id       *uuid.UUID
+	limit_bytes     *int64
+	addlimit_bytes  *int64
+	used_bytes      *int64
+	addused_bytes   *int64
+	limit_inodes    *int64
+	addlimit_inodes *int64
+	used_inodes     *int64
+	addused_inodes  *int64
+	enforcement     *string
+	measured_at     *time.Time
+	clearedFields   map[string]struct{}
+	volume          *uuid.UUID
+	clearedvolume   bool
+	done            bool
+	oldValue        func(context.Context) (*QuotaScope, error)
+	predicates      []predicate.QuotaScope
 }
 
 var _ ent.Mutation = (*QuotaScopeMutation)(nil)
@@ -23142,6 +23148,146 @@ func (m *QuotaScopeMutation) ResetUsedBytes() {
 	delete(m.clearedFields, quotascope.FieldUsedBytes)
 }
 
+// SetLimitInodes sets the "limit_inodes" field.
+func (m *QuotaScopeMutation) SetLimitInodes(i int64) {
+	m.limit_inodes = &i
+	m.addlimit_inodes = nil
+}
+
+// LimitInodes returns the value of the "limit_inodes" field in the mutation.
+func (m *QuotaScopeMutation) LimitInodes() (r int64, exists bool) {
+	v := m.limit_inodes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLimitInodes returns the old "limit_inodes" field's value of the QuotaScope entity.
+// If the QuotaScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QuotaScopeMutation) OldLimitInodes(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLimitInodes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLimitInodes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLimitInodes: %w", err)
+	}
+	return oldValue.LimitInodes, nil
+}
+
+// AddLimitInodes adds i to the "limit_inodes" field.
+func (m *QuotaScopeMutation) AddLimitInodes(i int64) {
+	if m.addlimit_inodes != nil {
+		*m.addlimit_inodes += i
+	} else {
+		m.addlimit_inodes = &i
+	}
+}
+
+// AddedLimitInodes returns the value that was added to the "limit_inodes" field in this mutation.
+func (m *QuotaScopeMutation) AddedLimitInodes() (r int64, exists bool) {
+	v := m.addlimit_inodes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearLimitInodes clears the value of the "limit_inodes" field.
+func (m *QuotaScopeMutation) ClearLimitInodes() {
+	m.limit_inodes = nil
+	m.addlimit_inodes = nil
+	m.clearedFields[quotascope.FieldLimitInodes] = struct{}{}
+}
+
+// LimitInodesCleared returns if the "limit_inodes" field was cleared in this mutation.
+func (m *QuotaScopeMutation) LimitInodesCleared() bool {
+	_, ok := m.clearedFields[quotascope.FieldLimitInodes]
+	return ok
+}
+
+// ResetLimitInodes resets all changes to the "limit_inodes" field.
+func (m *QuotaScopeMutation) ResetLimitInodes() {
+	m.limit_inodes = nil
+	m.addlimit_inodes = nil
+	delete(m.clearedFields, quotascope.FieldLimitInodes)
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (m *QuotaScopeMutation) SetUsedInodes(i int64) {
+	m.used_inodes = &i
+	m.addused_inodes = nil
+}
+
+// UsedInodes returns the value of the "used_inodes" field in the mutation.
+func (m *QuotaScopeMutation) UsedInodes() (r int64, exists bool) {
+	v := m.used_inodes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedInodes returns the old "used_inodes" field's value of the QuotaScope entity.
+// If the QuotaScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QuotaScopeMutation) OldUsedInodes(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedInodes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedInodes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedInodes: %w", err)
+	}
+	return oldValue.UsedInodes, nil
+}
+
+// AddUsedInodes adds i to the "used_inodes" field.
+func (m *QuotaScopeMutation) AddUsedInodes(i int64) {
+	if m.addused_inodes != nil {
+		*m.addused_inodes += i
+	} else {
+		m.addused_inodes = &i
+	}
+}
+
+// AddedUsedInodes returns the value that was added to the "used_inodes" field in this mutation.
+func (m *QuotaScopeMutation) AddedUsedInodes() (r int64, exists bool) {
+	v := m.addused_inodes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (m *QuotaScopeMutation) ClearUsedInodes() {
+	m.used_inodes = nil
+	m.addused_inodes = nil
+	m.clearedFields[quotascope.FieldUsedInodes] = struct{}{}
+}
+
+// UsedInodesCleared returns if the "used_inodes" field was cleared in this mutation.
+func (m *QuotaScopeMutation) UsedInodesCleared() bool {
+	_, ok := m.clearedFields[quotascope.FieldUsedInodes]
+	return ok
+}
+
+// ResetUsedInodes resets all changes to the "used_inodes" field.
+func (m *QuotaScopeMutation) ResetUsedInodes() {
+	m.used_inodes = nil
+	m.addused_inodes = nil
+	delete(m.clearedFields, quotascope.FieldUsedInodes)
+}
+
 // SetEnforcement sets the "enforcement" field.
 func (m *QuotaScopeMutation) SetEnforcement(s string) {
 	m.enforcement = &s
@@ -23324,7 +23470,7 @@ func (m *QuotaScopeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *QuotaScopeMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 11)
 	if m.created_at != nil {
 		fields = append(fields, quotascope.FieldCreatedAt)
 	}
@@ -23342,6 +23488,12 @@ func (m *QuotaScopeMutation) Fields() []string {
 	}
 	if m.used_bytes != nil {
 		fields = append(fields, quotascope.FieldUsedBytes)
+	}
+	if m.limit_inodes != nil {
+		fields = append(fields, quotascope.FieldLimitInodes)
+	}
+	if m.used_inodes != nil {
+		fields = append(fields, quotascope.FieldUsedInodes)
 	}
 	if m.enforcement != nil {
 		fields = append(fields, quotascope.FieldEnforcement)
@@ -23372,6 +23524,10 @@ func (m *QuotaScopeMutation) Field(name string) (ent.Value, bool) {
 		return m.LimitBytes()
 	case quotascope.FieldUsedBytes:
 		return m.UsedBytes()
+	case quotascope.FieldLimitInodes:
+		return m.LimitInodes()
+	case quotascope.FieldUsedInodes:
+		return m.UsedInodes()
 	case quotascope.FieldEnforcement:
 		return m.Enforcement()
 	case quotascope.FieldMeasuredAt:
@@ -23399,6 +23555,10 @@ func (m *QuotaScopeMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldLimitBytes(ctx)
 	case quotascope.FieldUsedBytes:
 		return m.OldUsedBytes(ctx)
+	case quotascope.FieldLimitInodes:
+		return m.OldLimitInodes(ctx)
+	case quotascope.FieldUsedInodes:
+		return m.OldUsedInodes(ctx)
 	case quotascope.FieldEnforcement:
 		return m.OldEnforcement(ctx)
 	case quotascope.FieldMeasuredAt:
@@ -23456,6 +23616,20 @@ func (m *QuotaScopeMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetUsedBytes(v)
 		return nil
+	case quotascope.FieldLimitInodes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLimitInodes(v)
+		return nil
+	case quotascope.FieldUsedInodes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedInodes(v)
+		return nil
 	case quotascope.FieldEnforcement:
 		v, ok := value.(string)
 		if !ok {
@@ -23491,6 +23665,12 @@ func (m *QuotaScopeMutation) AddedFields() []string {
 	if m.addused_bytes != nil {
 		fields = append(fields, quotascope.FieldUsedBytes)
 	}
+	if m.addlimit_inodes != nil {
+		fields = append(fields, quotascope.FieldLimitInodes)
+	}
+	if m.addused_inodes != nil {
+		fields = append(fields, quotascope.FieldUsedInodes)
+	}
 	return fields
 }
 
@@ -23503,6 +23683,10 @@ func (m *QuotaScopeMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedLimitBytes()
 	case quotascope.FieldUsedBytes:
 		return m.AddedUsedBytes()
+	case quotascope.FieldLimitInodes:
+		return m.AddedLimitInodes()
+	case quotascope.FieldUsedInodes:
+		return m.AddedUsedInodes()
 	}
 	return nil, false
 }
@@ -23526,6 +23710,20 @@ func (m *QuotaScopeMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddUsedBytes(v)
 		return nil
+	case quotascope.FieldLimitInodes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLimitInodes(v)
+		return nil
+	case quotascope.FieldUsedInodes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUsedInodes(v)
+		return nil
 	}
 	return fmt.Errorf("unknown QuotaScope numeric field %s", name)
 }
@@ -23539,6 +23737,12 @@ func (m *QuotaScopeMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(quotascope.FieldUsedBytes) {
 		fields = append(fields, quotascope.FieldUsedBytes)
+	}
+	if m.FieldCleared(quotascope.FieldLimitInodes) {
+		fields = append(fields, quotascope.FieldLimitInodes)
+	}
+	if m.FieldCleared(quotascope.FieldUsedInodes) {
+		fields = append(fields, quotascope.FieldUsedInodes)
 	}
 	if m.FieldCleared(quotascope.FieldMeasuredAt) {
 		fields = append(fields, quotascope.FieldMeasuredAt)
@@ -23562,6 +23766,12 @@ func (m *QuotaScopeMutation) ClearField(name string) error {
 		return nil
 	case quotascope.FieldUsedBytes:
 		m.ClearUsedBytes()
+		return nil
+	case quotascope.FieldLimitInodes:
+		m.ClearLimitInodes()
+		return nil
+	case quotascope.FieldUsedInodes:
+		m.ClearUsedInodes()
 		return nil
 	case quotascope.FieldMeasuredAt:
 		m.ClearMeasuredAt()
@@ -23591,6 +23801,12 @@ func (m *QuotaScopeMutation) ResetField(name string) error {
 		return nil
 	case quotascope.FieldUsedBytes:
 		m.ResetUsedBytes()
+		return nil
+	case quotascope.FieldLimitInodes:
+		m.ResetLimitInodes()
+		return nil
+	case quotascope.FieldUsedInodes:
+		m.ResetUsedInodes()
 		return nil
 	case quotascope.FieldEnforcement:
 		m.ResetEnforcement()
@@ -45277,9 +45493,18 @@ type VfolderMutation struct {
 	created_at         *time.Time
 	name               *string
 	status             *vfolder.Status
+	usage_mode         *vfolder.UsageMode
+	permission         *access.FolderPermission
 	_path              *string
 	deleted_at         *time.Time
+	used_bytes         *int64
+	addused_bytes      *int64
+	file_count         *int64
+	addfile_count      *int64
+	measured_at        *time.Time
+	last_used_at       *time.Time
 	domain_id          *uuid.UUID
+	cloned_from_id     *uuid.UUID
 	clearedFields      map[string]struct{}
 	quota_scope        *uuid.UUID
 	clearedquota_scope bool
@@ -45289,6 +45514,9 @@ type VfolderMutation struct {
 	clearedproject     bool
 	creator            *uuid.UUID
 	clearedcreator     bool
+	shares             map[uuid.UUID]struct{}
+	removedshares      map[uuid.UUID]struct{}
+	clearedshares      bool
 	mounts             map[uuid.UUID]struct{}
 	removedmounts      map[uuid.UUID]struct{}
 	clearedmounts      bool
@@ -45509,6 +45737,78 @@ func (m *VfolderMutation) ResetStatus() {
 	m.status = nil
 }
 
+// SetUsageMode sets the "usage_mode" field.
+func (m *VfolderMutation) SetUsageMode(vm vfolder.UsageMode) {
+	m.usage_mode = &vm
+}
+
+// UsageMode returns the value of the "usage_mode" field in the mutation.
+func (m *VfolderMutation) UsageMode() (r vfolder.UsageMode, exists bool) {
+	v := m.usage_mode
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsageMode returns the old "usage_mode" field's value of the Vfolder entity.
+// If the Vfolder object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderMutation) OldUsageMode(ctx context.Context) (v vfolder.UsageMode, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsageMode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsageMode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsageMode: %w", err)
+	}
+	return oldValue.UsageMode, nil
+}
+
+// ResetUsageMode resets all changes to the "usage_mode" field.
+func (m *VfolderMutation) ResetUsageMode() {
+	m.usage_mode = nil
+}
+
+// SetPermission sets the "permission" field.
+func (m *VfolderMutation) SetPermission(ap access.FolderPermission) {
+	m.permission = &ap
+}
+
+// Permission returns the value of the "permission" field in the mutation.
+func (m *VfolderMutation) Permission() (r access.FolderPermission, exists bool) {
+	v := m.permission
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPermission returns the old "permission" field's value of the Vfolder entity.
+// If the Vfolder object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderMutation) OldPermission(ctx context.Context) (v access.FolderPermission, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPermission is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPermission requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPermission: %w", err)
+	}
+	return oldValue.Permission, nil
+}
+
+// ResetPermission resets all changes to the "permission" field.
+func (m *VfolderMutation) ResetPermission() {
+	m.permission = nil
+}
+
 // SetPath sets the "path" field.
 func (m *VfolderMutation) SetPath(s string) {
 	m._path = &s
@@ -45592,6 +45892,244 @@ func (m *VfolderMutation) DeletedAtCleared() bool {
 func (m *VfolderMutation) ResetDeletedAt() {
 	m.deleted_at = nil
 	delete(m.clearedFields, vfolder.FieldDeletedAt)
+}
+
+// SetUsedBytes sets the "used_bytes" field.
+func (m *VfolderMutation) SetUsedBytes(i int64) {
+	m.used_bytes = &i
+	m.addused_bytes = nil
+}
+
+// UsedBytes returns the value of the "used_bytes" field in the mutation.
+func (m *VfolderMutation) UsedBytes() (r int64, exists bool) {
+	v := m.used_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedBytes returns the old "used_bytes" field's value of the Vfolder entity.
+// If the Vfolder object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderMutation) OldUsedBytes(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedBytes: %w", err)
+	}
+	return oldValue.UsedBytes, nil
+}
+
+// AddUsedBytes adds i to the "used_bytes" field.
+func (m *VfolderMutation) AddUsedBytes(i int64) {
+	if m.addused_bytes != nil {
+		*m.addused_bytes += i
+	} else {
+		m.addused_bytes = &i
+	}
+}
+
+// AddedUsedBytes returns the value that was added to the "used_bytes" field in this mutation.
+func (m *VfolderMutation) AddedUsedBytes() (r int64, exists bool) {
+	v := m.addused_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearUsedBytes clears the value of the "used_bytes" field.
+func (m *VfolderMutation) ClearUsedBytes() {
+	m.used_bytes = nil
+	m.addused_bytes = nil
+	m.clearedFields[vfolder.FieldUsedBytes] = struct{}{}
+}
+
+// UsedBytesCleared returns if the "used_bytes" field was cleared in this mutation.
+func (m *VfolderMutation) UsedBytesCleared() bool {
+	_, ok := m.clearedFields[vfolder.FieldUsedBytes]
+	return ok
+}
+
+// ResetUsedBytes resets all changes to the "used_bytes" field.
+func (m *VfolderMutation) ResetUsedBytes() {
+	m.used_bytes = nil
+	m.addused_bytes = nil
+	delete(m.clearedFields, vfolder.FieldUsedBytes)
+}
+
+// SetFileCount sets the "file_count" field.
+func (m *VfolderMutation) SetFileCount(i int64) {
+	m.file_count = &i
+	m.addfile_count = nil
+}
+
+// FileCount returns the value of the "file_count" field in the mutation.
+func (m *VfolderMutation) FileCount() (r int64, exists bool) {
+	v := m.file_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFileCount returns the old "file_count" field's value of the Vfolder entity.
+// If the Vfolder object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderMutation) OldFileCount(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFileCount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFileCount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFileCount: %w", err)
+	}
+	return oldValue.FileCount, nil
+}
+
+// AddFileCount adds i to the "file_count" field.
+func (m *VfolderMutation) AddFileCount(i int64) {
+	if m.addfile_count != nil {
+		*m.addfile_count += i
+	} else {
+		m.addfile_count = &i
+	}
+}
+
+// AddedFileCount returns the value that was added to the "file_count" field in this mutation.
+func (m *VfolderMutation) AddedFileCount() (r int64, exists bool) {
+	v := m.addfile_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearFileCount clears the value of the "file_count" field.
+func (m *VfolderMutation) ClearFileCount() {
+	m.file_count = nil
+	m.addfile_count = nil
+	m.clearedFields[vfolder.FieldFileCount] = struct{}{}
+}
+
+// FileCountCleared returns if the "file_count" field was cleared in this mutation.
+func (m *VfolderMutation) FileCountCleared() bool {
+	_, ok := m.clearedFields[vfolder.FieldFileCount]
+	return ok
+}
+
+// ResetFileCount resets all changes to the "file_count" field.
+func (m *VfolderMutation) ResetFileCount() {
+	m.file_count = nil
+	m.addfile_count = nil
+	delete(m.clearedFields, vfolder.FieldFileCount)
+}
+
+// SetMeasuredAt sets the "measured_at" field.
+func (m *VfolderMutation) SetMeasuredAt(t time.Time) {
+	m.measured_at = &t
+}
+
+// MeasuredAt returns the value of the "measured_at" field in the mutation.
+func (m *VfolderMutation) MeasuredAt() (r time.Time, exists bool) {
+	v := m.measured_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMeasuredAt returns the old "measured_at" field's value of the Vfolder entity.
+// If the Vfolder object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderMutation) OldMeasuredAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMeasuredAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMeasuredAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMeasuredAt: %w", err)
+	}
+	return oldValue.MeasuredAt, nil
+}
+
+// ClearMeasuredAt clears the value of the "measured_at" field.
+func (m *VfolderMutation) ClearMeasuredAt() {
+	m.measured_at = nil
+	m.clearedFields[vfolder.FieldMeasuredAt] = struct{}{}
+}
+
+// MeasuredAtCleared returns if the "measured_at" field was cleared in this mutation.
+func (m *VfolderMutation) MeasuredAtCleared() bool {
+	_, ok := m.clearedFields[vfolder.FieldMeasuredAt]
+	return ok
+}
+
+// ResetMeasuredAt resets all changes to the "measured_at" field.
+func (m *VfolderMutation) ResetMeasuredAt() {
+	m.measured_at = nil
+	delete(m.clearedFields, vfolder.FieldMeasuredAt)
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (m *VfolderMutation) SetLastUsedAt(t time.Time) {
+	m.last_used_at = &t
+}
+
+// LastUsedAt returns the value of the "last_used_at" field in the mutation.
+func (m *VfolderMutation) LastUsedAt() (r time.Time, exists bool) {
+	v := m.last_used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastUsedAt returns the old "last_used_at" field's value of the Vfolder entity.
+// If the Vfolder object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderMutation) OldLastUsedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastUsedAt: %w", err)
+	}
+	return oldValue.LastUsedAt, nil
+}
+
+// ClearLastUsedAt clears the value of the "last_used_at" field.
+func (m *VfolderMutation) ClearLastUsedAt() {
+	m.last_used_at = nil
+	m.clearedFields[vfolder.FieldLastUsedAt] = struct{}{}
+}
+
+// LastUsedAtCleared returns if the "last_used_at" field was cleared in this mutation.
+func (m *VfolderMutation) LastUsedAtCleared() bool {
+	_, ok := m.clearedFields[vfolder.FieldLastUsedAt]
+	return ok
+}
+
+// ResetLastUsedAt resets all changes to the "last_used_at" field.
+func (m *VfolderMutation) ResetLastUsedAt() {
+	m.last_used_at = nil
+	delete(m.clearedFields, vfolder.FieldLastUsedAt)
 }
 
 // SetDomainID sets the "domain_id" field.
@@ -45800,6 +46338,55 @@ func (m *VfolderMutation) ResetQuotaScopeID() {
 	m.quota_scope = nil
 }
 
+// SetClonedFromID sets the "cloned_from_id" field.
+func (m *VfolderMutation) SetClonedFromID(u uuid.UUID) {
+	m.cloned_from_id = &u
+}
+
+// ClonedFromID returns the value of the "cloned_from_id" field in the mutation.
+func (m *VfolderMutation) ClonedFromID() (r uuid.UUID, exists bool) {
+	v := m.cloned_from_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldClonedFromID returns the old "cloned_from_id" field's value of the Vfolder entity.
+// If the Vfolder object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderMutation) OldClonedFromID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldClonedFromID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldClonedFromID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldClonedFromID: %w", err)
+	}
+	return oldValue.ClonedFromID, nil
+}
+
+// ClearClonedFromID clears the value of the "cloned_from_id" field.
+func (m *VfolderMutation) ClearClonedFromID() {
+	m.cloned_from_id = nil
+	m.clearedFields[vfolder.FieldClonedFromID] = struct{}{}
+}
+
+// ClonedFromIDCleared returns if the "cloned_from_id" field was cleared in this mutation.
+func (m *VfolderMutation) ClonedFromIDCleared() bool {
+	_, ok := m.clearedFields[vfolder.FieldClonedFromID]
+	return ok
+}
+
+// ResetClonedFromID resets all changes to the "cloned_from_id" field.
+func (m *VfolderMutation) ResetClonedFromID() {
+	m.cloned_from_id = nil
+	delete(m.clearedFields, vfolder.FieldClonedFromID)
+}
+
 // ClearQuotaScope clears the "quota_scope" edge to the QuotaScope entity.
 func (m *VfolderMutation) ClearQuotaScope() {
 	m.clearedquota_scope = true
@@ -45908,6 +46495,60 @@ func (m *VfolderMutation) ResetCreator() {
 	m.clearedcreator = false
 }
 
+// AddShareIDs adds the "shares" edge to the VfolderShare entity by ids.
+func (m *VfolderMutation) AddShareIDs(ids ...uuid.UUID) {
+	if m.shares == nil {
+		m.shares = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.shares[ids[i]] = struct{}{}
+	}
+}
+
+// ClearShares clears the "shares" edge to the VfolderShare entity.
+func (m *VfolderMutation) ClearShares() {
+	m.clearedshares = true
+}
+
+// SharesCleared reports if the "shares" edge to the VfolderShare entity was cleared.
+func (m *VfolderMutation) SharesCleared() bool {
+	return m.clearedshares
+}
+
+// RemoveShareIDs removes the "shares" edge to the VfolderShare entity by IDs.
+func (m *VfolderMutation) RemoveShareIDs(ids ...uuid.UUID) {
+	if m.removedshares == nil {
+		m.removedshares = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.shares, ids[i])
+		m.removedshares[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedShares returns the removed IDs of the "shares" edge to the VfolderShare entity.
+func (m *VfolderMutation) RemovedSharesIDs() (ids []uuid.UUID) {
+	for id := range m.removedshares {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// SharesIDs returns the "shares" edge IDs in the mutation.
+func (m *VfolderMutation) SharesIDs() (ids []uuid.UUID) {
+	for id := range m.shares {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetShares resets all changes to the "shares" edge.
+func (m *VfolderMutation) ResetShares() {
+	m.shares = nil
+	m.clearedshares = false
+	m.removedshares = nil
+}
+
 // AddMountIDs adds the "mounts" edge to the SessionMount entity by ids.
 func (m *VfolderMutation) AddMountIDs(ids ...uuid.UUID) {
 	if m.mounts == nil {
@@ -45996,7 +46637,7 @@ func (m *VfolderMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *VfolderMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 17)
 	if m.created_at != nil {
 		fields = append(fields, vfolder.FieldCreatedAt)
 	}
@@ -46006,11 +46647,29 @@ func (m *VfolderMutation) Fields() []string {
 	if m.status != nil {
 		fields = append(fields, vfolder.FieldStatus)
 	}
+	if m.usage_mode != nil {
+		fields = append(fields, vfolder.FieldUsageMode)
+	}
+	if m.permission != nil {
+		fields = append(fields, vfolder.FieldPermission)
+	}
 	if m._path != nil {
 		fields = append(fields, vfolder.FieldPath)
 	}
 	if m.deleted_at != nil {
 		fields = append(fields, vfolder.FieldDeletedAt)
+	}
+	if m.used_bytes != nil {
+		fields = append(fields, vfolder.FieldUsedBytes)
+	}
+	if m.file_count != nil {
+		fields = append(fields, vfolder.FieldFileCount)
+	}
+	if m.measured_at != nil {
+		fields = append(fields, vfolder.FieldMeasuredAt)
+	}
+	if m.last_used_at != nil {
+		fields = append(fields, vfolder.FieldLastUsedAt)
 	}
 	if m.domain_id != nil {
 		fields = append(fields, vfolder.FieldDomainID)
@@ -46027,6 +46686,9 @@ func (m *VfolderMutation) Fields() []string {
 	if m.quota_scope != nil {
 		fields = append(fields, vfolder.FieldQuotaScopeID)
 	}
+	if m.cloned_from_id != nil {
+		fields = append(fields, vfolder.FieldClonedFromID)
+	}
 	return fields
 }
 
@@ -46041,10 +46703,22 @@ func (m *VfolderMutation) Field(name string) (ent.Value, bool) {
 		return m.Name()
 	case vfolder.FieldStatus:
 		return m.Status()
+	case vfolder.FieldUsageMode:
+		return m.UsageMode()
+	case vfolder.FieldPermission:
+		return m.Permission()
 	case vfolder.FieldPath:
 		return m.Path()
 	case vfolder.FieldDeletedAt:
 		return m.DeletedAt()
+	case vfolder.FieldUsedBytes:
+		return m.UsedBytes()
+	case vfolder.FieldFileCount:
+		return m.FileCount()
+	case vfolder.FieldMeasuredAt:
+		return m.MeasuredAt()
+	case vfolder.FieldLastUsedAt:
+		return m.LastUsedAt()
 	case vfolder.FieldDomainID:
 		return m.DomainID()
 	case vfolder.FieldOwnerID:
@@ -46055,6 +46729,8 @@ func (m *VfolderMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatorID()
 	case vfolder.FieldQuotaScopeID:
 		return m.QuotaScopeID()
+	case vfolder.FieldClonedFromID:
+		return m.ClonedFromID()
 	}
 	return nil, false
 }
@@ -46070,10 +46746,22 @@ func (m *VfolderMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldName(ctx)
 	case vfolder.FieldStatus:
 		return m.OldStatus(ctx)
+	case vfolder.FieldUsageMode:
+		return m.OldUsageMode(ctx)
+	case vfolder.FieldPermission:
+		return m.OldPermission(ctx)
 	case vfolder.FieldPath:
 		return m.OldPath(ctx)
 	case vfolder.FieldDeletedAt:
 		return m.OldDeletedAt(ctx)
+	case vfolder.FieldUsedBytes:
+		return m.OldUsedBytes(ctx)
+	case vfolder.FieldFileCount:
+		return m.OldFileCount(ctx)
+	case vfolder.FieldMeasuredAt:
+		return m.OldMeasuredAt(ctx)
+	case vfolder.FieldLastUsedAt:
+		return m.OldLastUsedAt(ctx)
 	case vfolder.FieldDomainID:
 		return m.OldDomainID(ctx)
 	case vfolder.FieldOwnerID:
@@ -46084,6 +46772,8 @@ func (m *VfolderMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldCreatorID(ctx)
 	case vfolder.FieldQuotaScopeID:
 		return m.OldQuotaScopeID(ctx)
+	case vfolder.FieldClonedFromID:
+		return m.OldClonedFromID(ctx)
 	}
 	return nil, fmt.Errorf("unknown Vfolder field %s", name)
 }
@@ -46114,6 +46804,20 @@ func (m *VfolderMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetStatus(v)
 		return nil
+	case vfolder.FieldUsageMode:
+		v, ok := value.(vfolder.UsageMode)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsageMode(v)
+		return nil
+	case vfolder.FieldPermission:
+		v, ok := value.(access.FolderPermission)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPermission(v)
+		return nil
 	case vfolder.FieldPath:
 		v, ok := value.(string)
 		if !ok {
@@ -46127,6 +46831,34 @@ func (m *VfolderMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetDeletedAt(v)
+		return nil
+	case vfolder.FieldUsedBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedBytes(v)
+		return nil
+	case vfolder.FieldFileCount:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFileCount(v)
+		return nil
+	case vfolder.FieldMeasuredAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMeasuredAt(v)
+		return nil
+	case vfolder.FieldLastUsedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastUsedAt(v)
 		return nil
 	case vfolder.FieldDomainID:
 		v, ok := value.(uuid.UUID)
@@ -46163,6 +46895,13 @@ func (m *VfolderMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetQuotaScopeID(v)
 		return nil
+	case vfolder.FieldClonedFromID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetClonedFromID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Vfolder field %s", name)
 }
@@ -46170,13 +46909,26 @@ func (m *VfolderMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *VfolderMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addused_bytes != nil {
+		fields = append(fields, vfolder.FieldUsedBytes)
+	}
+	if m.addfile_count != nil {
+		fields = append(fields, vfolder.FieldFileCount)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *VfolderMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case vfolder.FieldUsedBytes:
+		return m.AddedUsedBytes()
+	case vfolder.FieldFileCount:
+		return m.AddedFileCount()
+	}
 	return nil, false
 }
 
@@ -46185,6 +46937,20 @@ func (m *VfolderMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *VfolderMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case vfolder.FieldUsedBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUsedBytes(v)
+		return nil
+	case vfolder.FieldFileCount:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFileCount(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Vfolder numeric field %s", name)
 }
@@ -46196,11 +46962,26 @@ func (m *VfolderMutation) ClearedFields() []string {
 	if m.FieldCleared(vfolder.FieldDeletedAt) {
 		fields = append(fields, vfolder.FieldDeletedAt)
 	}
+	if m.FieldCleared(vfolder.FieldUsedBytes) {
+		fields = append(fields, vfolder.FieldUsedBytes)
+	}
+	if m.FieldCleared(vfolder.FieldFileCount) {
+		fields = append(fields, vfolder.FieldFileCount)
+	}
+	if m.FieldCleared(vfolder.FieldMeasuredAt) {
+		fields = append(fields, vfolder.FieldMeasuredAt)
+	}
+	if m.FieldCleared(vfolder.FieldLastUsedAt) {
+		fields = append(fields, vfolder.FieldLastUsedAt)
+	}
 	if m.FieldCleared(vfolder.FieldOwnerID) {
 		fields = append(fields, vfolder.FieldOwnerID)
 	}
 	if m.FieldCleared(vfolder.FieldProjectID) {
 		fields = append(fields, vfolder.FieldProjectID)
+	}
+	if m.FieldCleared(vfolder.FieldClonedFromID) {
+		fields = append(fields, vfolder.FieldClonedFromID)
 	}
 	return fields
 }
@@ -46219,11 +47000,26 @@ func (m *VfolderMutation) ClearField(name string) error {
 	case vfolder.FieldDeletedAt:
 		m.ClearDeletedAt()
 		return nil
+	case vfolder.FieldUsedBytes:
+		m.ClearUsedBytes()
+		return nil
+	case vfolder.FieldFileCount:
+		m.ClearFileCount()
+		return nil
+	case vfolder.FieldMeasuredAt:
+		m.ClearMeasuredAt()
+		return nil
+	case vfolder.FieldLastUsedAt:
+		m.ClearLastUsedAt()
+		return nil
 	case vfolder.FieldOwnerID:
 		m.ClearOwnerID()
 		return nil
 	case vfolder.FieldProjectID:
 		m.ClearProjectID()
+		return nil
+	case vfolder.FieldClonedFromID:
+		m.ClearClonedFromID()
 		return nil
 	}
 	return fmt.Errorf("unknown Vfolder nullable field %s", name)
@@ -46242,11 +47038,29 @@ func (m *VfolderMutation) ResetField(name string) error {
 	case vfolder.FieldStatus:
 		m.ResetStatus()
 		return nil
+	case vfolder.FieldUsageMode:
+		m.ResetUsageMode()
+		return nil
+	case vfolder.FieldPermission:
+		m.ResetPermission()
+		return nil
 	case vfolder.FieldPath:
 		m.ResetPath()
 		return nil
 	case vfolder.FieldDeletedAt:
 		m.ResetDeletedAt()
+		return nil
+	case vfolder.FieldUsedBytes:
+		m.ResetUsedBytes()
+		return nil
+	case vfolder.FieldFileCount:
+		m.ResetFileCount()
+		return nil
+	case vfolder.FieldMeasuredAt:
+		m.ResetMeasuredAt()
+		return nil
+	case vfolder.FieldLastUsedAt:
+		m.ResetLastUsedAt()
 		return nil
 	case vfolder.FieldDomainID:
 		m.ResetDomainID()
@@ -46263,13 +47077,16 @@ func (m *VfolderMutation) ResetField(name string) error {
 	case vfolder.FieldQuotaScopeID:
 		m.ResetQuotaScopeID()
 		return nil
+	case vfolder.FieldClonedFromID:
+		m.ResetClonedFromID()
+		return nil
 	}
 	return fmt.Errorf("unknown Vfolder field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *VfolderMutation) AddedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 6)
 	if m.quota_scope != nil {
 		edges = append(edges, vfolder.EdgeQuotaScope)
 	}
@@ -46281,6 +47098,9 @@ func (m *VfolderMutation) AddedEdges() []string {
 	}
 	if m.creator != nil {
 		edges = append(edges, vfolder.EdgeCreator)
+	}
+	if m.shares != nil {
+		edges = append(edges, vfolder.EdgeShares)
 	}
 	if m.mounts != nil {
 		edges = append(edges, vfolder.EdgeMounts)
@@ -46308,6 +47128,12 @@ func (m *VfolderMutation) AddedIDs(name string) []ent.Value {
 		if id := m.creator; id != nil {
 			return []ent.Value{*id}
 		}
+	case vfolder.EdgeShares:
+		ids := make([]ent.Value, 0, len(m.shares))
+		for id := range m.shares {
+			ids = append(ids, id)
+		}
+		return ids
 	case vfolder.EdgeMounts:
 		ids := make([]ent.Value, 0, len(m.mounts))
 		for id := range m.mounts {
@@ -46320,7 +47146,10 @@ func (m *VfolderMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *VfolderMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 6)
+	if m.removedshares != nil {
+		edges = append(edges, vfolder.EdgeShares)
+	}
 	if m.removedmounts != nil {
 		edges = append(edges, vfolder.EdgeMounts)
 	}
@@ -46331,6 +47160,12 @@ func (m *VfolderMutation) RemovedEdges() []string {
 // the given name in this mutation.
 func (m *VfolderMutation) RemovedIDs(name string) []ent.Value {
 	switch name {
+	case vfolder.EdgeShares:
+		ids := make([]ent.Value, 0, len(m.removedshares))
+		for id := range m.removedshares {
+			ids = append(ids, id)
+		}
+		return ids
 	case vfolder.EdgeMounts:
 		ids := make([]ent.Value, 0, len(m.removedmounts))
 		for id := range m.removedmounts {
@@ -46343,7 +47178,7 @@ func (m *VfolderMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *VfolderMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 6)
 	if m.clearedquota_scope {
 		edges = append(edges, vfolder.EdgeQuotaScope)
 	}
@@ -46355,6 +47190,9 @@ func (m *VfolderMutation) ClearedEdges() []string {
 	}
 	if m.clearedcreator {
 		edges = append(edges, vfolder.EdgeCreator)
+	}
+	if m.clearedshares {
+		edges = append(edges, vfolder.EdgeShares)
 	}
 	if m.clearedmounts {
 		edges = append(edges, vfolder.EdgeMounts)
@@ -46374,6 +47212,8 @@ func (m *VfolderMutation) EdgeCleared(name string) bool {
 		return m.clearedproject
 	case vfolder.EdgeCreator:
 		return m.clearedcreator
+	case vfolder.EdgeShares:
+		return m.clearedshares
 	case vfolder.EdgeMounts:
 		return m.clearedmounts
 	}
@@ -46416,11 +47256,1057 @@ func (m *VfolderMutation) ResetEdge(name string) error {
 	case vfolder.EdgeCreator:
 		m.ResetCreator()
 		return nil
+	case vfolder.EdgeShares:
+		m.ResetShares()
+		return nil
 	case vfolder.EdgeMounts:
 		m.ResetMounts()
 		return nil
 	}
 	return fmt.Errorf("unknown Vfolder edge %s", name)
+}
+
+// VfolderShareMutation represents an operation that mutates the VfolderShare nodes in the graph.
+type VfolderShareMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	email          *string
+	permission     *access.FolderPermission
+	status         *vfoldershare.Status
+	answered_at    *time.Time
+	ended_at       *time.Time
+	domain_id      *uuid.UUID
+	clearedFields  map[string]struct{}
+	vfolder        *uuid.UUID
+	clearedvfolder bool
+	user           *uuid.UUID
+	cleareduser    bool
+	inviter        *uuid.UUID
+	clearedinviter bool
+	done           bool
+	oldValue       func(context.Context) (*VfolderShare, error)
+	predicates     []predicate.VfolderShare
+}
+
+var _ ent.Mutation = (*VfolderShareMutation)(nil)
+
+// vfoldershareOption allows management of the mutation configuration using functional options.
+type vfoldershareOption func(*VfolderShareMutation)
+
+// newVfolderShareMutation creates new mutation for the VfolderShare entity.
+func newVfolderShareMutation(c config, op Op, opts ...vfoldershareOption) *VfolderShareMutation {
+	m := &VfolderShareMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeVfolderShare,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withVfolderShareID sets the ID field of the mutation.
+func withVfolderShareID(id uuid.UUID) vfoldershareOption {
+	return func(m *VfolderShareMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *VfolderShare
+		)
+		m.oldValue = func(ctx context.Context) (*VfolderShare, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().VfolderShare.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withVfolderShare sets the old VfolderShare of the mutation.
+func withVfolderShare(node *VfolderShare) vfoldershareOption {
+	return func(m *VfolderShareMutation) {
+		m.oldValue = func(context.Context) (*VfolderShare, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m VfolderShareMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m VfolderShareMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of VfolderShare entities.
+func (m *VfolderShareMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *VfolderShareMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *VfolderShareMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().VfolderShare.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *VfolderShareMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *VfolderShareMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *VfolderShareMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetEmail sets the "email" field.
+func (m *VfolderShareMutation) SetEmail(s string) {
+	m.email = &s
+}
+
+// Email returns the value of the "email" field in the mutation.
+func (m *VfolderShareMutation) Email() (r string, exists bool) {
+	v := m.email
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmail returns the old "email" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldEmail(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmail is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmail requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmail: %w", err)
+	}
+	return oldValue.Email, nil
+}
+
+// ResetEmail resets all changes to the "email" field.
+func (m *VfolderShareMutation) ResetEmail() {
+	m.email = nil
+}
+
+// SetPermission sets the "permission" field.
+func (m *VfolderShareMutation) SetPermission(ap access.FolderPermission) {
+	m.permission = &ap
+}
+
+// Permission returns the value of the "permission" field in the mutation.
+func (m *VfolderShareMutation) Permission() (r access.FolderPermission, exists bool) {
+	v := m.permission
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPermission returns the old "permission" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldPermission(ctx context.Context) (v access.FolderPermission, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPermission is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPermission requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPermission: %w", err)
+	}
+	return oldValue.Permission, nil
+}
+
+// ResetPermission resets all changes to the "permission" field.
+func (m *VfolderShareMutation) ResetPermission() {
+	m.permission = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *VfolderShareMutation) SetStatus(v vfoldershare.Status) {
+	m.status = &v
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *VfolderShareMutation) Status() (r vfoldershare.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldStatus(ctx context.Context) (v vfoldershare.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *VfolderShareMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetAnsweredAt sets the "answered_at" field.
+func (m *VfolderShareMutation) SetAnsweredAt(t time.Time) {
+	m.answered_at = &t
+}
+
+// AnsweredAt returns the value of the "answered_at" field in the mutation.
+func (m *VfolderShareMutation) AnsweredAt() (r time.Time, exists bool) {
+	v := m.answered_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAnsweredAt returns the old "answered_at" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldAnsweredAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAnsweredAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAnsweredAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAnsweredAt: %w", err)
+	}
+	return oldValue.AnsweredAt, nil
+}
+
+// ClearAnsweredAt clears the value of the "answered_at" field.
+func (m *VfolderShareMutation) ClearAnsweredAt() {
+	m.answered_at = nil
+	m.clearedFields[vfoldershare.FieldAnsweredAt] = struct{}{}
+}
+
+// AnsweredAtCleared returns if the "answered_at" field was cleared in this mutation.
+func (m *VfolderShareMutation) AnsweredAtCleared() bool {
+	_, ok := m.clearedFields[vfoldershare.FieldAnsweredAt]
+	return ok
+}
+
+// ResetAnsweredAt resets all changes to the "answered_at" field.
+func (m *VfolderShareMutation) ResetAnsweredAt() {
+	m.answered_at = nil
+	delete(m.clearedFields, vfoldershare.FieldAnsweredAt)
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *VfolderShareMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *VfolderShareMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *VfolderShareMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[vfoldershare.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *VfolderShareMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[vfoldershare.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *VfolderShareMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, vfoldershare.FieldEndedAt)
+}
+
+// SetVfolderID sets the "vfolder_id" field.
+func (m *VfolderShareMutation) SetVfolderID(u uuid.UUID) {
+	m.vfolder = &u
+}
+
+// VfolderID returns the value of the "vfolder_id" field in the mutation.
+func (m *VfolderShareMutation) VfolderID() (r uuid.UUID, exists bool) {
+	v := m.vfolder
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVfolderID returns the old "vfolder_id" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldVfolderID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVfolderID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVfolderID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVfolderID: %w", err)
+	}
+	return oldValue.VfolderID, nil
+}
+
+// ResetVfolderID resets all changes to the "vfolder_id" field.
+func (m *VfolderShareMutation) ResetVfolderID() {
+	m.vfolder = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *VfolderShareMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *VfolderShareMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *VfolderShareMutation) ResetDomainID() {
+	m.domain_id = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *VfolderShareMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *VfolderShareMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *VfolderShareMutation) ClearUserID() {
+	m.user = nil
+	m.clearedFields[vfoldershare.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *VfolderShareMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[vfoldershare.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *VfolderShareMutation) ResetUserID() {
+	m.user = nil
+	delete(m.clearedFields, vfoldershare.FieldUserID)
+}
+
+// SetInviterID sets the "inviter_id" field.
+func (m *VfolderShareMutation) SetInviterID(u uuid.UUID) {
+	m.inviter = &u
+}
+
+// InviterID returns the value of the "inviter_id" field in the mutation.
+func (m *VfolderShareMutation) InviterID() (r uuid.UUID, exists bool) {
+	v := m.inviter
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldInviterID returns the old "inviter_id" field's value of the VfolderShare entity.
+// If the VfolderShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderShareMutation) OldInviterID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldInviterID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldInviterID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldInviterID: %w", err)
+	}
+	return oldValue.InviterID, nil
+}
+
+// ClearInviterID clears the value of the "inviter_id" field.
+func (m *VfolderShareMutation) ClearInviterID() {
+	m.inviter = nil
+	m.clearedFields[vfoldershare.FieldInviterID] = struct{}{}
+}
+
+// InviterIDCleared returns if the "inviter_id" field was cleared in this mutation.
+func (m *VfolderShareMutation) InviterIDCleared() bool {
+	_, ok := m.clearedFields[vfoldershare.FieldInviterID]
+	return ok
+}
+
+// ResetInviterID resets all changes to the "inviter_id" field.
+func (m *VfolderShareMutation) ResetInviterID() {
+	m.inviter = nil
+	delete(m.clearedFields, vfoldershare.FieldInviterID)
+}
+
+// ClearVfolder clears the "vfolder" edge to the Vfolder entity.
+func (m *VfolderShareMutation) ClearVfolder() {
+	m.clearedvfolder = true
+	m.clearedFields[vfoldershare.FieldVfolderID] = struct{}{}
+}
+
+// VfolderCleared reports if the "vfolder" edge to the Vfolder entity was cleared.
+func (m *VfolderShareMutation) VfolderCleared() bool {
+	return m.clearedvfolder
+}
+
+// VfolderIDs returns the "vfolder" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// VfolderID instead. It exists only for internal usage by the builders.
+func (m *VfolderShareMutation) VfolderIDs() (ids []uuid.UUID) {
+	if id := m.vfolder; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetVfolder resets all changes to the "vfolder" edge.
+func (m *VfolderShareMutation) ResetVfolder() {
+	m.vfolder = nil
+	m.clearedvfolder = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *VfolderShareMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[vfoldershare.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *VfolderShareMutation) UserCleared() bool {
+	return m.UserIDCleared() || m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *VfolderShareMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *VfolderShareMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// ClearInviter clears the "inviter" edge to the User entity.
+func (m *VfolderShareMutation) ClearInviter() {
+	m.clearedinviter = true
+	m.clearedFields[vfoldershare.FieldInviterID] = struct{}{}
+}
+
+// InviterCleared reports if the "inviter" edge to the User entity was cleared.
+func (m *VfolderShareMutation) InviterCleared() bool {
+	return m.InviterIDCleared() || m.clearedinviter
+}
+
+// InviterIDs returns the "inviter" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// InviterID instead. It exists only for internal usage by the builders.
+func (m *VfolderShareMutation) InviterIDs() (ids []uuid.UUID) {
+	if id := m.inviter; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetInviter resets all changes to the "inviter" edge.
+func (m *VfolderShareMutation) ResetInviter() {
+	m.inviter = nil
+	m.clearedinviter = false
+}
+
+// Where appends a list predicates to the VfolderShareMutation builder.
+func (m *VfolderShareMutation) Where(ps ...predicate.VfolderShare) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the VfolderShareMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *VfolderShareMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.VfolderShare, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *VfolderShareMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *VfolderShareMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (VfolderShare).
+func (m *VfolderShareMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *VfolderShareMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.created_at != nil {
+		fields = append(fields, vfoldershare.FieldCreatedAt)
+	}
+	if m.email != nil {
+		fields = append(fields, vfoldershare.FieldEmail)
+	}
+	if m.permission != nil {
+		fields = append(fields, vfoldershare.FieldPermission)
+	}
+	if m.status != nil {
+		fields = append(fields, vfoldershare.FieldStatus)
+	}
+	if m.answered_at != nil {
+		fields = append(fields, vfoldershare.FieldAnsweredAt)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, vfoldershare.FieldEndedAt)
+	}
+	if m.vfolder != nil {
+		fields = append(fields, vfoldershare.FieldVfolderID)
+	}
+	if m.domain_id != nil {
+		fields = append(fields, vfoldershare.FieldDomainID)
+	}
+	if m.user != nil {
+		fields = append(fields, vfoldershare.FieldUserID)
+	}
+	if m.inviter != nil {
+		fields = append(fields, vfoldershare.FieldInviterID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *VfolderShareMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case vfoldershare.FieldCreatedAt:
+		return m.CreatedAt()
+	case vfoldershare.FieldEmail:
+		return m.Email()
+	case vfoldershare.FieldPermission:
+		return m.Permission()
+	case vfoldershare.FieldStatus:
+		return m.Status()
+	case vfoldershare.FieldAnsweredAt:
+		return m.AnsweredAt()
+	case vfoldershare.FieldEndedAt:
+		return m.EndedAt()
+	case vfoldershare.FieldVfolderID:
+		return m.VfolderID()
+	case vfoldershare.FieldDomainID:
+		return m.DomainID()
+	case vfoldershare.FieldUserID:
+		return m.UserID()
+	case vfoldershare.FieldInviterID:
+		return m.InviterID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *VfolderShareMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case vfoldershare.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case vfoldershare.FieldEmail:
+		return m.OldEmail(ctx)
+	case vfoldershare.FieldPermission:
+		return m.OldPermission(ctx)
+	case vfoldershare.FieldStatus:
+		return m.OldStatus(ctx)
+	case vfoldershare.FieldAnsweredAt:
+		return m.OldAnsweredAt(ctx)
+	case vfoldershare.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	case vfoldershare.FieldVfolderID:
+		return m.OldVfolderID(ctx)
+	case vfoldershare.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case vfoldershare.FieldUserID:
+		return m.OldUserID(ctx)
+	case vfoldershare.FieldInviterID:
+		return m.OldInviterID(ctx)
+	}
+	return nil, fmt.Errorf("unknown VfolderShare field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VfolderShareMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case vfoldershare.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case vfoldershare.FieldEmail:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmail(v)
+		return nil
+	case vfoldershare.FieldPermission:
+		v, ok := value.(access.FolderPermission)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPermission(v)
+		return nil
+	case vfoldershare.FieldStatus:
+		v, ok := value.(vfoldershare.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case vfoldershare.FieldAnsweredAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAnsweredAt(v)
+		return nil
+	case vfoldershare.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	case vfoldershare.FieldVfolderID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVfolderID(v)
+		return nil
+	case vfoldershare.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case vfoldershare.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case vfoldershare.FieldInviterID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetInviterID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown VfolderShare field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *VfolderShareMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *VfolderShareMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VfolderShareMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown VfolderShare numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *VfolderShareMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(vfoldershare.FieldAnsweredAt) {
+		fields = append(fields, vfoldershare.FieldAnsweredAt)
+	}
+	if m.FieldCleared(vfoldershare.FieldEndedAt) {
+		fields = append(fields, vfoldershare.FieldEndedAt)
+	}
+	if m.FieldCleared(vfoldershare.FieldUserID) {
+		fields = append(fields, vfoldershare.FieldUserID)
+	}
+	if m.FieldCleared(vfoldershare.FieldInviterID) {
+		fields = append(fields, vfoldershare.FieldInviterID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *VfolderShareMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *VfolderShareMutation) ClearField(name string) error {
+	switch name {
+	case vfoldershare.FieldAnsweredAt:
+		m.ClearAnsweredAt()
+		return nil
+	case vfoldershare.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	case vfoldershare.FieldUserID:
+		m.ClearUserID()
+		return nil
+	case vfoldershare.FieldInviterID:
+		m.ClearInviterID()
+		return nil
+	}
+	return fmt.Errorf("unknown VfolderShare nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *VfolderShareMutation) ResetField(name string) error {
+	switch name {
+	case vfoldershare.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case vfoldershare.FieldEmail:
+		m.ResetEmail()
+		return nil
+	case vfoldershare.FieldPermission:
+		m.ResetPermission()
+		return nil
+	case vfoldershare.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case vfoldershare.FieldAnsweredAt:
+		m.ResetAnsweredAt()
+		return nil
+	case vfoldershare.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	case vfoldershare.FieldVfolderID:
+		m.ResetVfolderID()
+		return nil
+	case vfoldershare.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case vfoldershare.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case vfoldershare.FieldInviterID:
+		m.ResetInviterID()
+		return nil
+	}
+	return fmt.Errorf("unknown VfolderShare field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *VfolderShareMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.vfolder != nil {
+		edges = append(edges, vfoldershare.EdgeVfolder)
+	}
+	if m.user != nil {
+		edges = append(edges, vfoldershare.EdgeUser)
+	}
+	if m.inviter != nil {
+		edges = append(edges, vfoldershare.EdgeInviter)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *VfolderShareMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case vfoldershare.EdgeVfolder:
+		if id := m.vfolder; id != nil {
+			return []ent.Value{*id}
+		}
+	case vfoldershare.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	case vfoldershare.EdgeInviter:
+		if id := m.inviter; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *VfolderShareMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *VfolderShareMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *VfolderShareMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.clearedvfolder {
+		edges = append(edges, vfoldershare.EdgeVfolder)
+	}
+	if m.cleareduser {
+		edges = append(edges, vfoldershare.EdgeUser)
+	}
+	if m.clearedinviter {
+		edges = append(edges, vfoldershare.EdgeInviter)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *VfolderShareMutation) EdgeCleared(name string) bool {
+	switch name {
+	case vfoldershare.EdgeVfolder:
+		return m.clearedvfolder
+	case vfoldershare.EdgeUser:
+		return m.cleareduser
+	case vfoldershare.EdgeInviter:
+		return m.clearedinviter
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *VfolderShareMutation) ClearEdge(name string) error {
+	switch name {
+	case vfoldershare.EdgeVfolder:
+		m.ClearVfolder()
+		return nil
+	case vfoldershare.EdgeUser:
+		m.ClearUser()
+		return nil
+	case vfoldershare.EdgeInviter:
+		m.ClearInviter()
+		return nil
+	}
+	return fmt.Errorf("unknown VfolderShare unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *VfolderShareMutation) ResetEdge(name string) error {
+	switch name {
+	case vfoldershare.EdgeVfolder:
+		m.ResetVfolder()
+		return nil
+	case vfoldershare.EdgeUser:
+		m.ResetUser()
+		return nil
+	case vfoldershare.EdgeInviter:
+		m.ResetInviter()
+		return nil
+	}
+	return fmt.Errorf("unknown VfolderShare edge %s", name)
 }
 
 // VolumeMutation represents an operation that mutates the Volume nodes in the graph.
@@ -46440,6 +48326,13 @@ type VolumeMutation struct {
 	addtotal_bytes     *int64
 	used_bytes         *int64
 	addused_bytes      *int64
+	total_inodes       *int64
+	addtotal_inodes    *int64
+	used_inodes        *int64
+	addused_inodes     *int64
+	elastic            *bool
+	enforcement        *string
+	performance        **report.Performance
 	clearedFields      map[string]struct{}
 	proxy              *uuid.UUID
 	clearedproxy       bool
@@ -46898,6 +48791,267 @@ func (m *VolumeMutation) ResetUsedBytes() {
 	m.addused_bytes = nil
 }
 
+// SetTotalInodes sets the "total_inodes" field.
+func (m *VolumeMutation) SetTotalInodes(i int64) {
+	m.total_inodes = &i
+	m.addtotal_inodes = nil
+}
+
+// TotalInodes returns the value of the "total_inodes" field in the mutation.
+func (m *VolumeMutation) TotalInodes() (r int64, exists bool) {
+	v := m.total_inodes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotalInodes returns the old "total_inodes" field's value of the Volume entity.
+// If the Volume object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeMutation) OldTotalInodes(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotalInodes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotalInodes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotalInodes: %w", err)
+	}
+	return oldValue.TotalInodes, nil
+}
+
+// AddTotalInodes adds i to the "total_inodes" field.
+func (m *VolumeMutation) AddTotalInodes(i int64) {
+	if m.addtotal_inodes != nil {
+		*m.addtotal_inodes += i
+	} else {
+		m.addtotal_inodes = &i
+	}
+}
+
+// AddedTotalInodes returns the value that was added to the "total_inodes" field in this mutation.
+func (m *VolumeMutation) AddedTotalInodes() (r int64, exists bool) {
+	v := m.addtotal_inodes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearTotalInodes clears the value of the "total_inodes" field.
+func (m *VolumeMutation) ClearTotalInodes() {
+	m.total_inodes = nil
+	m.addtotal_inodes = nil
+	m.clearedFields[volume.FieldTotalInodes] = struct{}{}
+}
+
+// TotalInodesCleared returns if the "total_inodes" field was cleared in this mutation.
+func (m *VolumeMutation) TotalInodesCleared() bool {
+	_, ok := m.clearedFields[volume.FieldTotalInodes]
+	return ok
+}
+
+// ResetTotalInodes resets all changes to the "total_inodes" field.
+func (m *VolumeMutation) ResetTotalInodes() {
+	m.total_inodes = nil
+	m.addtotal_inodes = nil
+	delete(m.clearedFields, volume.FieldTotalInodes)
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (m *VolumeMutation) SetUsedInodes(i int64) {
+	m.used_inodes = &i
+	m.addused_inodes = nil
+}
+
+// UsedInodes returns the value of the "used_inodes" field in the mutation.
+func (m *VolumeMutation) UsedInodes() (r int64, exists bool) {
+	v := m.used_inodes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedInodes returns the old "used_inodes" field's value of the Volume entity.
+// If the Volume object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeMutation) OldUsedInodes(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedInodes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedInodes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedInodes: %w", err)
+	}
+	return oldValue.UsedInodes, nil
+}
+
+// AddUsedInodes adds i to the "used_inodes" field.
+func (m *VolumeMutation) AddUsedInodes(i int64) {
+	if m.addused_inodes != nil {
+		*m.addused_inodes += i
+	} else {
+		m.addused_inodes = &i
+	}
+}
+
+// AddedUsedInodes returns the value that was added to the "used_inodes" field in this mutation.
+func (m *VolumeMutation) AddedUsedInodes() (r int64, exists bool) {
+	v := m.addused_inodes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (m *VolumeMutation) ClearUsedInodes() {
+	m.used_inodes = nil
+	m.addused_inodes = nil
+	m.clearedFields[volume.FieldUsedInodes] = struct{}{}
+}
+
+// UsedInodesCleared returns if the "used_inodes" field was cleared in this mutation.
+func (m *VolumeMutation) UsedInodesCleared() bool {
+	_, ok := m.clearedFields[volume.FieldUsedInodes]
+	return ok
+}
+
+// ResetUsedInodes resets all changes to the "used_inodes" field.
+func (m *VolumeMutation) ResetUsedInodes() {
+	m.used_inodes = nil
+	m.addused_inodes = nil
+	delete(m.clearedFields, volume.FieldUsedInodes)
+}
+
+// SetElastic sets the "elastic" field.
+func (m *VolumeMutation) SetElastic(b bool) {
+	m.elastic = &b
+}
+
+// Elastic returns the value of the "elastic" field in the mutation.
+func (m *VolumeMutation) Elastic() (r bool, exists bool) {
+	v := m.elastic
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldElastic returns the old "elastic" field's value of the Volume entity.
+// If the Volume object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeMutation) OldElastic(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldElastic is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldElastic requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldElastic: %w", err)
+	}
+	return oldValue.Elastic, nil
+}
+
+// ResetElastic resets all changes to the "elastic" field.
+func (m *VolumeMutation) ResetElastic() {
+	m.elastic = nil
+}
+
+// SetEnforcement sets the "enforcement" field.
+func (m *VolumeMutation) SetEnforcement(s string) {
+	m.enforcement = &s
+}
+
+// Enforcement returns the value of the "enforcement" field in the mutation.
+func (m *VolumeMutation) Enforcement() (r string, exists bool) {
+	v := m.enforcement
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnforcement returns the old "enforcement" field's value of the Volume entity.
+// If the Volume object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeMutation) OldEnforcement(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnforcement is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnforcement requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnforcement: %w", err)
+	}
+	return oldValue.Enforcement, nil
+}
+
+// ResetEnforcement resets all changes to the "enforcement" field.
+func (m *VolumeMutation) ResetEnforcement() {
+	m.enforcement = nil
+}
+
+// SetPerformance sets the "performance" field.
+func (m *VolumeMutation) SetPerformance(r *report.Performance) {
+	m.performance = &r
+}
+
+// Performance returns the value of the "performance" field in the mutation.
+func (m *VolumeMutation) Performance() (r *report.Performance, exists bool) {
+	v := m.performance
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPerformance returns the old "performance" field's value of the Volume entity.
+// If the Volume object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeMutation) OldPerformance(ctx context.Context) (v *report.Performance, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPerformance is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPerformance requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPerformance: %w", err)
+	}
+	return oldValue.Performance, nil
+}
+
+// ClearPerformance clears the value of the "performance" field.
+func (m *VolumeMutation) ClearPerformance() {
+	m.performance = nil
+	m.clearedFields[volume.FieldPerformance] = struct{}{}
+}
+
+// PerformanceCleared returns if the "performance" field was cleared in this mutation.
+func (m *VolumeMutation) PerformanceCleared() bool {
+	_, ok := m.clearedFields[volume.FieldPerformance]
+	return ok
+}
+
+// ResetPerformance resets all changes to the "performance" field.
+func (m *VolumeMutation) ResetPerformance() {
+	m.performance = nil
+	delete(m.clearedFields, volume.FieldPerformance)
+}
+
 // SetProxyID sets the "proxy_id" field.
 func (m *VolumeMutation) SetProxyID(u uuid.UUID) {
 	m.proxy = &u
@@ -47049,7 +49203,7 @@ func (m *VolumeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *VolumeMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 14)
 	if m.created_at != nil {
 		fields = append(fields, volume.FieldCreatedAt)
 	}
@@ -47073,6 +49227,21 @@ func (m *VolumeMutation) Fields() []string {
 	}
 	if m.used_bytes != nil {
 		fields = append(fields, volume.FieldUsedBytes)
+	}
+	if m.total_inodes != nil {
+		fields = append(fields, volume.FieldTotalInodes)
+	}
+	if m.used_inodes != nil {
+		fields = append(fields, volume.FieldUsedInodes)
+	}
+	if m.elastic != nil {
+		fields = append(fields, volume.FieldElastic)
+	}
+	if m.enforcement != nil {
+		fields = append(fields, volume.FieldEnforcement)
+	}
+	if m.performance != nil {
+		fields = append(fields, volume.FieldPerformance)
 	}
 	if m.proxy != nil {
 		fields = append(fields, volume.FieldProxyID)
@@ -47101,6 +49270,16 @@ func (m *VolumeMutation) Field(name string) (ent.Value, bool) {
 		return m.TotalBytes()
 	case volume.FieldUsedBytes:
 		return m.UsedBytes()
+	case volume.FieldTotalInodes:
+		return m.TotalInodes()
+	case volume.FieldUsedInodes:
+		return m.UsedInodes()
+	case volume.FieldElastic:
+		return m.Elastic()
+	case volume.FieldEnforcement:
+		return m.Enforcement()
+	case volume.FieldPerformance:
+		return m.Performance()
 	case volume.FieldProxyID:
 		return m.ProxyID()
 	}
@@ -47128,6 +49307,16 @@ func (m *VolumeMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldTotalBytes(ctx)
 	case volume.FieldUsedBytes:
 		return m.OldUsedBytes(ctx)
+	case volume.FieldTotalInodes:
+		return m.OldTotalInodes(ctx)
+	case volume.FieldUsedInodes:
+		return m.OldUsedInodes(ctx)
+	case volume.FieldElastic:
+		return m.OldElastic(ctx)
+	case volume.FieldEnforcement:
+		return m.OldEnforcement(ctx)
+	case volume.FieldPerformance:
+		return m.OldPerformance(ctx)
 	case volume.FieldProxyID:
 		return m.OldProxyID(ctx)
 	}
@@ -47195,6 +49384,41 @@ func (m *VolumeMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetUsedBytes(v)
 		return nil
+	case volume.FieldTotalInodes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotalInodes(v)
+		return nil
+	case volume.FieldUsedInodes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedInodes(v)
+		return nil
+	case volume.FieldElastic:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetElastic(v)
+		return nil
+	case volume.FieldEnforcement:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnforcement(v)
+		return nil
+	case volume.FieldPerformance:
+		v, ok := value.(*report.Performance)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPerformance(v)
+		return nil
 	case volume.FieldProxyID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
@@ -47216,6 +49440,12 @@ func (m *VolumeMutation) AddedFields() []string {
 	if m.addused_bytes != nil {
 		fields = append(fields, volume.FieldUsedBytes)
 	}
+	if m.addtotal_inodes != nil {
+		fields = append(fields, volume.FieldTotalInodes)
+	}
+	if m.addused_inodes != nil {
+		fields = append(fields, volume.FieldUsedInodes)
+	}
 	return fields
 }
 
@@ -47228,6 +49458,10 @@ func (m *VolumeMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedTotalBytes()
 	case volume.FieldUsedBytes:
 		return m.AddedUsedBytes()
+	case volume.FieldTotalInodes:
+		return m.AddedTotalInodes()
+	case volume.FieldUsedInodes:
+		return m.AddedUsedInodes()
 	}
 	return nil, false
 }
@@ -47251,6 +49485,20 @@ func (m *VolumeMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddUsedBytes(v)
 		return nil
+	case volume.FieldTotalInodes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTotalInodes(v)
+		return nil
+	case volume.FieldUsedInodes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUsedInodes(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Volume numeric field %s", name)
 }
@@ -47258,7 +49506,17 @@ func (m *VolumeMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *VolumeMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(volume.FieldTotalInodes) {
+		fields = append(fields, volume.FieldTotalInodes)
+	}
+	if m.FieldCleared(volume.FieldUsedInodes) {
+		fields = append(fields, volume.FieldUsedInodes)
+	}
+	if m.FieldCleared(volume.FieldPerformance) {
+		fields = append(fields, volume.FieldPerformance)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -47271,6 +49529,17 @@ func (m *VolumeMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *VolumeMutation) ClearField(name string) error {
+	switch name {
+	case volume.FieldTotalInodes:
+		m.ClearTotalInodes()
+		return nil
+	case volume.FieldUsedInodes:
+		m.ClearUsedInodes()
+		return nil
+	case volume.FieldPerformance:
+		m.ClearPerformance()
+		return nil
+	}
 	return fmt.Errorf("unknown Volume nullable field %s", name)
 }
 
@@ -47301,6 +49570,21 @@ func (m *VolumeMutation) ResetField(name string) error {
 		return nil
 	case volume.FieldUsedBytes:
 		m.ResetUsedBytes()
+		return nil
+	case volume.FieldTotalInodes:
+		m.ResetTotalInodes()
+		return nil
+	case volume.FieldUsedInodes:
+		m.ResetUsedInodes()
+		return nil
+	case volume.FieldElastic:
+		m.ResetElastic()
+		return nil
+	case volume.FieldEnforcement:
+		m.ResetEnforcement()
+		return nil
+	case volume.FieldPerformance:
+		m.ResetPerformance()
 		return nil
 	case volume.FieldProxyID:
 		m.ResetProxyID()

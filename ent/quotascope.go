@@ -31,6 +31,10 @@ type QuotaScope struct {
 	LimitBytes *int64 `json:"limit_bytes,omitempty"`
 	// UsedBytes holds the value of the "used_bytes" field.
 	UsedBytes *int64 `json:"used_bytes,omitempty"`
+	// LimitInodes holds the value of the "limit_inodes" field.
+	LimitInodes *int64 `json:"limit_inodes,omitempty"`
+	// UsedInodes holds the value of the "used_inodes" field.
+	UsedInodes *int64 `json:"used_inodes,omitempty"`
 	// Enforcement holds the value of the "enforcement" field.
 	Enforcement string `json:"enforcement,omitempty"`
 	// MeasuredAt holds the value of the "measured_at" field.
@@ -70,7 +74,7 @@ func (*QuotaScope) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case quotascope.FieldLimitBytes, quotascope.FieldUsedBytes:
+		case quotascope.FieldLimitBytes, quotascope.FieldUsedBytes, quotascope.FieldLimitInodes, quotascope.FieldUsedInodes:
 			values[i] = new(sql.NullInt64)
 		case quotascope.FieldKind, quotascope.FieldEnforcement:
 			values[i] = new(sql.NullString)
@@ -136,6 +140,20 @@ func (_m *QuotaScope) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.UsedBytes = new(int64)
 				*_m.UsedBytes = value.Int64
+			}
+		case quotascope.FieldLimitInodes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field limit_inodes", values[i])
+			} else if value.Valid {
+				_m.LimitInodes = new(int64)
+				*_m.LimitInodes = value.Int64
+			}
+		case quotascope.FieldUsedInodes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field used_inodes", values[i])
+			} else if value.Valid {
+				_m.UsedInodes = new(int64)
+				*_m.UsedInodes = value.Int64
 			}
 		case quotascope.FieldEnforcement:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -216,6 +234,16 @@ func (_m *QuotaScope) String() string {
 	builder.WriteString(", ")
 	if v := _m.UsedBytes; v != nil {
 		builder.WriteString("used_bytes=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.LimitInodes; v != nil {
+		builder.WriteString("limit_inodes=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.UsedInodes; v != nil {
+		builder.WriteString("used_inodes=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

@@ -85,6 +85,34 @@ func (_c *QuotaScopeCreate) SetNillableUsedBytes(v *int64) *QuotaScopeCreate {
 	return _c
 }
 
+// SetLimitInodes sets the "limit_inodes" field.
+func (_c *QuotaScopeCreate) SetLimitInodes(v int64) *QuotaScopeCreate {
+	_c.mutation.SetLimitInodes(v)
+	return _c
+}
+
+// SetNillableLimitInodes sets the "limit_inodes" field if the given value is not nil.
+func (_c *QuotaScopeCreate) SetNillableLimitInodes(v *int64) *QuotaScopeCreate {
+	if v != nil {
+		_c.SetLimitInodes(*v)
+	}
+	return _c
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (_c *QuotaScopeCreate) SetUsedInodes(v int64) *QuotaScopeCreate {
+	_c.mutation.SetUsedInodes(v)
+	return _c
+}
+
+// SetNillableUsedInodes sets the "used_inodes" field if the given value is not nil.
+func (_c *QuotaScopeCreate) SetNillableUsedInodes(v *int64) *QuotaScopeCreate {
+	if v != nil {
+		_c.SetUsedInodes(*v)
+	}
+	return _c
+}
+
 // SetEnforcement sets the "enforcement" field.
 func (_c *QuotaScopeCreate) SetEnforcement(v string) *QuotaScopeCreate {
 	_c.mutation.SetEnforcement(v)
@@ -275,6 +303,14 @@ func (_c *QuotaScopeCreate) createSpec() (*QuotaScope, *sqlgraph.CreateSpec) {
 		_spec.SetField(quotascope.FieldUsedBytes, field.TypeInt64, value)
 		_node.UsedBytes = &value
 	}
+	if value, ok := _c.mutation.LimitInodes(); ok {
+		_spec.SetField(quotascope.FieldLimitInodes, field.TypeInt64, value)
+		_node.LimitInodes = &value
+	}
+	if value, ok := _c.mutation.UsedInodes(); ok {
+		_spec.SetField(quotascope.FieldUsedInodes, field.TypeInt64, value)
+		_node.UsedInodes = &value
+	}
 	if value, ok := _c.mutation.Enforcement(); ok {
 		_spec.SetField(quotascope.FieldEnforcement, field.TypeString, value)
 		_node.Enforcement = value
@@ -397,6 +433,54 @@ func (u *QuotaScopeUpsert) AddUsedBytes(v int64) *QuotaScopeUpsert {
 // ClearUsedBytes clears the value of the "used_bytes" field.
 func (u *QuotaScopeUpsert) ClearUsedBytes() *QuotaScopeUpsert {
 	u.SetNull(quotascope.FieldUsedBytes)
+	return u
+}
+
+// SetLimitInodes sets the "limit_inodes" field.
+func (u *QuotaScopeUpsert) SetLimitInodes(v int64) *QuotaScopeUpsert {
+	u.Set(quotascope.FieldLimitInodes, v)
+	return u
+}
+
+// UpdateLimitInodes sets the "limit_inodes" field to the value that was provided on create.
+func (u *QuotaScopeUpsert) UpdateLimitInodes() *QuotaScopeUpsert {
+	u.SetExcluded(quotascope.FieldLimitInodes)
+	return u
+}
+
+// AddLimitInodes adds v to the "limit_inodes" field.
+func (u *QuotaScopeUpsert) AddLimitInodes(v int64) *QuotaScopeUpsert {
+	u.Add(quotascope.FieldLimitInodes, v)
+	return u
+}
+
+// ClearLimitInodes clears the value of the "limit_inodes" field.
+func (u *QuotaScopeUpsert) ClearLimitInodes() *QuotaScopeUpsert {
+	u.SetNull(quotascope.FieldLimitInodes)
+	return u
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (u *QuotaScopeUpsert) SetUsedInodes(v int64) *QuotaScopeUpsert {
+	u.Set(quotascope.FieldUsedInodes, v)
+	return u
+}
+
+// UpdateUsedInodes sets the "used_inodes" field to the value that was provided on create.
+func (u *QuotaScopeUpsert) UpdateUsedInodes() *QuotaScopeUpsert {
+	u.SetExcluded(quotascope.FieldUsedInodes)
+	return u
+}
+
+// AddUsedInodes adds v to the "used_inodes" field.
+func (u *QuotaScopeUpsert) AddUsedInodes(v int64) *QuotaScopeUpsert {
+	u.Add(quotascope.FieldUsedInodes, v)
+	return u
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (u *QuotaScopeUpsert) ClearUsedInodes() *QuotaScopeUpsert {
+	u.SetNull(quotascope.FieldUsedInodes)
 	return u
 }
 
@@ -546,6 +630,62 @@ func (u *QuotaScopeUpsertOne) UpdateUsedBytes() *QuotaScopeUpsertOne {
 func (u *QuotaScopeUpsertOne) ClearUsedBytes() *QuotaScopeUpsertOne {
 	return u.Update(func(s *QuotaScopeUpsert) {
 		s.ClearUsedBytes()
+	})
+}
+
+// SetLimitInodes sets the "limit_inodes" field.
+func (u *QuotaScopeUpsertOne) SetLimitInodes(v int64) *QuotaScopeUpsertOne {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.SetLimitInodes(v)
+	})
+}
+
+// AddLimitInodes adds v to the "limit_inodes" field.
+func (u *QuotaScopeUpsertOne) AddLimitInodes(v int64) *QuotaScopeUpsertOne {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.AddLimitInodes(v)
+	})
+}
+
+// UpdateLimitInodes sets the "limit_inodes" field to the value that was provided on create.
+func (u *QuotaScopeUpsertOne) UpdateLimitInodes() *QuotaScopeUpsertOne {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.UpdateLimitInodes()
+	})
+}
+
+// ClearLimitInodes clears the value of the "limit_inodes" field.
+func (u *QuotaScopeUpsertOne) ClearLimitInodes() *QuotaScopeUpsertOne {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.ClearLimitInodes()
+	})
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (u *QuotaScopeUpsertOne) SetUsedInodes(v int64) *QuotaScopeUpsertOne {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.SetUsedInodes(v)
+	})
+}
+
+// AddUsedInodes adds v to the "used_inodes" field.
+func (u *QuotaScopeUpsertOne) AddUsedInodes(v int64) *QuotaScopeUpsertOne {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.AddUsedInodes(v)
+	})
+}
+
+// UpdateUsedInodes sets the "used_inodes" field to the value that was provided on create.
+func (u *QuotaScopeUpsertOne) UpdateUsedInodes() *QuotaScopeUpsertOne {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.UpdateUsedInodes()
+	})
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (u *QuotaScopeUpsertOne) ClearUsedInodes() *QuotaScopeUpsertOne {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.ClearUsedInodes()
 	})
 }
 
@@ -867,6 +1007,62 @@ func (u *QuotaScopeUpsertBulk) UpdateUsedBytes() *QuotaScopeUpsertBulk {
 func (u *QuotaScopeUpsertBulk) ClearUsedBytes() *QuotaScopeUpsertBulk {
 	return u.Update(func(s *QuotaScopeUpsert) {
 		s.ClearUsedBytes()
+	})
+}
+
+// SetLimitInodes sets the "limit_inodes" field.
+func (u *QuotaScopeUpsertBulk) SetLimitInodes(v int64) *QuotaScopeUpsertBulk {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.SetLimitInodes(v)
+	})
+}
+
+// AddLimitInodes adds v to the "limit_inodes" field.
+func (u *QuotaScopeUpsertBulk) AddLimitInodes(v int64) *QuotaScopeUpsertBulk {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.AddLimitInodes(v)
+	})
+}
+
+// UpdateLimitInodes sets the "limit_inodes" field to the value that was provided on create.
+func (u *QuotaScopeUpsertBulk) UpdateLimitInodes() *QuotaScopeUpsertBulk {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.UpdateLimitInodes()
+	})
+}
+
+// ClearLimitInodes clears the value of the "limit_inodes" field.
+func (u *QuotaScopeUpsertBulk) ClearLimitInodes() *QuotaScopeUpsertBulk {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.ClearLimitInodes()
+	})
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (u *QuotaScopeUpsertBulk) SetUsedInodes(v int64) *QuotaScopeUpsertBulk {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.SetUsedInodes(v)
+	})
+}
+
+// AddUsedInodes adds v to the "used_inodes" field.
+func (u *QuotaScopeUpsertBulk) AddUsedInodes(v int64) *QuotaScopeUpsertBulk {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.AddUsedInodes(v)
+	})
+}
+
+// UpdateUsedInodes sets the "used_inodes" field to the value that was provided on create.
+func (u *QuotaScopeUpsertBulk) UpdateUsedInodes() *QuotaScopeUpsertBulk {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.UpdateUsedInodes()
+	})
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (u *QuotaScopeUpsertBulk) ClearUsedInodes() *QuotaScopeUpsertBulk {
+	return u.Update(func(s *QuotaScopeUpsert) {
+		s.ClearUsedInodes()
 	})
 }
 

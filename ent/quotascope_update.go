@@ -83,6 +83,60 @@ func (_u *QuotaScopeUpdate) ClearUsedBytes() *QuotaScopeUpdate {
 	return _u
 }
 
+// SetLimitInodes sets the "limit_inodes" field.
+func (_u *QuotaScopeUpdate) SetLimitInodes(v int64) *QuotaScopeUpdate {
+	_u.mutation.ResetLimitInodes()
+	_u.mutation.SetLimitInodes(v)
+	return _u
+}
+
+// SetNillableLimitInodes sets the "limit_inodes" field if the given value is not nil.
+func (_u *QuotaScopeUpdate) SetNillableLimitInodes(v *int64) *QuotaScopeUpdate {
+	if v != nil {
+		_u.SetLimitInodes(*v)
+	}
+	return _u
+}
+
+// AddLimitInodes adds value to the "limit_inodes" field.
+func (_u *QuotaScopeUpdate) AddLimitInodes(v int64) *QuotaScopeUpdate {
+	_u.mutation.AddLimitInodes(v)
+	return _u
+}
+
+// ClearLimitInodes clears the value of the "limit_inodes" field.
+func (_u *QuotaScopeUpdate) ClearLimitInodes() *QuotaScopeUpdate {
+	_u.mutation.ClearLimitInodes()
+	return _u
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (_u *QuotaScopeUpdate) SetUsedInodes(v int64) *QuotaScopeUpdate {
+	_u.mutation.ResetUsedInodes()
+	_u.mutation.SetUsedInodes(v)
+	return _u
+}
+
+// SetNillableUsedInodes sets the "used_inodes" field if the given value is not nil.
+func (_u *QuotaScopeUpdate) SetNillableUsedInodes(v *int64) *QuotaScopeUpdate {
+	if v != nil {
+		_u.SetUsedInodes(*v)
+	}
+	return _u
+}
+
+// AddUsedInodes adds value to the "used_inodes" field.
+func (_u *QuotaScopeUpdate) AddUsedInodes(v int64) *QuotaScopeUpdate {
+	_u.mutation.AddUsedInodes(v)
+	return _u
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (_u *QuotaScopeUpdate) ClearUsedInodes() *QuotaScopeUpdate {
+	_u.mutation.ClearUsedInodes()
+	return _u
+}
+
 // SetEnforcement sets the "enforcement" field.
 func (_u *QuotaScopeUpdate) SetEnforcement(v string) *QuotaScopeUpdate {
 	_u.mutation.SetEnforcement(v)
@@ -193,6 +247,24 @@ func (_u *QuotaScopeUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if _u.mutation.UsedBytesCleared() {
 		_spec.ClearField(quotascope.FieldUsedBytes, field.TypeInt64)
 	}
+	if value, ok := _u.mutation.LimitInodes(); ok {
+		_spec.SetField(quotascope.FieldLimitInodes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedLimitInodes(); ok {
+		_spec.AddField(quotascope.FieldLimitInodes, field.TypeInt64, value)
+	}
+	if _u.mutation.LimitInodesCleared() {
+		_spec.ClearField(quotascope.FieldLimitInodes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.UsedInodes(); ok {
+		_spec.SetField(quotascope.FieldUsedInodes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedUsedInodes(); ok {
+		_spec.AddField(quotascope.FieldUsedInodes, field.TypeInt64, value)
+	}
+	if _u.mutation.UsedInodesCleared() {
+		_spec.ClearField(quotascope.FieldUsedInodes, field.TypeInt64)
+	}
 	if value, ok := _u.mutation.Enforcement(); ok {
 		_spec.SetField(quotascope.FieldEnforcement, field.TypeString, value)
 	}
@@ -275,6 +347,60 @@ func (_u *QuotaScopeUpdateOne) AddUsedBytes(v int64) *QuotaScopeUpdateOne {
 // ClearUsedBytes clears the value of the "used_bytes" field.
 func (_u *QuotaScopeUpdateOne) ClearUsedBytes() *QuotaScopeUpdateOne {
 	_u.mutation.ClearUsedBytes()
+	return _u
+}
+
+// SetLimitInodes sets the "limit_inodes" field.
+func (_u *QuotaScopeUpdateOne) SetLimitInodes(v int64) *QuotaScopeUpdateOne {
+	_u.mutation.ResetLimitInodes()
+	_u.mutation.SetLimitInodes(v)
+	return _u
+}
+
+// SetNillableLimitInodes sets the "limit_inodes" field if the given value is not nil.
+func (_u *QuotaScopeUpdateOne) SetNillableLimitInodes(v *int64) *QuotaScopeUpdateOne {
+	if v != nil {
+		_u.SetLimitInodes(*v)
+	}
+	return _u
+}
+
+// AddLimitInodes adds value to the "limit_inodes" field.
+func (_u *QuotaScopeUpdateOne) AddLimitInodes(v int64) *QuotaScopeUpdateOne {
+	_u.mutation.AddLimitInodes(v)
+	return _u
+}
+
+// ClearLimitInodes clears the value of the "limit_inodes" field.
+func (_u *QuotaScopeUpdateOne) ClearLimitInodes() *QuotaScopeUpdateOne {
+	_u.mutation.ClearLimitInodes()
+	return _u
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (_u *QuotaScopeUpdateOne) SetUsedInodes(v int64) *QuotaScopeUpdateOne {
+	_u.mutation.ResetUsedInodes()
+	_u.mutation.SetUsedInodes(v)
+	return _u
+}
+
+// SetNillableUsedInodes sets the "used_inodes" field if the given value is not nil.
+func (_u *QuotaScopeUpdateOne) SetNillableUsedInodes(v *int64) *QuotaScopeUpdateOne {
+	if v != nil {
+		_u.SetUsedInodes(*v)
+	}
+	return _u
+}
+
+// AddUsedInodes adds value to the "used_inodes" field.
+func (_u *QuotaScopeUpdateOne) AddUsedInodes(v int64) *QuotaScopeUpdateOne {
+	_u.mutation.AddUsedInodes(v)
+	return _u
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (_u *QuotaScopeUpdateOne) ClearUsedInodes() *QuotaScopeUpdateOne {
+	_u.mutation.ClearUsedInodes()
 	return _u
 }
 
@@ -417,6 +543,24 @@ func (_u *QuotaScopeUpdateOne) sqlSave(ctx context.Context) (_node *QuotaScope, 
 	}
 	if _u.mutation.UsedBytesCleared() {
 		_spec.ClearField(quotascope.FieldUsedBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.LimitInodes(); ok {
+		_spec.SetField(quotascope.FieldLimitInodes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedLimitInodes(); ok {
+		_spec.AddField(quotascope.FieldLimitInodes, field.TypeInt64, value)
+	}
+	if _u.mutation.LimitInodesCleared() {
+		_spec.ClearField(quotascope.FieldLimitInodes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.UsedInodes(); ok {
+		_spec.SetField(quotascope.FieldUsedInodes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedUsedInodes(); ok {
+		_spec.AddField(quotascope.FieldUsedInodes, field.TypeInt64, value)
+	}
+	if _u.mutation.UsedInodesCleared() {
+		_spec.ClearField(quotascope.FieldUsedInodes, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.Enforcement(); ok {
 		_spec.SetField(quotascope.FieldEnforcement, field.TypeString, value)

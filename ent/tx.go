@@ -102,6 +102,8 @@ type Tx struct {
 	User *UserClient
 	// Vfolder is the client for interacting with the Vfolder builders.
 	Vfolder *VfolderClient
+	// VfolderShare is the client for interacting with the VfolderShare builders.
+	VfolderShare *VfolderShareClient
 	// Volume is the client for interacting with the Volume builders.
 	Volume *VolumeClient
 	// VolumeGrant is the client for interacting with the VolumeGrant builders.
@@ -281,6 +283,7 @@ func (tx *Tx) init() {
 	tx.Task = NewTaskClient(tx.config)
 	tx.User = NewUserClient(tx.config)
 	tx.Vfolder = NewVfolderClient(tx.config)
+	tx.VfolderShare = NewVfolderShareClient(tx.config)
 	tx.Volume = NewVolumeClient(tx.config)
 	tx.VolumeGrant = NewVolumeGrantClient(tx.config)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/google/uuid"
 )
 
@@ -27,10 +28,22 @@ type Vfolder struct {
 	Name string `json:"name,omitempty"`
 	// Status holds the value of the "status" field.
 	Status vfolder.Status `json:"status,omitempty"`
+	// UsageMode holds the value of the "usage_mode" field.
+	UsageMode vfolder.UsageMode `json:"usage_mode,omitempty"`
+	// Permission holds the value of the "permission" field.
+	Permission access.FolderPermission `json:"permission,omitempty"`
 	// Path holds the value of the "path" field.
 	Path string `json:"path,omitempty"`
 	// DeletedAt holds the value of the "deleted_at" field.
 	DeletedAt *time.Time `json:"deleted_at,omitempty"`
+	// UsedBytes holds the value of the "used_bytes" field.
+	UsedBytes *int64 `json:"used_bytes,omitempty"`
+	// FileCount holds the value of the "file_count" field.
+	FileCount *int64 `json:"file_count,omitempty"`
+	// MeasuredAt holds the value of the "measured_at" field.
+	MeasuredAt *time.Time `json:"measured_at,omitempty"`
+	// LastUsedAt holds the value of the "last_used_at" field.
+	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
 	// DomainID holds the value of the "domain_id" field.
 	DomainID uuid.UUID `json:"domain_id,omitempty"`
 	// OwnerID holds the value of the "owner_id" field.
@@ -41,6 +54,8 @@ type Vfolder struct {
 	CreatorID uuid.UUID `json:"creator_id,omitempty"`
 	// QuotaScopeID holds the value of the "quota_scope_id" field.
 	QuotaScopeID uuid.UUID `json:"quota_scope_id,omitempty"`
+	// ClonedFromID holds the value of the "cloned_from_id" field.
+	ClonedFromID *uuid.UUID `json:"cloned_from_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the VfolderQuery when eager-loading is set.
 	Edges        VfolderEdges `json:"edges"`
@@ -57,14 +72,17 @@ type VfolderEdges struct {
 	Project *Project `json:"project,omitempty"`
 	// Creator holds the value of the creator edge.
 	Creator *User `json:"creator,omitempty"`
+	// Shares holds the value of the shares edge.
+	Shares []*VfolderShare `json:"shares,omitempty"`
 	// Mounts holds the value of the mounts edge.
 	Mounts []*SessionMount `json:"mounts,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [5]bool
+	loadedTypes [6]bool
 	// totalCount holds the count of the edges above.
 	totalCount [4]map[string]int
 
+	namedShares map[string][]*VfolderShare
 	namedMounts map[string][]*SessionMount
 }
 
@@ -112,10 +130,19 @@ func (e VfolderEdges) CreatorOrErr() (*User, error) {
 	return nil, &NotLoadedError{edge: "creator"}
 }
 
+// SharesOrErr returns the Shares value or an error if the edge
+// was not loaded in eager-loading.
+func (e VfolderEdges) SharesOrErr() ([]*VfolderShare, error) {
+	if e.loadedTypes[4] {
+		return e.Shares, nil
+	}
+	return nil, &NotLoadedError{edge: "shares"}
+}
+
 // MountsOrErr returns the Mounts value or an error if the edge
 // was not loaded in eager-loading.
 func (e VfolderEdges) MountsOrErr() ([]*SessionMount, error) {
-	if e.loadedTypes[4] {
+	if e.loadedTypes[5] {
 		return e.Mounts, nil
 	}
 	return nil, &NotLoadedError{edge: "mounts"}
@@ -126,11 +153,13 @@ func (*Vfolder) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case vfolder.FieldOwnerID, vfolder.FieldProjectID:
+		case vfolder.FieldOwnerID, vfolder.FieldProjectID, vfolder.FieldClonedFromID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case vfolder.FieldName, vfolder.FieldStatus, vfolder.FieldPath:
+		case vfolder.FieldUsedBytes, vfolder.FieldFileCount:
+			values[i] = new(sql.NullInt64)
+		case vfolder.FieldName, vfolder.FieldStatus, vfolder.FieldUsageMode, vfolder.FieldPermission, vfolder.FieldPath:
 			values[i] = new(sql.NullString)
-		case vfolder.FieldCreatedAt, vfolder.FieldDeletedAt:
+		case vfolder.FieldCreatedAt, vfolder.FieldDeletedAt, vfolder.FieldMeasuredAt, vfolder.FieldLastUsedAt:
 			values[i] = new(sql.NullTime)
 		case vfolder.FieldID, vfolder.FieldDomainID, vfolder.FieldCreatorID, vfolder.FieldQuotaScopeID:
 			values[i] = new(uuid.UUID)
@@ -173,6 +202,18 @@ func (_m *Vfolder) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Status = vfolder.Status(value.String)
 			}
+		case vfolder.FieldUsageMode:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field usage_mode", values[i])
+			} else if value.Valid {
+				_m.UsageMode = vfolder.UsageMode(value.String)
+			}
+		case vfolder.FieldPermission:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field permission", values[i])
+			} else if value.Valid {
+				_m.Permission = access.FolderPermission(value.String)
+			}
 		case vfolder.FieldPath:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field path", values[i])
@@ -185,6 +226,34 @@ func (_m *Vfolder) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.DeletedAt = new(time.Time)
 				*_m.DeletedAt = value.Time
+			}
+		case vfolder.FieldUsedBytes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field used_bytes", values[i])
+			} else if value.Valid {
+				_m.UsedBytes = new(int64)
+				*_m.UsedBytes = value.Int64
+			}
+		case vfolder.FieldFileCount:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field file_count", values[i])
+			} else if value.Valid {
+				_m.FileCount = new(int64)
+				*_m.FileCount = value.Int64
+			}
+		case vfolder.FieldMeasuredAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field measured_at", values[i])
+			} else if value.Valid {
+				_m.MeasuredAt = new(time.Time)
+				*_m.MeasuredAt = value.Time
+			}
+		case vfolder.FieldLastUsedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field last_used_at", values[i])
+			} else if value.Valid {
+				_m.LastUsedAt = new(time.Time)
+				*_m.LastUsedAt = value.Time
 			}
 		case vfolder.FieldDomainID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
@@ -218,6 +287,13 @@ func (_m *Vfolder) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.QuotaScopeID = *value
 			}
+		case vfolder.FieldClonedFromID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field cloned_from_id", values[i])
+			} else if value.Valid {
+				_m.ClonedFromID = new(uuid.UUID)
+				*_m.ClonedFromID = *value.S.(*uuid.UUID)
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -249,6 +325,11 @@ func (_m *Vfolder) QueryProject() *ProjectQuery {
 // QueryCreator queries the "creator" edge of the Vfolder entity.
 func (_m *Vfolder) QueryCreator() *UserQuery {
 	return NewVfolderClient(_m.config).QueryCreator(_m)
+}
+
+// QueryShares queries the "shares" edge of the Vfolder entity.
+func (_m *Vfolder) QueryShares() *VfolderShareQuery {
+	return NewVfolderClient(_m.config).QueryShares(_m)
 }
 
 // QueryMounts queries the "mounts" edge of the Vfolder entity.
@@ -288,11 +369,37 @@ func (_m *Vfolder) String() string {
 	builder.WriteString("status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Status))
 	builder.WriteString(", ")
+	builder.WriteString("usage_mode=")
+	builder.WriteString(fmt.Sprintf("%v", _m.UsageMode))
+	builder.WriteString(", ")
+	builder.WriteString("permission=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Permission))
+	builder.WriteString(", ")
 	builder.WriteString("path=")
 	builder.WriteString(_m.Path)
 	builder.WriteString(", ")
 	if v := _m.DeletedAt; v != nil {
 		builder.WriteString("deleted_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.UsedBytes; v != nil {
+		builder.WriteString("used_bytes=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.FileCount; v != nil {
+		builder.WriteString("file_count=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MeasuredAt; v != nil {
+		builder.WriteString("measured_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.LastUsedAt; v != nil {
+		builder.WriteString("last_used_at=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteString(", ")
@@ -314,8 +421,37 @@ func (_m *Vfolder) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("quota_scope_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.QuotaScopeID))
+	builder.WriteString(", ")
+	if v := _m.ClonedFromID; v != nil {
+		builder.WriteString("cloned_from_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteByte(')')
 	return builder.String()
+}
+
+// NamedShares returns the Shares named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Vfolder) NamedShares(name string) ([]*VfolderShare, error) {
+	if _m.Edges.namedShares == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedShares[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Vfolder) appendNamedShares(name string, edges ...*VfolderShare) {
+	if _m.Edges.namedShares == nil {
+		_m.Edges.namedShares = make(map[string][]*VfolderShare)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedShares[name] = []*VfolderShare{}
+	} else {
+		_m.Edges.namedShares[name] = append(_m.Edges.namedShares[name], edges...)
+	}
 }
 
 // NamedMounts returns the Mounts named value or an error if the edge was not

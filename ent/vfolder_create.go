@@ -17,6 +17,8 @@ import (
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/google/uuid"
 )
 
@@ -62,6 +64,34 @@ func (_c *VfolderCreate) SetNillableStatus(v *vfolder.Status) *VfolderCreate {
 	return _c
 }
 
+// SetUsageMode sets the "usage_mode" field.
+func (_c *VfolderCreate) SetUsageMode(v vfolder.UsageMode) *VfolderCreate {
+	_c.mutation.SetUsageMode(v)
+	return _c
+}
+
+// SetNillableUsageMode sets the "usage_mode" field if the given value is not nil.
+func (_c *VfolderCreate) SetNillableUsageMode(v *vfolder.UsageMode) *VfolderCreate {
+	if v != nil {
+		_c.SetUsageMode(*v)
+	}
+	return _c
+}
+
+// SetPermission sets the "permission" field.
+func (_c *VfolderCreate) SetPermission(v access.FolderPermission) *VfolderCreate {
+	_c.mutation.SetPermission(v)
+	return _c
+}
+
+// SetNillablePermission sets the "permission" field if the given value is not nil.
+func (_c *VfolderCreate) SetNillablePermission(v *access.FolderPermission) *VfolderCreate {
+	if v != nil {
+		_c.SetPermission(*v)
+	}
+	return _c
+}
+
 // SetPath sets the "path" field.
 func (_c *VfolderCreate) SetPath(v string) *VfolderCreate {
 	_c.mutation.SetPath(v)
@@ -86,6 +116,62 @@ func (_c *VfolderCreate) SetDeletedAt(v time.Time) *VfolderCreate {
 func (_c *VfolderCreate) SetNillableDeletedAt(v *time.Time) *VfolderCreate {
 	if v != nil {
 		_c.SetDeletedAt(*v)
+	}
+	return _c
+}
+
+// SetUsedBytes sets the "used_bytes" field.
+func (_c *VfolderCreate) SetUsedBytes(v int64) *VfolderCreate {
+	_c.mutation.SetUsedBytes(v)
+	return _c
+}
+
+// SetNillableUsedBytes sets the "used_bytes" field if the given value is not nil.
+func (_c *VfolderCreate) SetNillableUsedBytes(v *int64) *VfolderCreate {
+	if v != nil {
+		_c.SetUsedBytes(*v)
+	}
+	return _c
+}
+
+// SetFileCount sets the "file_count" field.
+func (_c *VfolderCreate) SetFileCount(v int64) *VfolderCreate {
+	_c.mutation.SetFileCount(v)
+	return _c
+}
+
+// SetNillableFileCount sets the "file_count" field if the given value is not nil.
+func (_c *VfolderCreate) SetNillableFileCount(v *int64) *VfolderCreate {
+	if v != nil {
+		_c.SetFileCount(*v)
+	}
+	return _c
+}
+
+// SetMeasuredAt sets the "measured_at" field.
+func (_c *VfolderCreate) SetMeasuredAt(v time.Time) *VfolderCreate {
+	_c.mutation.SetMeasuredAt(v)
+	return _c
+}
+
+// SetNillableMeasuredAt sets the "measured_at" field if the given value is not nil.
+func (_c *VfolderCreate) SetNillableMeasuredAt(v *time.Time) *VfolderCreate {
+	if v != nil {
+		_c.SetMeasuredAt(*v)
+	}
+	return _c
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (_c *VfolderCreate) SetLastUsedAt(v time.Time) *VfolderCreate {
+	_c.mutation.SetLastUsedAt(v)
+	return _c
+}
+
+// SetNillableLastUsedAt sets the "last_used_at" field if the given value is not nil.
+func (_c *VfolderCreate) SetNillableLastUsedAt(v *time.Time) *VfolderCreate {
+	if v != nil {
+		_c.SetLastUsedAt(*v)
 	}
 	return _c
 }
@@ -136,6 +222,20 @@ func (_c *VfolderCreate) SetQuotaScopeID(v uuid.UUID) *VfolderCreate {
 	return _c
 }
 
+// SetClonedFromID sets the "cloned_from_id" field.
+func (_c *VfolderCreate) SetClonedFromID(v uuid.UUID) *VfolderCreate {
+	_c.mutation.SetClonedFromID(v)
+	return _c
+}
+
+// SetNillableClonedFromID sets the "cloned_from_id" field if the given value is not nil.
+func (_c *VfolderCreate) SetNillableClonedFromID(v *uuid.UUID) *VfolderCreate {
+	if v != nil {
+		_c.SetClonedFromID(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *VfolderCreate) SetID(v uuid.UUID) *VfolderCreate {
 	_c.mutation.SetID(v)
@@ -168,6 +268,21 @@ func (_c *VfolderCreate) SetProject(v *Project) *VfolderCreate {
 // SetCreator sets the "creator" edge to the User entity.
 func (_c *VfolderCreate) SetCreator(v *User) *VfolderCreate {
 	return _c.SetCreatorID(v.ID)
+}
+
+// AddShareIDs adds the "shares" edge to the VfolderShare entity by IDs.
+func (_c *VfolderCreate) AddShareIDs(ids ...uuid.UUID) *VfolderCreate {
+	_c.mutation.AddShareIDs(ids...)
+	return _c
+}
+
+// AddShares adds the "shares" edges to the VfolderShare entity.
+func (_c *VfolderCreate) AddShares(v ...*VfolderShare) *VfolderCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddShareIDs(ids...)
 }
 
 // AddMountIDs adds the "mounts" edge to the SessionMount entity by IDs.
@@ -228,6 +343,14 @@ func (_c *VfolderCreate) defaults() {
 		v := vfolder.DefaultStatus
 		_c.mutation.SetStatus(v)
 	}
+	if _, ok := _c.mutation.UsageMode(); !ok {
+		v := vfolder.DefaultUsageMode
+		_c.mutation.SetUsageMode(v)
+	}
+	if _, ok := _c.mutation.Permission(); !ok {
+		v := vfolder.DefaultPermission
+		_c.mutation.SetPermission(v)
+	}
 	if _, ok := _c.mutation.Path(); !ok {
 		v := vfolder.DefaultPath
 		_c.mutation.SetPath(v)
@@ -257,6 +380,22 @@ func (_c *VfolderCreate) check() error {
 	if v, ok := _c.mutation.Status(); ok {
 		if err := vfolder.StatusValidator(v); err != nil {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Vfolder.status": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.UsageMode(); !ok {
+		return &ValidationError{Name: "usage_mode", err: errors.New(`ent: missing required field "Vfolder.usage_mode"`)}
+	}
+	if v, ok := _c.mutation.UsageMode(); ok {
+		if err := vfolder.UsageModeValidator(v); err != nil {
+			return &ValidationError{Name: "usage_mode", err: fmt.Errorf(`ent: validator failed for field "Vfolder.usage_mode": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Permission(); !ok {
+		return &ValidationError{Name: "permission", err: errors.New(`ent: missing required field "Vfolder.permission"`)}
+	}
+	if v, ok := _c.mutation.Permission(); ok {
+		if err := vfolder.PermissionValidator(v); err != nil {
+			return &ValidationError{Name: "permission", err: fmt.Errorf(`ent: validator failed for field "Vfolder.permission": %w`, err)}
 		}
 	}
 	if _, ok := _c.mutation.Path(); !ok {
@@ -325,6 +464,14 @@ func (_c *VfolderCreate) createSpec() (*Vfolder, *sqlgraph.CreateSpec) {
 		_spec.SetField(vfolder.FieldStatus, field.TypeEnum, value)
 		_node.Status = value
 	}
+	if value, ok := _c.mutation.UsageMode(); ok {
+		_spec.SetField(vfolder.FieldUsageMode, field.TypeEnum, value)
+		_node.UsageMode = value
+	}
+	if value, ok := _c.mutation.Permission(); ok {
+		_spec.SetField(vfolder.FieldPermission, field.TypeEnum, value)
+		_node.Permission = value
+	}
 	if value, ok := _c.mutation.Path(); ok {
 		_spec.SetField(vfolder.FieldPath, field.TypeString, value)
 		_node.Path = value
@@ -333,9 +480,29 @@ func (_c *VfolderCreate) createSpec() (*Vfolder, *sqlgraph.CreateSpec) {
 		_spec.SetField(vfolder.FieldDeletedAt, field.TypeTime, value)
 		_node.DeletedAt = &value
 	}
+	if value, ok := _c.mutation.UsedBytes(); ok {
+		_spec.SetField(vfolder.FieldUsedBytes, field.TypeInt64, value)
+		_node.UsedBytes = &value
+	}
+	if value, ok := _c.mutation.FileCount(); ok {
+		_spec.SetField(vfolder.FieldFileCount, field.TypeInt64, value)
+		_node.FileCount = &value
+	}
+	if value, ok := _c.mutation.MeasuredAt(); ok {
+		_spec.SetField(vfolder.FieldMeasuredAt, field.TypeTime, value)
+		_node.MeasuredAt = &value
+	}
+	if value, ok := _c.mutation.LastUsedAt(); ok {
+		_spec.SetField(vfolder.FieldLastUsedAt, field.TypeTime, value)
+		_node.LastUsedAt = &value
+	}
 	if value, ok := _c.mutation.DomainID(); ok {
 		_spec.SetField(vfolder.FieldDomainID, field.TypeUUID, value)
 		_node.DomainID = value
+	}
+	if value, ok := _c.mutation.ClonedFromID(); ok {
+		_spec.SetField(vfolder.FieldClonedFromID, field.TypeUUID, value)
+		_node.ClonedFromID = &value
 	}
 	if nodes := _c.mutation.QuotaScopeIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -403,6 +570,22 @@ func (_c *VfolderCreate) createSpec() (*Vfolder, *sqlgraph.CreateSpec) {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_node.CreatorID = nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.SharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   vfolder.SharesTable,
+			Columns: []string{vfolder.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(vfoldershare.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.MountsIDs(); len(nodes) > 0 {
@@ -497,6 +680,30 @@ func (u *VfolderUpsert) UpdateStatus() *VfolderUpsert {
 	return u
 }
 
+// SetUsageMode sets the "usage_mode" field.
+func (u *VfolderUpsert) SetUsageMode(v vfolder.UsageMode) *VfolderUpsert {
+	u.Set(vfolder.FieldUsageMode, v)
+	return u
+}
+
+// UpdateUsageMode sets the "usage_mode" field to the value that was provided on create.
+func (u *VfolderUpsert) UpdateUsageMode() *VfolderUpsert {
+	u.SetExcluded(vfolder.FieldUsageMode)
+	return u
+}
+
+// SetPermission sets the "permission" field.
+func (u *VfolderUpsert) SetPermission(v access.FolderPermission) *VfolderUpsert {
+	u.Set(vfolder.FieldPermission, v)
+	return u
+}
+
+// UpdatePermission sets the "permission" field to the value that was provided on create.
+func (u *VfolderUpsert) UpdatePermission() *VfolderUpsert {
+	u.SetExcluded(vfolder.FieldPermission)
+	return u
+}
+
 // SetPath sets the "path" field.
 func (u *VfolderUpsert) SetPath(v string) *VfolderUpsert {
 	u.Set(vfolder.FieldPath, v)
@@ -524,6 +731,90 @@ func (u *VfolderUpsert) UpdateDeletedAt() *VfolderUpsert {
 // ClearDeletedAt clears the value of the "deleted_at" field.
 func (u *VfolderUpsert) ClearDeletedAt() *VfolderUpsert {
 	u.SetNull(vfolder.FieldDeletedAt)
+	return u
+}
+
+// SetUsedBytes sets the "used_bytes" field.
+func (u *VfolderUpsert) SetUsedBytes(v int64) *VfolderUpsert {
+	u.Set(vfolder.FieldUsedBytes, v)
+	return u
+}
+
+// UpdateUsedBytes sets the "used_bytes" field to the value that was provided on create.
+func (u *VfolderUpsert) UpdateUsedBytes() *VfolderUpsert {
+	u.SetExcluded(vfolder.FieldUsedBytes)
+	return u
+}
+
+// AddUsedBytes adds v to the "used_bytes" field.
+func (u *VfolderUpsert) AddUsedBytes(v int64) *VfolderUpsert {
+	u.Add(vfolder.FieldUsedBytes, v)
+	return u
+}
+
+// ClearUsedBytes clears the value of the "used_bytes" field.
+func (u *VfolderUpsert) ClearUsedBytes() *VfolderUpsert {
+	u.SetNull(vfolder.FieldUsedBytes)
+	return u
+}
+
+// SetFileCount sets the "file_count" field.
+func (u *VfolderUpsert) SetFileCount(v int64) *VfolderUpsert {
+	u.Set(vfolder.FieldFileCount, v)
+	return u
+}
+
+// UpdateFileCount sets the "file_count" field to the value that was provided on create.
+func (u *VfolderUpsert) UpdateFileCount() *VfolderUpsert {
+	u.SetExcluded(vfolder.FieldFileCount)
+	return u
+}
+
+// AddFileCount adds v to the "file_count" field.
+func (u *VfolderUpsert) AddFileCount(v int64) *VfolderUpsert {
+	u.Add(vfolder.FieldFileCount, v)
+	return u
+}
+
+// ClearFileCount clears the value of the "file_count" field.
+func (u *VfolderUpsert) ClearFileCount() *VfolderUpsert {
+	u.SetNull(vfolder.FieldFileCount)
+	return u
+}
+
+// SetMeasuredAt sets the "measured_at" field.
+func (u *VfolderUpsert) SetMeasuredAt(v time.Time) *VfolderUpsert {
+	u.Set(vfolder.FieldMeasuredAt, v)
+	return u
+}
+
+// UpdateMeasuredAt sets the "measured_at" field to the value that was provided on create.
+func (u *VfolderUpsert) UpdateMeasuredAt() *VfolderUpsert {
+	u.SetExcluded(vfolder.FieldMeasuredAt)
+	return u
+}
+
+// ClearMeasuredAt clears the value of the "measured_at" field.
+func (u *VfolderUpsert) ClearMeasuredAt() *VfolderUpsert {
+	u.SetNull(vfolder.FieldMeasuredAt)
+	return u
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (u *VfolderUpsert) SetLastUsedAt(v time.Time) *VfolderUpsert {
+	u.Set(vfolder.FieldLastUsedAt, v)
+	return u
+}
+
+// UpdateLastUsedAt sets the "last_used_at" field to the value that was provided on create.
+func (u *VfolderUpsert) UpdateLastUsedAt() *VfolderUpsert {
+	u.SetExcluded(vfolder.FieldLastUsedAt)
+	return u
+}
+
+// ClearLastUsedAt clears the value of the "last_used_at" field.
+func (u *VfolderUpsert) ClearLastUsedAt() *VfolderUpsert {
+	u.SetNull(vfolder.FieldLastUsedAt)
 	return u
 }
 
@@ -586,6 +877,9 @@ func (u *VfolderUpsertOne) UpdateNewValues() *VfolderUpsertOne {
 		if _, exists := u.create.mutation.CreatorID(); exists {
 			s.SetIgnore(vfolder.FieldCreatorID)
 		}
+		if _, exists := u.create.mutation.ClonedFromID(); exists {
+			s.SetIgnore(vfolder.FieldClonedFromID)
+		}
 	}))
 	return u
 }
@@ -645,6 +939,34 @@ func (u *VfolderUpsertOne) UpdateStatus() *VfolderUpsertOne {
 	})
 }
 
+// SetUsageMode sets the "usage_mode" field.
+func (u *VfolderUpsertOne) SetUsageMode(v vfolder.UsageMode) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetUsageMode(v)
+	})
+}
+
+// UpdateUsageMode sets the "usage_mode" field to the value that was provided on create.
+func (u *VfolderUpsertOne) UpdateUsageMode() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateUsageMode()
+	})
+}
+
+// SetPermission sets the "permission" field.
+func (u *VfolderUpsertOne) SetPermission(v access.FolderPermission) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetPermission(v)
+	})
+}
+
+// UpdatePermission sets the "permission" field to the value that was provided on create.
+func (u *VfolderUpsertOne) UpdatePermission() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdatePermission()
+	})
+}
+
 // SetPath sets the "path" field.
 func (u *VfolderUpsertOne) SetPath(v string) *VfolderUpsertOne {
 	return u.Update(func(s *VfolderUpsert) {
@@ -677,6 +999,104 @@ func (u *VfolderUpsertOne) UpdateDeletedAt() *VfolderUpsertOne {
 func (u *VfolderUpsertOne) ClearDeletedAt() *VfolderUpsertOne {
 	return u.Update(func(s *VfolderUpsert) {
 		s.ClearDeletedAt()
+	})
+}
+
+// SetUsedBytes sets the "used_bytes" field.
+func (u *VfolderUpsertOne) SetUsedBytes(v int64) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetUsedBytes(v)
+	})
+}
+
+// AddUsedBytes adds v to the "used_bytes" field.
+func (u *VfolderUpsertOne) AddUsedBytes(v int64) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.AddUsedBytes(v)
+	})
+}
+
+// UpdateUsedBytes sets the "used_bytes" field to the value that was provided on create.
+func (u *VfolderUpsertOne) UpdateUsedBytes() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateUsedBytes()
+	})
+}
+
+// ClearUsedBytes clears the value of the "used_bytes" field.
+func (u *VfolderUpsertOne) ClearUsedBytes() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearUsedBytes()
+	})
+}
+
+// SetFileCount sets the "file_count" field.
+func (u *VfolderUpsertOne) SetFileCount(v int64) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetFileCount(v)
+	})
+}
+
+// AddFileCount adds v to the "file_count" field.
+func (u *VfolderUpsertOne) AddFileCount(v int64) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.AddFileCount(v)
+	})
+}
+
+// UpdateFileCount sets the "file_count" field to the value that was provided on create.
+func (u *VfolderUpsertOne) UpdateFileCount() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateFileCount()
+	})
+}
+
+// ClearFileCount clears the value of the "file_count" field.
+func (u *VfolderUpsertOne) ClearFileCount() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearFileCount()
+	})
+}
+
+// SetMeasuredAt sets the "measured_at" field.
+func (u *VfolderUpsertOne) SetMeasuredAt(v time.Time) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetMeasuredAt(v)
+	})
+}
+
+// UpdateMeasuredAt sets the "measured_at" field to the value that was provided on create.
+func (u *VfolderUpsertOne) UpdateMeasuredAt() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateMeasuredAt()
+	})
+}
+
+// ClearMeasuredAt clears the value of the "measured_at" field.
+func (u *VfolderUpsertOne) ClearMeasuredAt() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearMeasuredAt()
+	})
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (u *VfolderUpsertOne) SetLastUsedAt(v time.Time) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetLastUsedAt(v)
+	})
+}
+
+// UpdateLastUsedAt sets the "last_used_at" field to the value that was provided on create.
+func (u *VfolderUpsertOne) UpdateLastUsedAt() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateLastUsedAt()
+	})
+}
+
+// ClearLastUsedAt clears the value of the "last_used_at" field.
+func (u *VfolderUpsertOne) ClearLastUsedAt() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearLastUsedAt()
 	})
 }
 
@@ -910,6 +1330,9 @@ func (u *VfolderUpsertBulk) UpdateNewValues() *VfolderUpsertBulk {
 			if _, exists := b.mutation.CreatorID(); exists {
 				s.SetIgnore(vfolder.FieldCreatorID)
 			}
+			if _, exists := b.mutation.ClonedFromID(); exists {
+				s.SetIgnore(vfolder.FieldClonedFromID)
+			}
 		}
 	}))
 	return u
@@ -970,6 +1393,34 @@ func (u *VfolderUpsertBulk) UpdateStatus() *VfolderUpsertBulk {
 	})
 }
 
+// SetUsageMode sets the "usage_mode" field.
+func (u *VfolderUpsertBulk) SetUsageMode(v vfolder.UsageMode) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetUsageMode(v)
+	})
+}
+
+// UpdateUsageMode sets the "usage_mode" field to the value that was provided on create.
+func (u *VfolderUpsertBulk) UpdateUsageMode() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateUsageMode()
+	})
+}
+
+// SetPermission sets the "permission" field.
+func (u *VfolderUpsertBulk) SetPermission(v access.FolderPermission) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetPermission(v)
+	})
+}
+
+// UpdatePermission sets the "permission" field to the value that was provided on create.
+func (u *VfolderUpsertBulk) UpdatePermission() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdatePermission()
+	})
+}
+
 // SetPath sets the "path" field.
 func (u *VfolderUpsertBulk) SetPath(v string) *VfolderUpsertBulk {
 	return u.Update(func(s *VfolderUpsert) {
@@ -1002,6 +1453,104 @@ func (u *VfolderUpsertBulk) UpdateDeletedAt() *VfolderUpsertBulk {
 func (u *VfolderUpsertBulk) ClearDeletedAt() *VfolderUpsertBulk {
 	return u.Update(func(s *VfolderUpsert) {
 		s.ClearDeletedAt()
+	})
+}
+
+// SetUsedBytes sets the "used_bytes" field.
+func (u *VfolderUpsertBulk) SetUsedBytes(v int64) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetUsedBytes(v)
+	})
+}
+
+// AddUsedBytes adds v to the "used_bytes" field.
+func (u *VfolderUpsertBulk) AddUsedBytes(v int64) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.AddUsedBytes(v)
+	})
+}
+
+// UpdateUsedBytes sets the "used_bytes" field to the value that was provided on create.
+func (u *VfolderUpsertBulk) UpdateUsedBytes() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateUsedBytes()
+	})
+}
+
+// ClearUsedBytes clears the value of the "used_bytes" field.
+func (u *VfolderUpsertBulk) ClearUsedBytes() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearUsedBytes()
+	})
+}
+
+// SetFileCount sets the "file_count" field.
+func (u *VfolderUpsertBulk) SetFileCount(v int64) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetFileCount(v)
+	})
+}
+
+// AddFileCount adds v to the "file_count" field.
+func (u *VfolderUpsertBulk) AddFileCount(v int64) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.AddFileCount(v)
+	})
+}
+
+// UpdateFileCount sets the "file_count" field to the value that was provided on create.
+func (u *VfolderUpsertBulk) UpdateFileCount() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateFileCount()
+	})
+}
+
+// ClearFileCount clears the value of the "file_count" field.
+func (u *VfolderUpsertBulk) ClearFileCount() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearFileCount()
+	})
+}
+
+// SetMeasuredAt sets the "measured_at" field.
+func (u *VfolderUpsertBulk) SetMeasuredAt(v time.Time) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetMeasuredAt(v)
+	})
+}
+
+// UpdateMeasuredAt sets the "measured_at" field to the value that was provided on create.
+func (u *VfolderUpsertBulk) UpdateMeasuredAt() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateMeasuredAt()
+	})
+}
+
+// ClearMeasuredAt clears the value of the "measured_at" field.
+func (u *VfolderUpsertBulk) ClearMeasuredAt() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearMeasuredAt()
+	})
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (u *VfolderUpsertBulk) SetLastUsedAt(v time.Time) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetLastUsedAt(v)
+	})
+}
+
+// UpdateLastUsedAt sets the "last_used_at" field to the value that was provided on create.
+func (u *VfolderUpsertBulk) UpdateLastUsedAt() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateLastUsedAt()
+	})
+}
+
+// ClearLastUsedAt clears the value of the "last_used_at" field.
+func (u *VfolderUpsertBulk) ClearLastUsedAt() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearLastUsedAt()
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/google/uuid"
 )
 
@@ -33,9 +34,11 @@ type VfolderQuery struct {
 	withOwner       *UserQuery
 	withProject     *ProjectQuery
 	withCreator     *UserQuery
+	withShares      *VfolderShareQuery
 	withMounts      *SessionMountQuery
 	loadTotal       []func(context.Context, []*Vfolder) error
 	modifiers       []func(*sql.Selector)
+	withNamedShares map[string]*VfolderShareQuery
 	withNamedMounts map[string]*SessionMountQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
@@ -154,6 +157,28 @@ func (_q *VfolderQuery) QueryCreator() *UserQuery {
 			sqlgraph.From(vfolder.Table, vfolder.FieldID, selector),
 			sqlgraph.To(user.Table, user.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, false, vfolder.CreatorTable, vfolder.CreatorColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryShares chains the current query on the "shares" edge.
+func (_q *VfolderQuery) QueryShares() *VfolderShareQuery {
+	query := (&VfolderShareClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(vfolder.Table, vfolder.FieldID, selector),
+			sqlgraph.To(vfoldershare.Table, vfoldershare.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, vfolder.SharesTable, vfolder.SharesColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -379,6 +404,7 @@ func (_q *VfolderQuery) Clone() *VfolderQuery {
 		withOwner:      _q.withOwner.Clone(),
 		withProject:    _q.withProject.Clone(),
 		withCreator:    _q.withCreator.Clone(),
+		withShares:     _q.withShares.Clone(),
 		withMounts:     _q.withMounts.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
@@ -428,6 +454,17 @@ func (_q *VfolderQuery) WithCreator(opts ...func(*UserQuery)) *VfolderQuery {
 		opt(query)
 	}
 	_q.withCreator = query
+	return _q
+}
+
+// WithShares tells the query-builder to eager-load the nodes that are connected to
+// the "shares" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *VfolderQuery) WithShares(opts ...func(*VfolderShareQuery)) *VfolderQuery {
+	query := (&VfolderShareClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withShares = query
 	return _q
 }
 
@@ -520,11 +557,12 @@ func (_q *VfolderQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Vfol
 	var (
 		nodes       = []*Vfolder{}
 		_spec       = _q.querySpec()
-		loadedTypes = [5]bool{
+		loadedTypes = [6]bool{
 			_q.withQuotaScope != nil,
 			_q.withOwner != nil,
 			_q.withProject != nil,
 			_q.withCreator != nil,
+			_q.withShares != nil,
 			_q.withMounts != nil,
 		}
 	)
@@ -573,10 +611,24 @@ func (_q *VfolderQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Vfol
 			return nil, err
 		}
 	}
+	if query := _q.withShares; query != nil {
+		if err := _q.loadShares(ctx, query, nodes,
+			func(n *Vfolder) { n.Edges.Shares = []*VfolderShare{} },
+			func(n *Vfolder, e *VfolderShare) { n.Edges.Shares = append(n.Edges.Shares, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withMounts; query != nil {
 		if err := _q.loadMounts(ctx, query, nodes,
 			func(n *Vfolder) { n.Edges.Mounts = []*SessionMount{} },
 			func(n *Vfolder, e *SessionMount) { n.Edges.Mounts = append(n.Edges.Mounts, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedShares {
+		if err := _q.loadShares(ctx, query, nodes,
+			func(n *Vfolder) { n.appendNamedShares(name) },
+			func(n *Vfolder, e *VfolderShare) { n.appendNamedShares(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -714,6 +766,36 @@ func (_q *VfolderQuery) loadCreator(ctx context.Context, query *UserQuery, nodes
 		for i := range nodes {
 			assign(nodes[i], n)
 		}
+	}
+	return nil
+}
+func (_q *VfolderQuery) loadShares(ctx context.Context, query *VfolderShareQuery, nodes []*Vfolder, init func(*Vfolder), assign func(*Vfolder, *VfolderShare)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Vfolder)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(vfoldershare.FieldVfolderID)
+	}
+	query.Where(predicate.VfolderShare(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(vfolder.SharesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.VfolderID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "vfolder_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
 	}
 	return nil
 }
@@ -877,6 +959,20 @@ func (_q *VfolderQuery) ForShare(opts ...sql.LockOption) *VfolderQuery {
 func (_q *VfolderQuery) Modify(modifiers ...func(s *sql.Selector)) *VfolderSelect {
 	_q.modifiers = append(_q.modifiers, modifiers...)
 	return _q.Select()
+}
+
+// WithNamedShares tells the query-builder to eager-load the nodes that are connected to the "shares"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *VfolderQuery) WithNamedShares(name string, opts ...func(*VfolderShareQuery)) *VfolderQuery {
+	query := (&VfolderShareClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedShares == nil {
+		_q.withNamedShares = make(map[string]*VfolderShareQuery)
+	}
+	_q.withNamedShares[name] = query
+	return _q
 }
 
 // WithNamedMounts tells the query-builder to eager-load the nodes that are connected to the "mounts"

@@ -16,6 +16,8 @@ import (
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/google/uuid"
 )
 
@@ -61,6 +63,34 @@ func (_u *VfolderUpdate) SetNillableStatus(v *vfolder.Status) *VfolderUpdate {
 	return _u
 }
 
+// SetUsageMode sets the "usage_mode" field.
+func (_u *VfolderUpdate) SetUsageMode(v vfolder.UsageMode) *VfolderUpdate {
+	_u.mutation.SetUsageMode(v)
+	return _u
+}
+
+// SetNillableUsageMode sets the "usage_mode" field if the given value is not nil.
+func (_u *VfolderUpdate) SetNillableUsageMode(v *vfolder.UsageMode) *VfolderUpdate {
+	if v != nil {
+		_u.SetUsageMode(*v)
+	}
+	return _u
+}
+
+// SetPermission sets the "permission" field.
+func (_u *VfolderUpdate) SetPermission(v access.FolderPermission) *VfolderUpdate {
+	_u.mutation.SetPermission(v)
+	return _u
+}
+
+// SetNillablePermission sets the "permission" field if the given value is not nil.
+func (_u *VfolderUpdate) SetNillablePermission(v *access.FolderPermission) *VfolderUpdate {
+	if v != nil {
+		_u.SetPermission(*v)
+	}
+	return _u
+}
+
 // SetPath sets the "path" field.
 func (_u *VfolderUpdate) SetPath(v string) *VfolderUpdate {
 	_u.mutation.SetPath(v)
@@ -92,6 +122,100 @@ func (_u *VfolderUpdate) SetNillableDeletedAt(v *time.Time) *VfolderUpdate {
 // ClearDeletedAt clears the value of the "deleted_at" field.
 func (_u *VfolderUpdate) ClearDeletedAt() *VfolderUpdate {
 	_u.mutation.ClearDeletedAt()
+	return _u
+}
+
+// SetUsedBytes sets the "used_bytes" field.
+func (_u *VfolderUpdate) SetUsedBytes(v int64) *VfolderUpdate {
+	_u.mutation.ResetUsedBytes()
+	_u.mutation.SetUsedBytes(v)
+	return _u
+}
+
+// SetNillableUsedBytes sets the "used_bytes" field if the given value is not nil.
+func (_u *VfolderUpdate) SetNillableUsedBytes(v *int64) *VfolderUpdate {
+	if v != nil {
+		_u.SetUsedBytes(*v)
+	}
+	return _u
+}
+
+// AddUsedBytes adds value to the "used_bytes" field.
+func (_u *VfolderUpdate) AddUsedBytes(v int64) *VfolderUpdate {
+	_u.mutation.AddUsedBytes(v)
+	return _u
+}
+
+// ClearUsedBytes clears the value of the "used_bytes" field.
+func (_u *VfolderUpdate) ClearUsedBytes() *VfolderUpdate {
+	_u.mutation.ClearUsedBytes()
+	return _u
+}
+
+// SetFileCount sets the "file_count" field.
+func (_u *VfolderUpdate) SetFileCount(v int64) *VfolderUpdate {
+	_u.mutation.ResetFileCount()
+	_u.mutation.SetFileCount(v)
+	return _u
+}
+
+// SetNillableFileCount sets the "file_count" field if the given value is not nil.
+func (_u *VfolderUpdate) SetNillableFileCount(v *int64) *VfolderUpdate {
+	if v != nil {
+		_u.SetFileCount(*v)
+	}
+	return _u
+}
+
+// AddFileCount adds value to the "file_count" field.
+func (_u *VfolderUpdate) AddFileCount(v int64) *VfolderUpdate {
+	_u.mutation.AddFileCount(v)
+	return _u
+}
+
+// ClearFileCount clears the value of the "file_count" field.
+func (_u *VfolderUpdate) ClearFileCount() *VfolderUpdate {
+	_u.mutation.ClearFileCount()
+	return _u
+}
+
+// SetMeasuredAt sets the "measured_at" field.
+func (_u *VfolderUpdate) SetMeasuredAt(v time.Time) *VfolderUpdate {
+	_u.mutation.SetMeasuredAt(v)
+	return _u
+}
+
+// SetNillableMeasuredAt sets the "measured_at" field if the given value is not nil.
+func (_u *VfolderUpdate) SetNillableMeasuredAt(v *time.Time) *VfolderUpdate {
+	if v != nil {
+		_u.SetMeasuredAt(*v)
+	}
+	return _u
+}
+
+// ClearMeasuredAt clears the value of the "measured_at" field.
+func (_u *VfolderUpdate) ClearMeasuredAt() *VfolderUpdate {
+	_u.mutation.ClearMeasuredAt()
+	return _u
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (_u *VfolderUpdate) SetLastUsedAt(v time.Time) *VfolderUpdate {
+	_u.mutation.SetLastUsedAt(v)
+	return _u
+}
+
+// SetNillableLastUsedAt sets the "last_used_at" field if the given value is not nil.
+func (_u *VfolderUpdate) SetNillableLastUsedAt(v *time.Time) *VfolderUpdate {
+	if v != nil {
+		_u.SetLastUsedAt(*v)
+	}
+	return _u
+}
+
+// ClearLastUsedAt clears the value of the "last_used_at" field.
+func (_u *VfolderUpdate) ClearLastUsedAt() *VfolderUpdate {
+	_u.mutation.ClearLastUsedAt()
 	return _u
 }
 
@@ -139,6 +263,21 @@ func (_u *VfolderUpdate) SetOwner(v *User) *VfolderUpdate {
 	return _u.SetOwnerID(v.ID)
 }
 
+// AddShareIDs adds the "shares" edge to the VfolderShare entity by IDs.
+func (_u *VfolderUpdate) AddShareIDs(ids ...uuid.UUID) *VfolderUpdate {
+	_u.mutation.AddShareIDs(ids...)
+	return _u
+}
+
+// AddShares adds the "shares" edges to the VfolderShare entity.
+func (_u *VfolderUpdate) AddShares(v ...*VfolderShare) *VfolderUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddShareIDs(ids...)
+}
+
 // AddMountIDs adds the "mounts" edge to the SessionMount entity by IDs.
 func (_u *VfolderUpdate) AddMountIDs(ids ...uuid.UUID) *VfolderUpdate {
 	_u.mutation.AddMountIDs(ids...)
@@ -169,6 +308,27 @@ func (_u *VfolderUpdate) ClearQuotaScope() *VfolderUpdate {
 func (_u *VfolderUpdate) ClearOwner() *VfolderUpdate {
 	_u.mutation.ClearOwner()
 	return _u
+}
+
+// ClearShares clears all "shares" edges to the VfolderShare entity.
+func (_u *VfolderUpdate) ClearShares() *VfolderUpdate {
+	_u.mutation.ClearShares()
+	return _u
+}
+
+// RemoveShareIDs removes the "shares" edge to VfolderShare entities by IDs.
+func (_u *VfolderUpdate) RemoveShareIDs(ids ...uuid.UUID) *VfolderUpdate {
+	_u.mutation.RemoveShareIDs(ids...)
+	return _u
+}
+
+// RemoveShares removes "shares" edges to VfolderShare entities.
+func (_u *VfolderUpdate) RemoveShares(v ...*VfolderShare) *VfolderUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveShareIDs(ids...)
 }
 
 // ClearMounts clears all "mounts" edges to the SessionMount entity.
@@ -231,6 +391,16 @@ func (_u *VfolderUpdate) check() error {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Vfolder.status": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.UsageMode(); ok {
+		if err := vfolder.UsageModeValidator(v); err != nil {
+			return &ValidationError{Name: "usage_mode", err: fmt.Errorf(`ent: validator failed for field "Vfolder.usage_mode": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Permission(); ok {
+		if err := vfolder.PermissionValidator(v); err != nil {
+			return &ValidationError{Name: "permission", err: fmt.Errorf(`ent: validator failed for field "Vfolder.permission": %w`, err)}
+		}
+	}
 	if _u.mutation.QuotaScopeCleared() && len(_u.mutation.QuotaScopeIDs()) > 0 {
 		return errors.New(`ent: clearing a required unique edge "Vfolder.quota_scope"`)
 	}
@@ -264,6 +434,12 @@ func (_u *VfolderUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(vfolder.FieldStatus, field.TypeEnum, value)
 	}
+	if value, ok := _u.mutation.UsageMode(); ok {
+		_spec.SetField(vfolder.FieldUsageMode, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Permission(); ok {
+		_spec.SetField(vfolder.FieldPermission, field.TypeEnum, value)
+	}
 	if value, ok := _u.mutation.Path(); ok {
 		_spec.SetField(vfolder.FieldPath, field.TypeString, value)
 	}
@@ -272,6 +448,39 @@ func (_u *VfolderUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.DeletedAtCleared() {
 		_spec.ClearField(vfolder.FieldDeletedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.UsedBytes(); ok {
+		_spec.SetField(vfolder.FieldUsedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedUsedBytes(); ok {
+		_spec.AddField(vfolder.FieldUsedBytes, field.TypeInt64, value)
+	}
+	if _u.mutation.UsedBytesCleared() {
+		_spec.ClearField(vfolder.FieldUsedBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.FileCount(); ok {
+		_spec.SetField(vfolder.FieldFileCount, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFileCount(); ok {
+		_spec.AddField(vfolder.FieldFileCount, field.TypeInt64, value)
+	}
+	if _u.mutation.FileCountCleared() {
+		_spec.ClearField(vfolder.FieldFileCount, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.MeasuredAt(); ok {
+		_spec.SetField(vfolder.FieldMeasuredAt, field.TypeTime, value)
+	}
+	if _u.mutation.MeasuredAtCleared() {
+		_spec.ClearField(vfolder.FieldMeasuredAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.LastUsedAt(); ok {
+		_spec.SetField(vfolder.FieldLastUsedAt, field.TypeTime, value)
+	}
+	if _u.mutation.LastUsedAtCleared() {
+		_spec.ClearField(vfolder.FieldLastUsedAt, field.TypeTime)
+	}
+	if _u.mutation.ClonedFromIDCleared() {
+		_spec.ClearField(vfolder.FieldClonedFromID, field.TypeUUID)
 	}
 	if _u.mutation.QuotaScopeCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -324,6 +533,51 @@ func (_u *VfolderUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.SharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   vfolder.SharesTable,
+			Columns: []string{vfolder.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(vfoldershare.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedSharesIDs(); len(nodes) > 0 && !_u.mutation.SharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   vfolder.SharesTable,
+			Columns: []string{vfolder.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(vfoldershare.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.SharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   vfolder.SharesTable,
+			Columns: []string{vfolder.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(vfoldershare.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -426,6 +680,34 @@ func (_u *VfolderUpdateOne) SetNillableStatus(v *vfolder.Status) *VfolderUpdateO
 	return _u
 }
 
+// SetUsageMode sets the "usage_mode" field.
+func (_u *VfolderUpdateOne) SetUsageMode(v vfolder.UsageMode) *VfolderUpdateOne {
+	_u.mutation.SetUsageMode(v)
+	return _u
+}
+
+// SetNillableUsageMode sets the "usage_mode" field if the given value is not nil.
+func (_u *VfolderUpdateOne) SetNillableUsageMode(v *vfolder.UsageMode) *VfolderUpdateOne {
+	if v != nil {
+		_u.SetUsageMode(*v)
+	}
+	return _u
+}
+
+// SetPermission sets the "permission" field.
+func (_u *VfolderUpdateOne) SetPermission(v access.FolderPermission) *VfolderUpdateOne {
+	_u.mutation.SetPermission(v)
+	return _u
+}
+
+// SetNillablePermission sets the "permission" field if the given value is not nil.
+func (_u *VfolderUpdateOne) SetNillablePermission(v *access.FolderPermission) *VfolderUpdateOne {
+	if v != nil {
+		_u.SetPermission(*v)
+	}
+	return _u
+}
+
 // SetPath sets the "path" field.
 func (_u *VfolderUpdateOne) SetPath(v string) *VfolderUpdateOne {
 	_u.mutation.SetPath(v)
@@ -457,6 +739,100 @@ func (_u *VfolderUpdateOne) SetNillableDeletedAt(v *time.Time) *VfolderUpdateOne
 // ClearDeletedAt clears the value of the "deleted_at" field.
 func (_u *VfolderUpdateOne) ClearDeletedAt() *VfolderUpdateOne {
 	_u.mutation.ClearDeletedAt()
+	return _u
+}
+
+// SetUsedBytes sets the "used_bytes" field.
+func (_u *VfolderUpdateOne) SetUsedBytes(v int64) *VfolderUpdateOne {
+	_u.mutation.ResetUsedBytes()
+	_u.mutation.SetUsedBytes(v)
+	return _u
+}
+
+// SetNillableUsedBytes sets the "used_bytes" field if the given value is not nil.
+func (_u *VfolderUpdateOne) SetNillableUsedBytes(v *int64) *VfolderUpdateOne {
+	if v != nil {
+		_u.SetUsedBytes(*v)
+	}
+	return _u
+}
+
+// AddUsedBytes adds value to the "used_bytes" field.
+func (_u *VfolderUpdateOne) AddUsedBytes(v int64) *VfolderUpdateOne {
+	_u.mutation.AddUsedBytes(v)
+	return _u
+}
+
+// ClearUsedBytes clears the value of the "used_bytes" field.
+func (_u *VfolderUpdateOne) ClearUsedBytes() *VfolderUpdateOne {
+	_u.mutation.ClearUsedBytes()
+	return _u
+}
+
+// SetFileCount sets the "file_count" field.
+func (_u *VfolderUpdateOne) SetFileCount(v int64) *VfolderUpdateOne {
+	_u.mutation.ResetFileCount()
+	_u.mutation.SetFileCount(v)
+	return _u
+}
+
+// SetNillableFileCount sets the "file_count" field if the given value is not nil.
+func (_u *VfolderUpdateOne) SetNillableFileCount(v *int64) *VfolderUpdateOne {
+	if v != nil {
+		_u.SetFileCount(*v)
+	}
+	return _u
+}
+
+// AddFileCount adds value to the "file_count" field.
+func (_u *VfolderUpdateOne) AddFileCount(v int64) *VfolderUpdateOne {
+	_u.mutation.AddFileCount(v)
+	return _u
+}
+
+// ClearFileCount clears the value of the "file_count" field.
+func (_u *VfolderUpdateOne) ClearFileCount() *VfolderUpdateOne {
+	_u.mutation.ClearFileCount()
+	return _u
+}
+
+// SetMeasuredAt sets the "measured_at" field.
+func (_u *VfolderUpdateOne) SetMeasuredAt(v time.Time) *VfolderUpdateOne {
+	_u.mutation.SetMeasuredAt(v)
+	return _u
+}
+
+// SetNillableMeasuredAt sets the "measured_at" field if the given value is not nil.
+func (_u *VfolderUpdateOne) SetNillableMeasuredAt(v *time.Time) *VfolderUpdateOne {
+	if v != nil {
+		_u.SetMeasuredAt(*v)
+	}
+	return _u
+}
+
+// ClearMeasuredAt clears the value of the "measured_at" field.
+func (_u *VfolderUpdateOne) ClearMeasuredAt() *VfolderUpdateOne {
+	_u.mutation.ClearMeasuredAt()
+	return _u
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (_u *VfolderUpdateOne) SetLastUsedAt(v time.Time) *VfolderUpdateOne {
+	_u.mutation.SetLastUsedAt(v)
+	return _u
+}
+
+// SetNillableLastUsedAt sets the "last_used_at" field if the given value is not nil.
+func (_u *VfolderUpdateOne) SetNillableLastUsedAt(v *time.Time) *VfolderUpdateOne {
+	if v != nil {
+		_u.SetLastUsedAt(*v)
+	}
+	return _u
+}
+
+// ClearLastUsedAt clears the value of the "last_used_at" field.
+func (_u *VfolderUpdateOne) ClearLastUsedAt() *VfolderUpdateOne {
+	_u.mutation.ClearLastUsedAt()
 	return _u
 }
 
@@ -504,6 +880,21 @@ func (_u *VfolderUpdateOne) SetOwner(v *User) *VfolderUpdateOne {
 	return _u.SetOwnerID(v.ID)
 }
 
+// AddShareIDs adds the "shares" edge to the VfolderShare entity by IDs.
+func (_u *VfolderUpdateOne) AddShareIDs(ids ...uuid.UUID) *VfolderUpdateOne {
+	_u.mutation.AddShareIDs(ids...)
+	return _u
+}
+
+// AddShares adds the "shares" edges to the VfolderShare entity.
+func (_u *VfolderUpdateOne) AddShares(v ...*VfolderShare) *VfolderUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddShareIDs(ids...)
+}
+
 // AddMountIDs adds the "mounts" edge to the SessionMount entity by IDs.
 func (_u *VfolderUpdateOne) AddMountIDs(ids ...uuid.UUID) *VfolderUpdateOne {
 	_u.mutation.AddMountIDs(ids...)
@@ -534,6 +925,27 @@ func (_u *VfolderUpdateOne) ClearQuotaScope() *VfolderUpdateOne {
 func (_u *VfolderUpdateOne) ClearOwner() *VfolderUpdateOne {
 	_u.mutation.ClearOwner()
 	return _u
+}
+
+// ClearShares clears all "shares" edges to the VfolderShare entity.
+func (_u *VfolderUpdateOne) ClearShares() *VfolderUpdateOne {
+	_u.mutation.ClearShares()
+	return _u
+}
+
+// RemoveShareIDs removes the "shares" edge to VfolderShare entities by IDs.
+func (_u *VfolderUpdateOne) RemoveShareIDs(ids ...uuid.UUID) *VfolderUpdateOne {
+	_u.mutation.RemoveShareIDs(ids...)
+	return _u
+}
+
+// RemoveShares removes "shares" edges to VfolderShare entities.
+func (_u *VfolderUpdateOne) RemoveShares(v ...*VfolderShare) *VfolderUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveShareIDs(ids...)
 }
 
 // ClearMounts clears all "mounts" edges to the SessionMount entity.
@@ -609,6 +1021,16 @@ func (_u *VfolderUpdateOne) check() error {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Vfolder.status": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.UsageMode(); ok {
+		if err := vfolder.UsageModeValidator(v); err != nil {
+			return &ValidationError{Name: "usage_mode", err: fmt.Errorf(`ent: validator failed for field "Vfolder.usage_mode": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Permission(); ok {
+		if err := vfolder.PermissionValidator(v); err != nil {
+			return &ValidationError{Name: "permission", err: fmt.Errorf(`ent: validator failed for field "Vfolder.permission": %w`, err)}
+		}
+	}
 	if _u.mutation.QuotaScopeCleared() && len(_u.mutation.QuotaScopeIDs()) > 0 {
 		return errors.New(`ent: clearing a required unique edge "Vfolder.quota_scope"`)
 	}
@@ -659,6 +1081,12 @@ func (_u *VfolderUpdateOne) sqlSave(ctx context.Context) (_node *Vfolder, err er
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(vfolder.FieldStatus, field.TypeEnum, value)
 	}
+	if value, ok := _u.mutation.UsageMode(); ok {
+		_spec.SetField(vfolder.FieldUsageMode, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Permission(); ok {
+		_spec.SetField(vfolder.FieldPermission, field.TypeEnum, value)
+	}
 	if value, ok := _u.mutation.Path(); ok {
 		_spec.SetField(vfolder.FieldPath, field.TypeString, value)
 	}
@@ -667,6 +1095,39 @@ func (_u *VfolderUpdateOne) sqlSave(ctx context.Context) (_node *Vfolder, err er
 	}
 	if _u.mutation.DeletedAtCleared() {
 		_spec.ClearField(vfolder.FieldDeletedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.UsedBytes(); ok {
+		_spec.SetField(vfolder.FieldUsedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedUsedBytes(); ok {
+		_spec.AddField(vfolder.FieldUsedBytes, field.TypeInt64, value)
+	}
+	if _u.mutation.UsedBytesCleared() {
+		_spec.ClearField(vfolder.FieldUsedBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.FileCount(); ok {
+		_spec.SetField(vfolder.FieldFileCount, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFileCount(); ok {
+		_spec.AddField(vfolder.FieldFileCount, field.TypeInt64, value)
+	}
+	if _u.mutation.FileCountCleared() {
+		_spec.ClearField(vfolder.FieldFileCount, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.MeasuredAt(); ok {
+		_spec.SetField(vfolder.FieldMeasuredAt, field.TypeTime, value)
+	}
+	if _u.mutation.MeasuredAtCleared() {
+		_spec.ClearField(vfolder.FieldMeasuredAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.LastUsedAt(); ok {
+		_spec.SetField(vfolder.FieldLastUsedAt, field.TypeTime, value)
+	}
+	if _u.mutation.LastUsedAtCleared() {
+		_spec.ClearField(vfolder.FieldLastUsedAt, field.TypeTime)
+	}
+	if _u.mutation.ClonedFromIDCleared() {
+		_spec.ClearField(vfolder.FieldClonedFromID, field.TypeUUID)
 	}
 	if _u.mutation.QuotaScopeCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -719,6 +1180,51 @@ func (_u *VfolderUpdateOne) sqlSave(ctx context.Context) (_node *Vfolder, err er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.SharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   vfolder.SharesTable,
+			Columns: []string{vfolder.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(vfoldershare.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedSharesIDs(); len(nodes) > 0 && !_u.mutation.SharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   vfolder.SharesTable,
+			Columns: []string{vfolder.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(vfoldershare.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.SharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   vfolder.SharesTable,
+			Columns: []string{vfolder.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(vfoldershare.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

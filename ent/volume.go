@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -36,6 +37,16 @@ type Volume struct {
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 	// UsedBytes holds the value of the "used_bytes" field.
 	UsedBytes int64 `json:"used_bytes,omitempty"`
+	// TotalInodes holds the value of the "total_inodes" field.
+	TotalInodes *int64 `json:"total_inodes,omitempty"`
+	// UsedInodes holds the value of the "used_inodes" field.
+	UsedInodes *int64 `json:"used_inodes,omitempty"`
+	// Elastic holds the value of the "elastic" field.
+	Elastic bool `json:"elastic,omitempty"`
+	// Enforcement holds the value of the "enforcement" field.
+	Enforcement string `json:"enforcement,omitempty"`
+	// Performance holds the value of the "performance" field.
+	Performance *report.Performance `json:"performance,omitempty"`
 	// ProxyID holds the value of the "proxy_id" field.
 	ProxyID uuid.UUID `json:"proxy_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -84,11 +95,13 @@ func (*Volume) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case volume.FieldCapabilities:
+		case volume.FieldCapabilities, volume.FieldPerformance:
 			values[i] = new([]byte)
-		case volume.FieldTotalBytes, volume.FieldUsedBytes:
+		case volume.FieldElastic:
+			values[i] = new(sql.NullBool)
+		case volume.FieldTotalBytes, volume.FieldUsedBytes, volume.FieldTotalInodes, volume.FieldUsedInodes:
 			values[i] = new(sql.NullInt64)
-		case volume.FieldName, volume.FieldBackend, volume.FieldHealth, volume.FieldHealthMessage:
+		case volume.FieldName, volume.FieldBackend, volume.FieldHealth, volume.FieldHealthMessage, volume.FieldEnforcement:
 			values[i] = new(sql.NullString)
 		case volume.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -165,6 +178,40 @@ func (_m *Volume) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.UsedBytes = value.Int64
 			}
+		case volume.FieldTotalInodes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field total_inodes", values[i])
+			} else if value.Valid {
+				_m.TotalInodes = new(int64)
+				*_m.TotalInodes = value.Int64
+			}
+		case volume.FieldUsedInodes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field used_inodes", values[i])
+			} else if value.Valid {
+				_m.UsedInodes = new(int64)
+				*_m.UsedInodes = value.Int64
+			}
+		case volume.FieldElastic:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field elastic", values[i])
+			} else if value.Valid {
+				_m.Elastic = value.Bool
+			}
+		case volume.FieldEnforcement:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field enforcement", values[i])
+			} else if value.Valid {
+				_m.Enforcement = value.String
+			}
+		case volume.FieldPerformance:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field performance", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Performance); err != nil {
+					return fmt.Errorf("unmarshal field performance: %w", err)
+				}
+			}
 		case volume.FieldProxyID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
 				return fmt.Errorf("unexpected type %T for field proxy_id", values[i])
@@ -240,6 +287,25 @@ func (_m *Volume) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("used_bytes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.UsedBytes))
+	builder.WriteString(", ")
+	if v := _m.TotalInodes; v != nil {
+		builder.WriteString("total_inodes=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.UsedInodes; v != nil {
+		builder.WriteString("used_inodes=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("elastic=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Elastic))
+	builder.WriteString(", ")
+	builder.WriteString("enforcement=")
+	builder.WriteString(_m.Enforcement)
+	builder.WriteString(", ")
+	builder.WriteString("performance=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Performance))
 	builder.WriteString(", ")
 	builder.WriteString("proxy_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ProxyID))

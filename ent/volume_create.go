@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -122,6 +123,68 @@ func (_c *VolumeCreate) SetNillableUsedBytes(v *int64) *VolumeCreate {
 	return _c
 }
 
+// SetTotalInodes sets the "total_inodes" field.
+func (_c *VolumeCreate) SetTotalInodes(v int64) *VolumeCreate {
+	_c.mutation.SetTotalInodes(v)
+	return _c
+}
+
+// SetNillableTotalInodes sets the "total_inodes" field if the given value is not nil.
+func (_c *VolumeCreate) SetNillableTotalInodes(v *int64) *VolumeCreate {
+	if v != nil {
+		_c.SetTotalInodes(*v)
+	}
+	return _c
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (_c *VolumeCreate) SetUsedInodes(v int64) *VolumeCreate {
+	_c.mutation.SetUsedInodes(v)
+	return _c
+}
+
+// SetNillableUsedInodes sets the "used_inodes" field if the given value is not nil.
+func (_c *VolumeCreate) SetNillableUsedInodes(v *int64) *VolumeCreate {
+	if v != nil {
+		_c.SetUsedInodes(*v)
+	}
+	return _c
+}
+
+// SetElastic sets the "elastic" field.
+func (_c *VolumeCreate) SetElastic(v bool) *VolumeCreate {
+	_c.mutation.SetElastic(v)
+	return _c
+}
+
+// SetNillableElastic sets the "elastic" field if the given value is not nil.
+func (_c *VolumeCreate) SetNillableElastic(v *bool) *VolumeCreate {
+	if v != nil {
+		_c.SetElastic(*v)
+	}
+	return _c
+}
+
+// SetEnforcement sets the "enforcement" field.
+func (_c *VolumeCreate) SetEnforcement(v string) *VolumeCreate {
+	_c.mutation.SetEnforcement(v)
+	return _c
+}
+
+// SetNillableEnforcement sets the "enforcement" field if the given value is not nil.
+func (_c *VolumeCreate) SetNillableEnforcement(v *string) *VolumeCreate {
+	if v != nil {
+		_c.SetEnforcement(*v)
+	}
+	return _c
+}
+
+// SetPerformance sets the "performance" field.
+func (_c *VolumeCreate) SetPerformance(v *report.Performance) *VolumeCreate {
+	_c.mutation.SetPerformance(v)
+	return _c
+}
+
 // SetProxyID sets the "proxy_id" field.
 func (_c *VolumeCreate) SetProxyID(v uuid.UUID) *VolumeCreate {
 	_c.mutation.SetProxyID(v)
@@ -225,6 +288,14 @@ func (_c *VolumeCreate) defaults() {
 		v := volume.DefaultUsedBytes
 		_c.mutation.SetUsedBytes(v)
 	}
+	if _, ok := _c.mutation.Elastic(); !ok {
+		v := volume.DefaultElastic
+		_c.mutation.SetElastic(v)
+	}
+	if _, ok := _c.mutation.Enforcement(); !ok {
+		v := volume.DefaultEnforcement
+		_c.mutation.SetEnforcement(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := volume.DefaultID()
 		_c.mutation.SetID(v)
@@ -261,6 +332,12 @@ func (_c *VolumeCreate) check() error {
 	}
 	if _, ok := _c.mutation.UsedBytes(); !ok {
 		return &ValidationError{Name: "used_bytes", err: errors.New(`ent: missing required field "Volume.used_bytes"`)}
+	}
+	if _, ok := _c.mutation.Elastic(); !ok {
+		return &ValidationError{Name: "elastic", err: errors.New(`ent: missing required field "Volume.elastic"`)}
+	}
+	if _, ok := _c.mutation.Enforcement(); !ok {
+		return &ValidationError{Name: "enforcement", err: errors.New(`ent: missing required field "Volume.enforcement"`)}
 	}
 	if _, ok := _c.mutation.ProxyID(); !ok {
 		return &ValidationError{Name: "proxy_id", err: errors.New(`ent: missing required field "Volume.proxy_id"`)}
@@ -335,6 +412,26 @@ func (_c *VolumeCreate) createSpec() (*Volume, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.UsedBytes(); ok {
 		_spec.SetField(volume.FieldUsedBytes, field.TypeInt64, value)
 		_node.UsedBytes = value
+	}
+	if value, ok := _c.mutation.TotalInodes(); ok {
+		_spec.SetField(volume.FieldTotalInodes, field.TypeInt64, value)
+		_node.TotalInodes = &value
+	}
+	if value, ok := _c.mutation.UsedInodes(); ok {
+		_spec.SetField(volume.FieldUsedInodes, field.TypeInt64, value)
+		_node.UsedInodes = &value
+	}
+	if value, ok := _c.mutation.Elastic(); ok {
+		_spec.SetField(volume.FieldElastic, field.TypeBool, value)
+		_node.Elastic = value
+	}
+	if value, ok := _c.mutation.Enforcement(); ok {
+		_spec.SetField(volume.FieldEnforcement, field.TypeString, value)
+		_node.Enforcement = value
+	}
+	if value, ok := _c.mutation.Performance(); ok {
+		_spec.SetField(volume.FieldPerformance, field.TypeJSON, value)
+		_node.Performance = value
 	}
 	if nodes := _c.mutation.ProxyIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -505,6 +602,96 @@ func (u *VolumeUpsert) AddUsedBytes(v int64) *VolumeUpsert {
 	return u
 }
 
+// SetTotalInodes sets the "total_inodes" field.
+func (u *VolumeUpsert) SetTotalInodes(v int64) *VolumeUpsert {
+	u.Set(volume.FieldTotalInodes, v)
+	return u
+}
+
+// UpdateTotalInodes sets the "total_inodes" field to the value that was provided on create.
+func (u *VolumeUpsert) UpdateTotalInodes() *VolumeUpsert {
+	u.SetExcluded(volume.FieldTotalInodes)
+	return u
+}
+
+// AddTotalInodes adds v to the "total_inodes" field.
+func (u *VolumeUpsert) AddTotalInodes(v int64) *VolumeUpsert {
+	u.Add(volume.FieldTotalInodes, v)
+	return u
+}
+
+// ClearTotalInodes clears the value of the "total_inodes" field.
+func (u *VolumeUpsert) ClearTotalInodes() *VolumeUpsert {
+	u.SetNull(volume.FieldTotalInodes)
+	return u
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (u *VolumeUpsert) SetUsedInodes(v int64) *VolumeUpsert {
+	u.Set(volume.FieldUsedInodes, v)
+	return u
+}
+
+// UpdateUsedInodes sets the "used_inodes" field to the value that was provided on create.
+func (u *VolumeUpsert) UpdateUsedInodes() *VolumeUpsert {
+	u.SetExcluded(volume.FieldUsedInodes)
+	return u
+}
+
+// AddUsedInodes adds v to the "used_inodes" field.
+func (u *VolumeUpsert) AddUsedInodes(v int64) *VolumeUpsert {
+	u.Add(volume.FieldUsedInodes, v)
+	return u
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (u *VolumeUpsert) ClearUsedInodes() *VolumeUpsert {
+	u.SetNull(volume.FieldUsedInodes)
+	return u
+}
+
+// SetElastic sets the "elastic" field.
+func (u *VolumeUpsert) SetElastic(v bool) *VolumeUpsert {
+	u.Set(volume.FieldElastic, v)
+	return u
+}
+
+// UpdateElastic sets the "elastic" field to the value that was provided on create.
+func (u *VolumeUpsert) UpdateElastic() *VolumeUpsert {
+	u.SetExcluded(volume.FieldElastic)
+	return u
+}
+
+// SetEnforcement sets the "enforcement" field.
+func (u *VolumeUpsert) SetEnforcement(v string) *VolumeUpsert {
+	u.Set(volume.FieldEnforcement, v)
+	return u
+}
+
+// UpdateEnforcement sets the "enforcement" field to the value that was provided on create.
+func (u *VolumeUpsert) UpdateEnforcement() *VolumeUpsert {
+	u.SetExcluded(volume.FieldEnforcement)
+	return u
+}
+
+// SetPerformance sets the "performance" field.
+func (u *VolumeUpsert) SetPerformance(v *report.Performance) *VolumeUpsert {
+	u.Set(volume.FieldPerformance, v)
+	return u
+}
+
+// UpdatePerformance sets the "performance" field to the value that was provided on create.
+func (u *VolumeUpsert) UpdatePerformance() *VolumeUpsert {
+	u.SetExcluded(volume.FieldPerformance)
+	return u
+}
+
+// ClearPerformance clears the value of the "performance" field.
+func (u *VolumeUpsert) ClearPerformance() *VolumeUpsert {
+	u.SetNull(volume.FieldPerformance)
+	return u
+}
+
 // SetProxyID sets the "proxy_id" field.
 func (u *VolumeUpsert) SetProxyID(v uuid.UUID) *VolumeUpsert {
 	u.Set(volume.FieldProxyID, v)
@@ -666,6 +853,111 @@ func (u *VolumeUpsertOne) AddUsedBytes(v int64) *VolumeUpsertOne {
 func (u *VolumeUpsertOne) UpdateUsedBytes() *VolumeUpsertOne {
 	return u.Update(func(s *VolumeUpsert) {
 		s.UpdateUsedBytes()
+	})
+}
+
+// SetTotalInodes sets the "total_inodes" field.
+func (u *VolumeUpsertOne) SetTotalInodes(v int64) *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetTotalInodes(v)
+	})
+}
+
+// AddTotalInodes adds v to the "total_inodes" field.
+func (u *VolumeUpsertOne) AddTotalInodes(v int64) *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.AddTotalInodes(v)
+	})
+}
+
+// UpdateTotalInodes sets the "total_inodes" field to the value that was provided on create.
+func (u *VolumeUpsertOne) UpdateTotalInodes() *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdateTotalInodes()
+	})
+}
+
+// ClearTotalInodes clears the value of the "total_inodes" field.
+func (u *VolumeUpsertOne) ClearTotalInodes() *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.ClearTotalInodes()
+	})
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (u *VolumeUpsertOne) SetUsedInodes(v int64) *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetUsedInodes(v)
+	})
+}
+
+// AddUsedInodes adds v to the "used_inodes" field.
+func (u *VolumeUpsertOne) AddUsedInodes(v int64) *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.AddUsedInodes(v)
+	})
+}
+
+// UpdateUsedInodes sets the "used_inodes" field to the value that was provided on create.
+func (u *VolumeUpsertOne) UpdateUsedInodes() *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdateUsedInodes()
+	})
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (u *VolumeUpsertOne) ClearUsedInodes() *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.ClearUsedInodes()
+	})
+}
+
+// SetElastic sets the "elastic" field.
+func (u *VolumeUpsertOne) SetElastic(v bool) *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetElastic(v)
+	})
+}
+
+// UpdateElastic sets the "elastic" field to the value that was provided on create.
+func (u *VolumeUpsertOne) UpdateElastic() *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdateElastic()
+	})
+}
+
+// SetEnforcement sets the "enforcement" field.
+func (u *VolumeUpsertOne) SetEnforcement(v string) *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetEnforcement(v)
+	})
+}
+
+// UpdateEnforcement sets the "enforcement" field to the value that was provided on create.
+func (u *VolumeUpsertOne) UpdateEnforcement() *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdateEnforcement()
+	})
+}
+
+// SetPerformance sets the "performance" field.
+func (u *VolumeUpsertOne) SetPerformance(v *report.Performance) *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetPerformance(v)
+	})
+}
+
+// UpdatePerformance sets the "performance" field to the value that was provided on create.
+func (u *VolumeUpsertOne) UpdatePerformance() *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdatePerformance()
+	})
+}
+
+// ClearPerformance clears the value of the "performance" field.
+func (u *VolumeUpsertOne) ClearPerformance() *VolumeUpsertOne {
+	return u.Update(func(s *VolumeUpsert) {
+		s.ClearPerformance()
 	})
 }
 
@@ -999,6 +1291,111 @@ func (u *VolumeUpsertBulk) AddUsedBytes(v int64) *VolumeUpsertBulk {
 func (u *VolumeUpsertBulk) UpdateUsedBytes() *VolumeUpsertBulk {
 	return u.Update(func(s *VolumeUpsert) {
 		s.UpdateUsedBytes()
+	})
+}
+
+// SetTotalInodes sets the "total_inodes" field.
+func (u *VolumeUpsertBulk) SetTotalInodes(v int64) *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetTotalInodes(v)
+	})
+}
+
+// AddTotalInodes adds v to the "total_inodes" field.
+func (u *VolumeUpsertBulk) AddTotalInodes(v int64) *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.AddTotalInodes(v)
+	})
+}
+
+// UpdateTotalInodes sets the "total_inodes" field to the value that was provided on create.
+func (u *VolumeUpsertBulk) UpdateTotalInodes() *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdateTotalInodes()
+	})
+}
+
+// ClearTotalInodes clears the value of the "total_inodes" field.
+func (u *VolumeUpsertBulk) ClearTotalInodes() *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.ClearTotalInodes()
+	})
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (u *VolumeUpsertBulk) SetUsedInodes(v int64) *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetUsedInodes(v)
+	})
+}
+
+// AddUsedInodes adds v to the "used_inodes" field.
+func (u *VolumeUpsertBulk) AddUsedInodes(v int64) *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.AddUsedInodes(v)
+	})
+}
+
+// UpdateUsedInodes sets the "used_inodes" field to the value that was provided on create.
+func (u *VolumeUpsertBulk) UpdateUsedInodes() *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdateUsedInodes()
+	})
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (u *VolumeUpsertBulk) ClearUsedInodes() *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.ClearUsedInodes()
+	})
+}
+
+// SetElastic sets the "elastic" field.
+func (u *VolumeUpsertBulk) SetElastic(v bool) *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetElastic(v)
+	})
+}
+
+// UpdateElastic sets the "elastic" field to the value that was provided on create.
+func (u *VolumeUpsertBulk) UpdateElastic() *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdateElastic()
+	})
+}
+
+// SetEnforcement sets the "enforcement" field.
+func (u *VolumeUpsertBulk) SetEnforcement(v string) *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetEnforcement(v)
+	})
+}
+
+// UpdateEnforcement sets the "enforcement" field to the value that was provided on create.
+func (u *VolumeUpsertBulk) UpdateEnforcement() *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdateEnforcement()
+	})
+}
+
+// SetPerformance sets the "performance" field.
+func (u *VolumeUpsertBulk) SetPerformance(v *report.Performance) *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.SetPerformance(v)
+	})
+}
+
+// UpdatePerformance sets the "performance" field to the value that was provided on create.
+func (u *VolumeUpsertBulk) UpdatePerformance() *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.UpdatePerformance()
+	})
+}
+
+// ClearPerformance clears the value of the "performance" field.
+func (u *VolumeUpsertBulk) ClearPerformance() *VolumeUpsertBulk {
+	return u.Update(func(s *VolumeUpsert) {
+		s.ClearPerformance()
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -125,6 +126,100 @@ func (_u *VolumeUpdate) SetNillableUsedBytes(v *int64) *VolumeUpdate {
 // AddUsedBytes adds value to the "used_bytes" field.
 func (_u *VolumeUpdate) AddUsedBytes(v int64) *VolumeUpdate {
 	_u.mutation.AddUsedBytes(v)
+	return _u
+}
+
+// SetTotalInodes sets the "total_inodes" field.
+func (_u *VolumeUpdate) SetTotalInodes(v int64) *VolumeUpdate {
+	_u.mutation.ResetTotalInodes()
+	_u.mutation.SetTotalInodes(v)
+	return _u
+}
+
+// SetNillableTotalInodes sets the "total_inodes" field if the given value is not nil.
+func (_u *VolumeUpdate) SetNillableTotalInodes(v *int64) *VolumeUpdate {
+	if v != nil {
+		_u.SetTotalInodes(*v)
+	}
+	return _u
+}
+
+// AddTotalInodes adds value to the "total_inodes" field.
+func (_u *VolumeUpdate) AddTotalInodes(v int64) *VolumeUpdate {
+	_u.mutation.AddTotalInodes(v)
+	return _u
+}
+
+// ClearTotalInodes clears the value of the "total_inodes" field.
+func (_u *VolumeUpdate) ClearTotalInodes() *VolumeUpdate {
+	_u.mutation.ClearTotalInodes()
+	return _u
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (_u *VolumeUpdate) SetUsedInodes(v int64) *VolumeUpdate {
+	_u.mutation.ResetUsedInodes()
+	_u.mutation.SetUsedInodes(v)
+	return _u
+}
+
+// SetNillableUsedInodes sets the "used_inodes" field if the given value is not nil.
+func (_u *VolumeUpdate) SetNillableUsedInodes(v *int64) *VolumeUpdate {
+	if v != nil {
+		_u.SetUsedInodes(*v)
+	}
+	return _u
+}
+
+// AddUsedInodes adds value to the "used_inodes" field.
+func (_u *VolumeUpdate) AddUsedInodes(v int64) *VolumeUpdate {
+	_u.mutation.AddUsedInodes(v)
+	return _u
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (_u *VolumeUpdate) ClearUsedInodes() *VolumeUpdate {
+	_u.mutation.ClearUsedInodes()
+	return _u
+}
+
+// SetElastic sets the "elastic" field.
+func (_u *VolumeUpdate) SetElastic(v bool) *VolumeUpdate {
+	_u.mutation.SetElastic(v)
+	return _u
+}
+
+// SetNillableElastic sets the "elastic" field if the given value is not nil.
+func (_u *VolumeUpdate) SetNillableElastic(v *bool) *VolumeUpdate {
+	if v != nil {
+		_u.SetElastic(*v)
+	}
+	return _u
+}
+
+// SetEnforcement sets the "enforcement" field.
+func (_u *VolumeUpdate) SetEnforcement(v string) *VolumeUpdate {
+	_u.mutation.SetEnforcement(v)
+	return _u
+}
+
+// SetNillableEnforcement sets the "enforcement" field if the given value is not nil.
+func (_u *VolumeUpdate) SetNillableEnforcement(v *string) *VolumeUpdate {
+	if v != nil {
+		_u.SetEnforcement(*v)
+	}
+	return _u
+}
+
+// SetPerformance sets the "performance" field.
+func (_u *VolumeUpdate) SetPerformance(v *report.Performance) *VolumeUpdate {
+	_u.mutation.SetPerformance(v)
+	return _u
+}
+
+// ClearPerformance clears the value of the "performance" field.
+func (_u *VolumeUpdate) ClearPerformance() *VolumeUpdate {
+	_u.mutation.ClearPerformance()
 	return _u
 }
 
@@ -275,6 +370,36 @@ func (_u *VolumeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedUsedBytes(); ok {
 		_spec.AddField(volume.FieldUsedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.TotalInodes(); ok {
+		_spec.SetField(volume.FieldTotalInodes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedTotalInodes(); ok {
+		_spec.AddField(volume.FieldTotalInodes, field.TypeInt64, value)
+	}
+	if _u.mutation.TotalInodesCleared() {
+		_spec.ClearField(volume.FieldTotalInodes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.UsedInodes(); ok {
+		_spec.SetField(volume.FieldUsedInodes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedUsedInodes(); ok {
+		_spec.AddField(volume.FieldUsedInodes, field.TypeInt64, value)
+	}
+	if _u.mutation.UsedInodesCleared() {
+		_spec.ClearField(volume.FieldUsedInodes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.Elastic(); ok {
+		_spec.SetField(volume.FieldElastic, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Enforcement(); ok {
+		_spec.SetField(volume.FieldEnforcement, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Performance(); ok {
+		_spec.SetField(volume.FieldPerformance, field.TypeJSON, value)
+	}
+	if _u.mutation.PerformanceCleared() {
+		_spec.ClearField(volume.FieldPerformance, field.TypeJSON)
 	}
 	if _u.mutation.ProxyCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -468,6 +593,100 @@ func (_u *VolumeUpdateOne) AddUsedBytes(v int64) *VolumeUpdateOne {
 	return _u
 }
 
+// SetTotalInodes sets the "total_inodes" field.
+func (_u *VolumeUpdateOne) SetTotalInodes(v int64) *VolumeUpdateOne {
+	_u.mutation.ResetTotalInodes()
+	_u.mutation.SetTotalInodes(v)
+	return _u
+}
+
+// SetNillableTotalInodes sets the "total_inodes" field if the given value is not nil.
+func (_u *VolumeUpdateOne) SetNillableTotalInodes(v *int64) *VolumeUpdateOne {
+	if v != nil {
+		_u.SetTotalInodes(*v)
+	}
+	return _u
+}
+
+// AddTotalInodes adds value to the "total_inodes" field.
+func (_u *VolumeUpdateOne) AddTotalInodes(v int64) *VolumeUpdateOne {
+	_u.mutation.AddTotalInodes(v)
+	return _u
+}
+
+// ClearTotalInodes clears the value of the "total_inodes" field.
+func (_u *VolumeUpdateOne) ClearTotalInodes() *VolumeUpdateOne {
+	_u.mutation.ClearTotalInodes()
+	return _u
+}
+
+// SetUsedInodes sets the "used_inodes" field.
+func (_u *VolumeUpdateOne) SetUsedInodes(v int64) *VolumeUpdateOne {
+	_u.mutation.ResetUsedInodes()
+	_u.mutation.SetUsedInodes(v)
+	return _u
+}
+
+// SetNillableUsedInodes sets the "used_inodes" field if the given value is not nil.
+func (_u *VolumeUpdateOne) SetNillableUsedInodes(v *int64) *VolumeUpdateOne {
+	if v != nil {
+		_u.SetUsedInodes(*v)
+	}
+	return _u
+}
+
+// AddUsedInodes adds value to the "used_inodes" field.
+func (_u *VolumeUpdateOne) AddUsedInodes(v int64) *VolumeUpdateOne {
+	_u.mutation.AddUsedInodes(v)
+	return _u
+}
+
+// ClearUsedInodes clears the value of the "used_inodes" field.
+func (_u *VolumeUpdateOne) ClearUsedInodes() *VolumeUpdateOne {
+	_u.mutation.ClearUsedInodes()
+	return _u
+}
+
+// SetElastic sets the "elastic" field.
+func (_u *VolumeUpdateOne) SetElastic(v bool) *VolumeUpdateOne {
+	_u.mutation.SetElastic(v)
+	return _u
+}
+
+// SetNillableElastic sets the "elastic" field if the given value is not nil.
+func (_u *VolumeUpdateOne) SetNillableElastic(v *bool) *VolumeUpdateOne {
+	if v != nil {
+		_u.SetElastic(*v)
+	}
+	return _u
+}
+
+// SetEnforcement sets the "enforcement" field.
+func (_u *VolumeUpdateOne) SetEnforcement(v string) *VolumeUpdateOne {
+	_u.mutation.SetEnforcement(v)
+	return _u
+}
+
+// SetNillableEnforcement sets the "enforcement" field if the given value is not nil.
+func (_u *VolumeUpdateOne) SetNillableEnforcement(v *string) *VolumeUpdateOne {
+	if v != nil {
+		_u.SetEnforcement(*v)
+	}
+	return _u
+}
+
+// SetPerformance sets the "performance" field.
+func (_u *VolumeUpdateOne) SetPerformance(v *report.Performance) *VolumeUpdateOne {
+	_u.mutation.SetPerformance(v)
+	return _u
+}
+
+// ClearPerformance clears the value of the "performance" field.
+func (_u *VolumeUpdateOne) ClearPerformance() *VolumeUpdateOne {
+	_u.mutation.ClearPerformance()
+	return _u
+}
+
 // SetProxyID sets the "proxy_id" field.
 func (_u *VolumeUpdateOne) SetProxyID(v uuid.UUID) *VolumeUpdateOne {
 	_u.mutation.SetProxyID(v)
@@ -645,6 +864,36 @@ func (_u *VolumeUpdateOne) sqlSave(ctx context.Context) (_node *Volume, err erro
 	}
 	if value, ok := _u.mutation.AddedUsedBytes(); ok {
 		_spec.AddField(volume.FieldUsedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.TotalInodes(); ok {
+		_spec.SetField(volume.FieldTotalInodes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedTotalInodes(); ok {
+		_spec.AddField(volume.FieldTotalInodes, field.TypeInt64, value)
+	}
+	if _u.mutation.TotalInodesCleared() {
+		_spec.ClearField(volume.FieldTotalInodes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.UsedInodes(); ok {
+		_spec.SetField(volume.FieldUsedInodes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedUsedInodes(); ok {
+		_spec.AddField(volume.FieldUsedInodes, field.TypeInt64, value)
+	}
+	if _u.mutation.UsedInodesCleared() {
+		_spec.ClearField(volume.FieldUsedInodes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.Elastic(); ok {
+		_spec.SetField(volume.FieldElastic, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Enforcement(); ok {
+		_spec.SetField(volume.FieldEnforcement, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Performance(); ok {
+		_spec.SetField(volume.FieldPerformance, field.TypeJSON, value)
+	}
+	if _u.mutation.PerformanceCleared() {
+		_spec.ClearField(volume.FieldPerformance, field.TypeJSON)
 	}
 	if _u.mutation.ProxyCleared() {
 		edge := &sqlgraph.EdgeSpec{

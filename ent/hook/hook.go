@@ -537,6 +537,18 @@ func (f VfolderFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VfolderMutation", m)
 }
 
+// The VfolderShareFunc type is an adapter to allow the use of ordinary
+// function as VfolderShare mutator.
+type VfolderShareFunc func(context.Context, *ent.VfolderShareMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f VfolderShareFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.VfolderShareMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VfolderShareMutation", m)
+}
+
 // The VolumeFunc type is an adapter to allow the use of ordinary
 // function as Volume mutator.
 type VolumeFunc func(context.Context, *ent.VolumeMutation) (ent.Value, error)

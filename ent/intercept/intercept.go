@@ -53,6 +53,7 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 )
@@ -1301,6 +1302,33 @@ func (f TraverseVfolder) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.VfolderQuery", q)
 }
 
+// The VfolderShareFunc type is an adapter to allow the use of ordinary function as a Querier.
+type VfolderShareFunc func(context.Context, *ent.VfolderShareQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f VfolderShareFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.VfolderShareQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.VfolderShareQuery", q)
+}
+
+// The TraverseVfolderShare type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseVfolderShare func(context.Context, *ent.VfolderShareQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseVfolderShare) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseVfolderShare) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.VfolderShareQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.VfolderShareQuery", q)
+}
+
 // The VolumeFunc type is an adapter to allow the use of ordinary function as a Querier.
 type VolumeFunc func(context.Context, *ent.VolumeQuery) (ent.Value, error)
 
@@ -1446,6 +1474,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.UserQuery, predicate.User, user.OrderOption]{typ: ent.TypeUser, tq: q}, nil
 	case *ent.VfolderQuery:
 		return &query[*ent.VfolderQuery, predicate.Vfolder, vfolder.OrderOption]{typ: ent.TypeVfolder, tq: q}, nil
+	case *ent.VfolderShareQuery:
+		return &query[*ent.VfolderShareQuery, predicate.VfolderShare, vfoldershare.OrderOption]{typ: ent.TypeVfolderShare, tq: q}, nil
 	case *ent.VolumeQuery:
 		return &query[*ent.VolumeQuery, predicate.Volume, volume.OrderOption]{typ: ent.TypeVolume, tq: q}, nil
 	case *ent.VolumeGrantQuery:

@@ -1043,6 +1043,8 @@ var (
 		{Name: "domain_id", Type: field.TypeUUID},
 		{Name: "limit_bytes", Type: field.TypeInt64, Nullable: true},
 		{Name: "used_bytes", Type: field.TypeInt64, Nullable: true},
+		{Name: "limit_inodes", Type: field.TypeInt64, Nullable: true},
+		{Name: "used_inodes", Type: field.TypeInt64, Nullable: true},
 		{Name: "enforcement", Type: field.TypeString, Default: "none"},
 		{Name: "measured_at", Type: field.TypeTime, Nullable: true},
 		{Name: "volume_id", Type: field.TypeUUID},
@@ -1055,7 +1057,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "quota_scopes_volumes_volume",
-				Columns:    []*schema.Column{QuotaScopesColumns[9]},
+				Columns:    []*schema.Column{QuotaScopesColumns[11]},
 				RefColumns: []*schema.Column{VolumesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -1064,7 +1066,7 @@ var (
 			{
 				Name:    "quotascope_volume_id_kind_holder_id",
 				Unique:  true,
-				Columns: []*schema.Column{QuotaScopesColumns[9], QuotaScopesColumns[2], QuotaScopesColumns[3]},
+				Columns: []*schema.Column{QuotaScopesColumns[11], QuotaScopesColumns[2], QuotaScopesColumns[3]},
 			},
 			{
 				Name:    "quotascope_holder_id",
@@ -1845,10 +1847,17 @@ var (
 		{Name: "id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, Size: 64},
-		{Name: "status", Type: field.TypeEnum, Enums: []string{"ready", "deleting", "deleted"}, Default: "ready"},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"cloning", "ready", "trash", "deleting", "deleted"}, Default: "ready"},
+		{Name: "usage_mode", Type: field.TypeEnum, Enums: []string{"general", "data", "model"}, Default: "general"},
+		{Name: "permission", Type: field.TypeEnum, Enums: []string{"read_only", "read_write", "read_write_delete"}, Default: "read_write"},
 		{Name: "path", Type: field.TypeString, Default: ""},
 		{Name: "deleted_at", Type: field.TypeTime, Nullable: true},
+		{Name: "used_bytes", Type: field.TypeInt64, Nullable: true},
+		{Name: "file_count", Type: field.TypeInt64, Nullable: true},
+		{Name: "measured_at", Type: field.TypeTime, Nullable: true},
+		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
 		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "cloned_from_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "quota_scope_id", Type: field.TypeUUID},
 		{Name: "owner_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
@@ -1862,25 +1871,25 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "vfolders_quota_scopes_quota_scope",
-				Columns:    []*schema.Column{VfoldersColumns[7]},
+				Columns:    []*schema.Column{VfoldersColumns[14]},
 				RefColumns: []*schema.Column{QuotaScopesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "vfolders_users_owner",
-				Columns:    []*schema.Column{VfoldersColumns[8]},
+				Columns:    []*schema.Column{VfoldersColumns[15]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 			{
 				Symbol:     "vfolders_projects_project",
-				Columns:    []*schema.Column{VfoldersColumns[9]},
+				Columns:    []*schema.Column{VfoldersColumns[16]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 			{
 				Symbol:     "vfolders_users_creator",
-				Columns:    []*schema.Column{VfoldersColumns[10]},
+				Columns:    []*schema.Column{VfoldersColumns[17]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -1889,7 +1898,7 @@ var (
 			{
 				Name:    "vfolder_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{VfoldersColumns[8], VfoldersColumns[2]},
+				Columns: []*schema.Column{VfoldersColumns[15], VfoldersColumns[2]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
@@ -1897,7 +1906,7 @@ var (
 			{
 				Name:    "vfolder_project_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{VfoldersColumns[9], VfoldersColumns[2]},
+				Columns: []*schema.Column{VfoldersColumns[16], VfoldersColumns[2]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "deleted_at IS NULL",
 				},
@@ -1905,7 +1914,7 @@ var (
 			{
 				Name:    "vfolder_quota_scope_id",
 				Unique:  false,
-				Columns: []*schema.Column{VfoldersColumns[7]},
+				Columns: []*schema.Column{VfoldersColumns[14]},
 			},
 			{
 				Name:    "vfolder_status",
@@ -1913,6 +1922,80 @@ var (
 				Columns: []*schema.Column{VfoldersColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "(status)::text = 'deleting'::text",
+				},
+			},
+			{
+				Name:    "vfolder_deleted_at",
+				Unique:  false,
+				Columns: []*schema.Column{VfoldersColumns[7]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(status)::text = 'trash'::text",
+				},
+			},
+		},
+	}
+	// VfolderSharesColumns holds the columns for the "vfolder_shares" table.
+	VfolderSharesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "email", Type: field.TypeString, Size: 254},
+		{Name: "permission", Type: field.TypeEnum, Enums: []string{"read_only", "read_write", "read_write_delete"}},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"pending", "accepted", "declined", "withdrawn", "left"}, Default: "pending"},
+		{Name: "answered_at", Type: field.TypeTime, Nullable: true},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "vfolder_id", Type: field.TypeUUID},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "inviter_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// VfolderSharesTable holds the schema information for the "vfolder_shares" table.
+	VfolderSharesTable = &schema.Table{
+		Name:       "vfolder_shares",
+		Columns:    VfolderSharesColumns,
+		PrimaryKey: []*schema.Column{VfolderSharesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "vfolder_shares_vfolders_shares",
+				Columns:    []*schema.Column{VfolderSharesColumns[8]},
+				RefColumns: []*schema.Column{VfoldersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "vfolder_shares_users_user",
+				Columns:    []*schema.Column{VfolderSharesColumns[9]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "vfolder_shares_users_inviter",
+				Columns:    []*schema.Column{VfolderSharesColumns[10]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "vfoldershare_vfolder_id_email",
+				Unique:  true,
+				Columns: []*schema.Column{VfolderSharesColumns[8], VfolderSharesColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NULL",
+				},
+			},
+			{
+				Name:    "vfoldershare_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{VfolderSharesColumns[9]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(status)::text = 'accepted'::text",
+				},
+			},
+			{
+				Name:    "vfoldershare_email",
+				Unique:  false,
+				Columns: []*schema.Column{VfolderSharesColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(status)::text = 'pending'::text",
 				},
 			},
 		},
@@ -1928,6 +2011,11 @@ var (
 		{Name: "capabilities", Type: field.TypeJSON},
 		{Name: "total_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "used_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "total_inodes", Type: field.TypeInt64, Nullable: true},
+		{Name: "used_inodes", Type: field.TypeInt64, Nullable: true},
+		{Name: "elastic", Type: field.TypeBool, Default: false},
+		{Name: "enforcement", Type: field.TypeString, Default: "none"},
+		{Name: "performance", Type: field.TypeJSON, Nullable: true},
 		{Name: "proxy_id", Type: field.TypeUUID},
 	}
 	// VolumesTable holds the schema information for the "volumes" table.
@@ -1938,7 +2026,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "volumes_storage_proxies_volumes",
-				Columns:    []*schema.Column{VolumesColumns[9]},
+				Columns:    []*schema.Column{VolumesColumns[14]},
 				RefColumns: []*schema.Column{StorageProxiesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -1947,7 +2035,7 @@ var (
 			{
 				Name:    "volume_proxy_id",
 				Unique:  false,
-				Columns: []*schema.Column{VolumesColumns[9]},
+				Columns: []*schema.Column{VolumesColumns[14]},
 			},
 		},
 	}
@@ -2121,6 +2209,7 @@ var (
 		TasksTable,
 		UsersTable,
 		VfoldersTable,
+		VfolderSharesTable,
 		VolumesTable,
 		VolumeGrantsTable,
 		DomainRegistriesTable,
@@ -2208,6 +2297,9 @@ func init() {
 	VfoldersTable.ForeignKeys[1].RefTable = UsersTable
 	VfoldersTable.ForeignKeys[2].RefTable = ProjectsTable
 	VfoldersTable.ForeignKeys[3].RefTable = UsersTable
+	VfolderSharesTable.ForeignKeys[0].RefTable = VfoldersTable
+	VfolderSharesTable.ForeignKeys[1].RefTable = UsersTable
+	VfolderSharesTable.ForeignKeys[2].RefTable = UsersTable
 	VolumesTable.ForeignKeys[0].RefTable = StorageProxiesTable
 	VolumeGrantsTable.ForeignKeys[0].RefTable = VolumesTable
 	VolumeGrantsTable.ForeignKeys[1].RefTable = DomainsTable

@@ -138,6 +138,9 @@ type User func(*sql.Selector)
 // Vfolder is the predicate function for vfolder builders.
 type Vfolder func(*sql.Selector)
 
+// VfolderShare is the predicate function for vfoldershare builders.
+type VfolderShare func(*sql.Selector)
+
 // Volume is the predicate function for volume builders.
 type Volume func(*sql.Selector)
 

@@ -31,6 +31,10 @@ const (
 	FieldLimitBytes = "limit_bytes"
 	// FieldUsedBytes holds the string denoting the used_bytes field in the database.
 	FieldUsedBytes = "used_bytes"
+	// FieldLimitInodes holds the string denoting the limit_inodes field in the database.
+	FieldLimitInodes = "limit_inodes"
+	// FieldUsedInodes holds the string denoting the used_inodes field in the database.
+	FieldUsedInodes = "used_inodes"
 	// FieldEnforcement holds the string denoting the enforcement field in the database.
 	FieldEnforcement = "enforcement"
 	// FieldMeasuredAt holds the string denoting the measured_at field in the database.
@@ -59,6 +63,8 @@ var Columns = []string{
 	FieldDomainID,
 	FieldLimitBytes,
 	FieldUsedBytes,
+	FieldLimitInodes,
+	FieldUsedInodes,
 	FieldEnforcement,
 	FieldMeasuredAt,
 	FieldVolumeID,
@@ -148,6 +154,16 @@ func ByLimitBytes(opts ...sql.OrderTermOption) OrderOption {
 // ByUsedBytes orders the results by the used_bytes field.
 func ByUsedBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUsedBytes, opts...).ToFunc()
+}
+
+// ByLimitInodes orders the results by the limit_inodes field.
+func ByLimitInodes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLimitInodes, opts...).ToFunc()
+}
+
+// ByUsedInodes orders the results by the used_inodes field.
+func ByUsedInodes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUsedInodes, opts...).ToFunc()
 }
 
 // ByEnforcement orders the results by the enforcement field.

@@ -81,6 +81,16 @@ func UsedBytes(v int64) predicate.QuotaScope {
 	return predicate.QuotaScope(sql.FieldEQ(FieldUsedBytes, v))
 }
 
+// LimitInodes applies equality check predicate on the "limit_inodes" field. It's identical to LimitInodesEQ.
+func LimitInodes(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldEQ(FieldLimitInodes, v))
+}
+
+// UsedInodes applies equality check predicate on the "used_inodes" field. It's identical to UsedInodesEQ.
+func UsedInodes(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldEQ(FieldUsedInodes, v))
+}
+
 // Enforcement applies equality check predicate on the "enforcement" field. It's identical to EnforcementEQ.
 func Enforcement(v string) predicate.QuotaScope {
 	return predicate.QuotaScope(sql.FieldEQ(FieldEnforcement, v))
@@ -334,6 +344,106 @@ func UsedBytesIsNil() predicate.QuotaScope {
 // UsedBytesNotNil applies the NotNil predicate on the "used_bytes" field.
 func UsedBytesNotNil() predicate.QuotaScope {
 	return predicate.QuotaScope(sql.FieldNotNull(FieldUsedBytes))
+}
+
+// LimitInodesEQ applies the EQ predicate on the "limit_inodes" field.
+func LimitInodesEQ(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldEQ(FieldLimitInodes, v))
+}
+
+// LimitInodesNEQ applies the NEQ predicate on the "limit_inodes" field.
+func LimitInodesNEQ(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldNEQ(FieldLimitInodes, v))
+}
+
+// LimitInodesIn applies the In predicate on the "limit_inodes" field.
+func LimitInodesIn(vs ...int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldIn(FieldLimitInodes, vs...))
+}
+
+// LimitInodesNotIn applies the NotIn predicate on the "limit_inodes" field.
+func LimitInodesNotIn(vs ...int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldNotIn(FieldLimitInodes, vs...))
+}
+
+// LimitInodesGT applies the GT predicate on the "limit_inodes" field.
+func LimitInodesGT(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldGT(FieldLimitInodes, v))
+}
+
+// LimitInodesGTE applies the GTE predicate on the "limit_inodes" field.
+func LimitInodesGTE(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldGTE(FieldLimitInodes, v))
+}
+
+// LimitInodesLT applies the LT predicate on the "limit_inodes" field.
+func LimitInodesLT(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldLT(FieldLimitInodes, v))
+}
+
+// LimitInodesLTE applies the LTE predicate on the "limit_inodes" field.
+func LimitInodesLTE(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldLTE(FieldLimitInodes, v))
+}
+
+// LimitInodesIsNil applies the IsNil predicate on the "limit_inodes" field.
+func LimitInodesIsNil() predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldIsNull(FieldLimitInodes))
+}
+
+// LimitInodesNotNil applies the NotNil predicate on the "limit_inodes" field.
+func LimitInodesNotNil() predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldNotNull(FieldLimitInodes))
+}
+
+// UsedInodesEQ applies the EQ predicate on the "used_inodes" field.
+func UsedInodesEQ(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldEQ(FieldUsedInodes, v))
+}
+
+// UsedInodesNEQ applies the NEQ predicate on the "used_inodes" field.
+func UsedInodesNEQ(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldNEQ(FieldUsedInodes, v))
+}
+
+// UsedInodesIn applies the In predicate on the "used_inodes" field.
+func UsedInodesIn(vs ...int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldIn(FieldUsedInodes, vs...))
+}
+
+// UsedInodesNotIn applies the NotIn predicate on the "used_inodes" field.
+func UsedInodesNotIn(vs ...int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldNotIn(FieldUsedInodes, vs...))
+}
+
+// UsedInodesGT applies the GT predicate on the "used_inodes" field.
+func UsedInodesGT(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldGT(FieldUsedInodes, v))
+}
+
+// UsedInodesGTE applies the GTE predicate on the "used_inodes" field.
+func UsedInodesGTE(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldGTE(FieldUsedInodes, v))
+}
+
+// UsedInodesLT applies the LT predicate on the "used_inodes" field.
+func UsedInodesLT(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldLT(FieldUsedInodes, v))
+}
+
+// UsedInodesLTE applies the LTE predicate on the "used_inodes" field.
+func UsedInodesLTE(v int64) predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldLTE(FieldUsedInodes, v))
+}
+
+// UsedInodesIsNil applies the IsNil predicate on the "used_inodes" field.
+func UsedInodesIsNil() predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldIsNull(FieldUsedInodes))
+}
+
+// UsedInodesNotNil applies the NotNil predicate on the "used_inodes" field.
+func UsedInodesNotNil() predicate.QuotaScope {
+	return predicate.QuotaScope(sql.FieldNotNull(FieldUsedInodes))
 }
 
 // EnforcementEQ applies the EQ predicate on the "enforcement" field.

@@ -50,6 +50,7 @@ import (
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
@@ -899,7 +900,7 @@ func init() {
 	// quotascope.DefaultCreatedAt holds the default value on creation for the created_at field.
 	quotascope.DefaultCreatedAt = quotascopeDescCreatedAt.Default.(func() time.Time)
 	// quotascopeDescEnforcement is the schema descriptor for enforcement field.
-	quotascopeDescEnforcement := quotascopeFields[5].Descriptor()
+	quotascopeDescEnforcement := quotascopeFields[7].Descriptor()
 	// quotascope.DefaultEnforcement holds the default value on creation for the enforcement field.
 	quotascope.DefaultEnforcement = quotascopeDescEnforcement.Default.(string)
 	// quotascopeDescID is the schema descriptor for id field.
@@ -1683,13 +1684,48 @@ func init() {
 		}
 	}()
 	// vfolderDescPath is the schema descriptor for path field.
-	vfolderDescPath := vfolderFields[2].Descriptor()
+	vfolderDescPath := vfolderFields[4].Descriptor()
 	// vfolder.DefaultPath holds the default value on creation for the path field.
 	vfolder.DefaultPath = vfolderDescPath.Default.(string)
 	// vfolderDescID is the schema descriptor for id field.
 	vfolderDescID := vfolderMixinFields0[0].Descriptor()
 	// vfolder.DefaultID holds the default value on creation for the id field.
 	vfolder.DefaultID = vfolderDescID.Default.(func() uuid.UUID)
+	vfoldershareMixin := schema.VfolderShare{}.Mixin()
+	vfoldershareInters := schema.VfolderShare{}.Interceptors()
+	vfoldershare.Interceptors[0] = vfoldershareInters[0]
+	vfoldershareMixinFields0 := vfoldershareMixin[0].Fields()
+	_ = vfoldershareMixinFields0
+	vfoldershareMixinFields1 := vfoldershareMixin[1].Fields()
+	_ = vfoldershareMixinFields1
+	vfoldershareFields := schema.VfolderShare{}.Fields()
+	_ = vfoldershareFields
+	// vfoldershareDescCreatedAt is the schema descriptor for created_at field.
+	vfoldershareDescCreatedAt := vfoldershareMixinFields1[0].Descriptor()
+	// vfoldershare.DefaultCreatedAt holds the default value on creation for the created_at field.
+	vfoldershare.DefaultCreatedAt = vfoldershareDescCreatedAt.Default.(func() time.Time)
+	// vfoldershareDescEmail is the schema descriptor for email field.
+	vfoldershareDescEmail := vfoldershareFields[0].Descriptor()
+	// vfoldershare.EmailValidator is a validator for the "email" field. It is called by the builders before save.
+	vfoldershare.EmailValidator = func() func(string) error {
+		validators := vfoldershareDescEmail.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(email string) error {
+			for _, fn := range fns {
+				if err := fn(email); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// vfoldershareDescID is the schema descriptor for id field.
+	vfoldershareDescID := vfoldershareMixinFields0[0].Descriptor()
+	// vfoldershare.DefaultID holds the default value on creation for the id field.
+	vfoldershare.DefaultID = vfoldershareDescID.Default.(func() uuid.UUID)
 	volumeMixin := schema.Volume{}.Mixin()
 	volumeInters := schema.Volume{}.Interceptors()
 	volume.Interceptors[0] = volumeInters[0]
@@ -1731,6 +1767,14 @@ func init() {
 	volumeDescUsedBytes := volumeFields[6].Descriptor()
 	// volume.DefaultUsedBytes holds the default value on creation for the used_bytes field.
 	volume.DefaultUsedBytes = volumeDescUsedBytes.Default.(int64)
+	// volumeDescElastic is the schema descriptor for elastic field.
+	volumeDescElastic := volumeFields[9].Descriptor()
+	// volume.DefaultElastic holds the default value on creation for the elastic field.
+	volume.DefaultElastic = volumeDescElastic.Default.(bool)
+	// volumeDescEnforcement is the schema descriptor for enforcement field.
+	volumeDescEnforcement := volumeFields[10].Descriptor()
+	// volume.DefaultEnforcement holds the default value on creation for the enforcement field.
+	volume.DefaultEnforcement = volumeDescEnforcement.Default.(string)
 	// volumeDescID is the schema descriptor for id field.
 	volumeDescID := volumeMixinFields0[0].Descriptor()
 	// volume.DefaultID holds the default value on creation for the id field.

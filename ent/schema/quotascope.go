@@ -26,6 +26,8 @@ func (QuotaScope) Fields() []ent.Field {
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
 		field.Int64("limit_bytes").Optional().Nillable(),
 		field.Int64("used_bytes").Optional().Nillable(),
+		field.Int64("limit_inodes").Optional().Nillable(),
+		field.Int64("used_inodes").Optional().Nillable(),
 		field.String("enforcement").Default("none"),
 		field.Time("measured_at").Optional().Nillable(),
 		field.UUID("volume_id", uuid.UUID{}).Immutable(),

@@ -10,6 +10,7 @@ import (
 	"entgo.io/ent/schema/index"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/id"
 )
 
@@ -23,14 +24,21 @@ func (Vfolder) Mixin() []ent.Mixin {
 func (Vfolder) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
-		field.Enum("status").Values("ready", "deleting", "deleted").Default("ready"),
-		field.String("path").Default("").Annotations(entgql.Skip()), // below the volume's root
-		field.Time("deleted_at").Optional().Nillable(),              // set when deletion was asked for
+		field.Enum("status").Values("cloning", "ready", "trash", "deleting", "deleted").Default("ready"),
+		field.Enum("usage_mode").Values("general", "data", "model").Default("general"),
+		field.Enum("permission").GoType(access.FolderPermission("")).Default(string(access.ReadWrite)), // of the project's members
+		field.String("path").Default("").Annotations(entgql.Skip()),                                    // below the volume's root
+		field.Time("deleted_at").Optional().Nillable(),                                                 // when it went into the trash
+		field.Int64("used_bytes").Optional().Nillable(),
+		field.Int64("file_count").Optional().Nillable(),
+		field.Time("measured_at").Optional().Nillable(),
+		field.Time("last_used_at").Optional().Nillable(), // when a session that mounts it was made
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
 		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable(), // changes with the scope when a folder is handed over
 		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.UUID("creator_id", uuid.UUID{}).Immutable(),
 		field.UUID("quota_scope_id", uuid.UUID{}),
+		field.UUID("cloned_from_id", uuid.UUID{}).Optional().Nillable().Immutable(), // which may be gone
 	}
 }
 
@@ -40,18 +48,20 @@ func (Vfolder) Edges() []ent.Edge {
 		edge.To("owner", User.Type).Field("owner_id").Unique(),
 		edge.To("project", Project.Type).Field("project_id").Unique().Immutable(),
 		edge.To("creator", User.Type).Field("creator_id").Unique().Required().Immutable(),
+		edge.To("shares", VfolderShare.Type).Annotations(entgql.Skip(), entsql.OnDelete(entsql.Cascade)),
 		edge.To("mounts", SessionMount.Type).Annotations(entgql.Skip()),
 	}
 }
 
 func (Vfolder) Indexes() []ent.Index {
 	return []ent.Index{
-		// A name is free again as soon as deletion was asked for.
+		// A name is free again as soon as the folder is in the trash.
 		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("project_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("quota_scope_id"),
 		// As PostgreSQL spells it back, or else every migration would make it anew.
 		index.Fields("status").Annotations(entsql.IndexWhere("(status)::text = 'deleting'::text")),
+		index.Fields("deleted_at").Annotations(entsql.IndexWhere("(status)::text = 'trash'::text")),
 	}
 }
 

@@ -3,6 +3,9 @@ package schema
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -74,7 +77,7 @@ func granted(v *viewer.Viewer, e access.Entity, s *sql.Selector) *sql.Predicate 
 var (
 	domainColumns = map[string]string{
 		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id",
-		"allocations": "domain_id", "vfolders": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
+		"allocations": "domain_id", "vfolders": "domain_id", "vfolder_shares": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
 		"session_groups": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id",
 	}
 	projectColumns = map[string]string{
@@ -87,7 +90,7 @@ var (
 		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id",
 		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
 		"session_mounts": "session_id", "session_dependencies": "session_id", "session_groups": "id", "share_weights": "resource_group_id",
-		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "tasks": "id",
+		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "vfolder_shares": "vfolder_id", "tasks": "id",
 	}
 )
 
@@ -303,19 +306,36 @@ func visibleDevice(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("agent_id"), sub)
 }
 
-// visibleScope: one's own, those of one's projects, and those of folders that a
-// custom role shows.
+// visibleScope: one's own, those of one's projects, and those of folders that are
+// shared with one or that a custom role shows.
 func visibleScope(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	folders := sql.Table("vfolders")
 	shown := sql.Select(folders.C("quota_scope_id")).From(folders)
-	shown.Where(granted(v, access.Vfolder, shown))
+	shown.Where(sql.Or(granted(v, access.Vfolder, shown), sharedWith(v, shown)))
 	return sql.Or(
 		inDomain(v, s), sql.EQ(s.C("holder_id"), v.User), sql.In(s.C("holder_id"), ids(v.Projects)...), sql.In(s.C("id"), shown),
 	)
 }
 
 func visibleVfolder(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.Or(inDomain(v, s), sql.EQ(s.C("owner_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...))
+	return sql.Or(inDomain(v, s), sql.EQ(s.C("owner_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...), sharedWith(v, s))
+}
+
+// sharedWith is true for the folders that are shared with the viewer himself.
+func sharedWith(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.In(s.C("id"), ids(slices.Collect(maps.Keys(v.Shares)))...)
+}
+
+// visibleShared: what one is invited to or has been given, and how those folders
+// are shared that one may share.
+func visibleShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	folders := sql.Table("vfolders")
+	own := sql.Select(folders.C("id")).From(folders)
+	own.Where(sql.Or(sql.EQ(folders.C("owner_id"), v.User), sql.In(folders.C("project_id"), ids(v.Admins)...)))
+	return sql.Or(
+		inDomain(v, s), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("vfolder_id"), own),
+		sql.And(sql.EQ(s.C("status"), "pending"), sql.EQ(s.C("email"), strings.ToLower(v.Email)), sql.EQ(s.C("domain_id"), v.Domain)),
+	)
 }
 
 // inDomain is true for a domain admin on rows of the domain.
@@ -394,6 +414,7 @@ func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Vol
 func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }
 func (QuotaScope) Interceptors() []ent.Interceptor   { return visible(access.Vfolder, visibleScope) }
 func (Vfolder) Interceptors() []ent.Interceptor      { return visible(access.Vfolder, visibleVfolder) }
+func (VfolderShare) Interceptors() []ent.Interceptor { return visible(access.Vfolder, visibleShared) }
 func (AuditEntry) Interceptors() []ent.Interceptor   { return visible(access.Audit, visibleAudit) }
 func (Task) Interceptors() []ent.Interceptor         { return visible(access.Task, visibleTask) }
 func (JoinToken) Interceptors() []ent.Interceptor    { return visible(access.System, nobody) }

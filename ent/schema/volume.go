@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/report"
 )
 
 // Volume is a place where folders live.
@@ -28,6 +29,11 @@ func (Volume) Fields() []ent.Field {
 		field.JSON("capabilities", []string{}).Default([]string{}),
 		field.Int64("total_bytes").Default(0),
 		field.Int64("used_bytes").Default(0),
+		field.Int64("total_inodes").Optional().Nillable(),
+		field.Int64("used_inodes").Optional().Nillable(),
+		field.Bool("elastic").Default(false),        // grows by itself: total_bytes is no bound
+		field.String("enforcement").Default("none"), // of limits: hard, delayed, cooperative, none
+		field.JSON("performance", &report.Performance{}).Optional().Annotations(entgql.Skip()),
 		field.UUID("proxy_id", uuid.UUID{}),
 	}
 }

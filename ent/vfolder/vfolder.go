@@ -11,6 +11,8 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/google/uuid"
 )
 
@@ -25,10 +27,22 @@ const (
 	FieldName = "name"
 	// FieldStatus holds the string denoting the status field in the database.
 	FieldStatus = "status"
+	// FieldUsageMode holds the string denoting the usage_mode field in the database.
+	FieldUsageMode = "usage_mode"
+	// FieldPermission holds the string denoting the permission field in the database.
+	FieldPermission = "permission"
 	// FieldPath holds the string denoting the path field in the database.
 	FieldPath = "path"
 	// FieldDeletedAt holds the string denoting the deleted_at field in the database.
 	FieldDeletedAt = "deleted_at"
+	// FieldUsedBytes holds the string denoting the used_bytes field in the database.
+	FieldUsedBytes = "used_bytes"
+	// FieldFileCount holds the string denoting the file_count field in the database.
+	FieldFileCount = "file_count"
+	// FieldMeasuredAt holds the string denoting the measured_at field in the database.
+	FieldMeasuredAt = "measured_at"
+	// FieldLastUsedAt holds the string denoting the last_used_at field in the database.
+	FieldLastUsedAt = "last_used_at"
 	// FieldDomainID holds the string denoting the domain_id field in the database.
 	FieldDomainID = "domain_id"
 	// FieldOwnerID holds the string denoting the owner_id field in the database.
@@ -39,6 +53,8 @@ const (
 	FieldCreatorID = "creator_id"
 	// FieldQuotaScopeID holds the string denoting the quota_scope_id field in the database.
 	FieldQuotaScopeID = "quota_scope_id"
+	// FieldClonedFromID holds the string denoting the cloned_from_id field in the database.
+	FieldClonedFromID = "cloned_from_id"
 	// EdgeQuotaScope holds the string denoting the quota_scope edge name in mutations.
 	EdgeQuotaScope = "quota_scope"
 	// EdgeOwner holds the string denoting the owner edge name in mutations.
@@ -47,6 +63,8 @@ const (
 	EdgeProject = "project"
 	// EdgeCreator holds the string denoting the creator edge name in mutations.
 	EdgeCreator = "creator"
+	// EdgeShares holds the string denoting the shares edge name in mutations.
+	EdgeShares = "shares"
 	// EdgeMounts holds the string denoting the mounts edge name in mutations.
 	EdgeMounts = "mounts"
 	// Table holds the table name of the vfolder in the database.
@@ -79,6 +97,13 @@ const (
 	CreatorInverseTable = "users"
 	// CreatorColumn is the table column denoting the creator relation/edge.
 	CreatorColumn = "creator_id"
+	// SharesTable is the table that holds the shares relation/edge.
+	SharesTable = "vfolder_shares"
+	// SharesInverseTable is the table name for the VfolderShare entity.
+	// It exists in this package in order to avoid circular dependency with the "vfoldershare" package.
+	SharesInverseTable = "vfolder_shares"
+	// SharesColumn is the table column denoting the shares relation/edge.
+	SharesColumn = "vfolder_id"
 	// MountsTable is the table that holds the mounts relation/edge.
 	MountsTable = "session_mounts"
 	// MountsInverseTable is the table name for the SessionMount entity.
@@ -94,13 +119,20 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldName,
 	FieldStatus,
+	FieldUsageMode,
+	FieldPermission,
 	FieldPath,
 	FieldDeletedAt,
+	FieldUsedBytes,
+	FieldFileCount,
+	FieldMeasuredAt,
+	FieldLastUsedAt,
 	FieldDomainID,
 	FieldOwnerID,
 	FieldProjectID,
 	FieldCreatorID,
 	FieldQuotaScopeID,
+	FieldClonedFromID,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -138,7 +170,9 @@ const DefaultStatus = StatusReady
 
 // Status values.
 const (
+	StatusCloning  Status = "cloning"
 	StatusReady    Status = "ready"
+	StatusTrash    Status = "trash"
 	StatusDeleting Status = "deleting"
 	StatusDeleted  Status = "deleted"
 )
@@ -150,10 +184,49 @@ func (s Status) String() string {
 // StatusValidator is a validator for the "status" field enum values. It is called by the builders before save.
 func StatusValidator(s Status) error {
 	switch s {
-	case StatusReady, StatusDeleting, StatusDeleted:
+	case StatusCloning, StatusReady, StatusTrash, StatusDeleting, StatusDeleted:
 		return nil
 	default:
 		return fmt.Errorf("vfolder: invalid enum value for status field: %q", s)
+	}
+}
+
+// UsageMode defines the type for the "usage_mode" enum field.
+type UsageMode string
+
+// UsageModeGeneral is the default value of the UsageMode enum.
+const DefaultUsageMode = UsageModeGeneral
+
+// UsageMode values.
+const (
+	UsageModeGeneral UsageMode = "general"
+	UsageModeData    UsageMode = "data"
+	UsageModeModel   UsageMode = "model"
+)
+
+func (um UsageMode) String() string {
+	return string(um)
+}
+
+// UsageModeValidator is a validator for the "usage_mode" field enum values. It is called by the builders before save.
+func UsageModeValidator(um UsageMode) error {
+	switch um {
+	case UsageModeGeneral, UsageModeData, UsageModeModel:
+		return nil
+	default:
+		return fmt.Errorf("vfolder: invalid enum value for usage_mode field: %q", um)
+	}
+}
+
+const DefaultPermission access.FolderPermission = "read_write"
+
+// PermissionValidator is a validator for the "permission" field enum values. It is called by the builders before save.
+func PermissionValidator(pe access.FolderPermission) error {
+	switch pe {
+	case "read_only", "read_write", "read_write_delete":
+		return nil
+	default:
+		return fmt.Errorf("vfolder: invalid enum value for permission field: %q", pe)
 	}
 }
 
@@ -180,6 +253,16 @@ func ByStatus(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStatus, opts...).ToFunc()
 }
 
+// ByUsageMode orders the results by the usage_mode field.
+func ByUsageMode(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUsageMode, opts...).ToFunc()
+}
+
+// ByPermission orders the results by the permission field.
+func ByPermission(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPermission, opts...).ToFunc()
+}
+
 // ByPath orders the results by the path field.
 func ByPath(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPath, opts...).ToFunc()
@@ -188,6 +271,26 @@ func ByPath(opts ...sql.OrderTermOption) OrderOption {
 // ByDeletedAt orders the results by the deleted_at field.
 func ByDeletedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDeletedAt, opts...).ToFunc()
+}
+
+// ByUsedBytes orders the results by the used_bytes field.
+func ByUsedBytes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUsedBytes, opts...).ToFunc()
+}
+
+// ByFileCount orders the results by the file_count field.
+func ByFileCount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFileCount, opts...).ToFunc()
+}
+
+// ByMeasuredAt orders the results by the measured_at field.
+func ByMeasuredAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMeasuredAt, opts...).ToFunc()
+}
+
+// ByLastUsedAt orders the results by the last_used_at field.
+func ByLastUsedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLastUsedAt, opts...).ToFunc()
 }
 
 // ByDomainID orders the results by the domain_id field.
@@ -215,6 +318,11 @@ func ByQuotaScopeID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldQuotaScopeID, opts...).ToFunc()
 }
 
+// ByClonedFromID orders the results by the cloned_from_id field.
+func ByClonedFromID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldClonedFromID, opts...).ToFunc()
+}
+
 // ByQuotaScopeField orders the results by quota_scope field.
 func ByQuotaScopeField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -240,6 +348,20 @@ func ByProjectField(field string, opts ...sql.OrderTermOption) OrderOption {
 func ByCreatorField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newCreatorStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// BySharesCount orders the results by shares count.
+func BySharesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newSharesStep(), opts...)
+	}
+}
+
+// ByShares orders the results by shares terms.
+func ByShares(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newSharesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
 
@@ -284,6 +406,13 @@ func newCreatorStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.M2O, false, CreatorTable, CreatorColumn),
 	)
 }
+func newSharesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(SharesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, SharesTable, SharesColumn),
+	)
+}
 func newMountsStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -309,3 +438,28 @@ func (e *Status) UnmarshalGQL(val interface{}) error {
 	}
 	return nil
 }
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e UsageMode) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *UsageMode) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = UsageMode(str)
+	if err := UsageModeValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid UsageMode", str)
+	}
+	return nil
+}
+
+var (
+	// access.FolderPermission must implement graphql.Marshaler.
+	_ graphql.Marshaler = (*access.FolderPermission)(nil)
+	// access.FolderPermission must implement graphql.Unmarshaler.
+	_ graphql.Unmarshaler = (*access.FolderPermission)(nil)
+)

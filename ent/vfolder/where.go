@@ -8,6 +8,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/google/uuid"
 )
 
@@ -76,6 +77,26 @@ func DeletedAt(v time.Time) predicate.Vfolder {
 	return predicate.Vfolder(sql.FieldEQ(FieldDeletedAt, v))
 }
 
+// UsedBytes applies equality check predicate on the "used_bytes" field. It's identical to UsedBytesEQ.
+func UsedBytes(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldUsedBytes, v))
+}
+
+// FileCount applies equality check predicate on the "file_count" field. It's identical to FileCountEQ.
+func FileCount(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldFileCount, v))
+}
+
+// MeasuredAt applies equality check predicate on the "measured_at" field. It's identical to MeasuredAtEQ.
+func MeasuredAt(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldMeasuredAt, v))
+}
+
+// LastUsedAt applies equality check predicate on the "last_used_at" field. It's identical to LastUsedAtEQ.
+func LastUsedAt(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldLastUsedAt, v))
+}
+
 // DomainID applies equality check predicate on the "domain_id" field. It's identical to DomainIDEQ.
 func DomainID(v uuid.UUID) predicate.Vfolder {
 	return predicate.Vfolder(sql.FieldEQ(FieldDomainID, v))
@@ -99,6 +120,11 @@ func CreatorID(v uuid.UUID) predicate.Vfolder {
 // QuotaScopeID applies equality check predicate on the "quota_scope_id" field. It's identical to QuotaScopeIDEQ.
 func QuotaScopeID(v uuid.UUID) predicate.Vfolder {
 	return predicate.Vfolder(sql.FieldEQ(FieldQuotaScopeID, v))
+}
+
+// ClonedFromID applies equality check predicate on the "cloned_from_id" field. It's identical to ClonedFromIDEQ.
+func ClonedFromID(v uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldClonedFromID, v))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
@@ -226,6 +252,56 @@ func StatusNotIn(vs ...Status) predicate.Vfolder {
 	return predicate.Vfolder(sql.FieldNotIn(FieldStatus, vs...))
 }
 
+// UsageModeEQ applies the EQ predicate on the "usage_mode" field.
+func UsageModeEQ(v UsageMode) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldUsageMode, v))
+}
+
+// UsageModeNEQ applies the NEQ predicate on the "usage_mode" field.
+func UsageModeNEQ(v UsageMode) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNEQ(FieldUsageMode, v))
+}
+
+// UsageModeIn applies the In predicate on the "usage_mode" field.
+func UsageModeIn(vs ...UsageMode) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIn(FieldUsageMode, vs...))
+}
+
+// UsageModeNotIn applies the NotIn predicate on the "usage_mode" field.
+func UsageModeNotIn(vs ...UsageMode) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotIn(FieldUsageMode, vs...))
+}
+
+// PermissionEQ applies the EQ predicate on the "permission" field.
+func PermissionEQ(v access.FolderPermission) predicate.Vfolder {
+	vc := v
+	return predicate.Vfolder(sql.FieldEQ(FieldPermission, vc))
+}
+
+// PermissionNEQ applies the NEQ predicate on the "permission" field.
+func PermissionNEQ(v access.FolderPermission) predicate.Vfolder {
+	vc := v
+	return predicate.Vfolder(sql.FieldNEQ(FieldPermission, vc))
+}
+
+// PermissionIn applies the In predicate on the "permission" field.
+func PermissionIn(vs ...access.FolderPermission) predicate.Vfolder {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.Vfolder(sql.FieldIn(FieldPermission, v...))
+}
+
+// PermissionNotIn applies the NotIn predicate on the "permission" field.
+func PermissionNotIn(vs ...access.FolderPermission) predicate.Vfolder {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.Vfolder(sql.FieldNotIn(FieldPermission, v...))
+}
+
 // PathEQ applies the EQ predicate on the "path" field.
 func PathEQ(v string) predicate.Vfolder {
 	return predicate.Vfolder(sql.FieldEQ(FieldPath, v))
@@ -339,6 +415,206 @@ func DeletedAtIsNil() predicate.Vfolder {
 // DeletedAtNotNil applies the NotNil predicate on the "deleted_at" field.
 func DeletedAtNotNil() predicate.Vfolder {
 	return predicate.Vfolder(sql.FieldNotNull(FieldDeletedAt))
+}
+
+// UsedBytesEQ applies the EQ predicate on the "used_bytes" field.
+func UsedBytesEQ(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldUsedBytes, v))
+}
+
+// UsedBytesNEQ applies the NEQ predicate on the "used_bytes" field.
+func UsedBytesNEQ(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNEQ(FieldUsedBytes, v))
+}
+
+// UsedBytesIn applies the In predicate on the "used_bytes" field.
+func UsedBytesIn(vs ...int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIn(FieldUsedBytes, vs...))
+}
+
+// UsedBytesNotIn applies the NotIn predicate on the "used_bytes" field.
+func UsedBytesNotIn(vs ...int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotIn(FieldUsedBytes, vs...))
+}
+
+// UsedBytesGT applies the GT predicate on the "used_bytes" field.
+func UsedBytesGT(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGT(FieldUsedBytes, v))
+}
+
+// UsedBytesGTE applies the GTE predicate on the "used_bytes" field.
+func UsedBytesGTE(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGTE(FieldUsedBytes, v))
+}
+
+// UsedBytesLT applies the LT predicate on the "used_bytes" field.
+func UsedBytesLT(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLT(FieldUsedBytes, v))
+}
+
+// UsedBytesLTE applies the LTE predicate on the "used_bytes" field.
+func UsedBytesLTE(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLTE(FieldUsedBytes, v))
+}
+
+// UsedBytesIsNil applies the IsNil predicate on the "used_bytes" field.
+func UsedBytesIsNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIsNull(FieldUsedBytes))
+}
+
+// UsedBytesNotNil applies the NotNil predicate on the "used_bytes" field.
+func UsedBytesNotNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotNull(FieldUsedBytes))
+}
+
+// FileCountEQ applies the EQ predicate on the "file_count" field.
+func FileCountEQ(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldFileCount, v))
+}
+
+// FileCountNEQ applies the NEQ predicate on the "file_count" field.
+func FileCountNEQ(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNEQ(FieldFileCount, v))
+}
+
+// FileCountIn applies the In predicate on the "file_count" field.
+func FileCountIn(vs ...int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIn(FieldFileCount, vs...))
+}
+
+// FileCountNotIn applies the NotIn predicate on the "file_count" field.
+func FileCountNotIn(vs ...int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotIn(FieldFileCount, vs...))
+}
+
+// FileCountGT applies the GT predicate on the "file_count" field.
+func FileCountGT(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGT(FieldFileCount, v))
+}
+
+// FileCountGTE applies the GTE predicate on the "file_count" field.
+func FileCountGTE(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGTE(FieldFileCount, v))
+}
+
+// FileCountLT applies the LT predicate on the "file_count" field.
+func FileCountLT(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLT(FieldFileCount, v))
+}
+
+// FileCountLTE applies the LTE predicate on the "file_count" field.
+func FileCountLTE(v int64) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLTE(FieldFileCount, v))
+}
+
+// FileCountIsNil applies the IsNil predicate on the "file_count" field.
+func FileCountIsNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIsNull(FieldFileCount))
+}
+
+// FileCountNotNil applies the NotNil predicate on the "file_count" field.
+func FileCountNotNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotNull(FieldFileCount))
+}
+
+// MeasuredAtEQ applies the EQ predicate on the "measured_at" field.
+func MeasuredAtEQ(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldMeasuredAt, v))
+}
+
+// MeasuredAtNEQ applies the NEQ predicate on the "measured_at" field.
+func MeasuredAtNEQ(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNEQ(FieldMeasuredAt, v))
+}
+
+// MeasuredAtIn applies the In predicate on the "measured_at" field.
+func MeasuredAtIn(vs ...time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIn(FieldMeasuredAt, vs...))
+}
+
+// MeasuredAtNotIn applies the NotIn predicate on the "measured_at" field.
+func MeasuredAtNotIn(vs ...time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotIn(FieldMeasuredAt, vs...))
+}
+
+// MeasuredAtGT applies the GT predicate on the "measured_at" field.
+func MeasuredAtGT(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGT(FieldMeasuredAt, v))
+}
+
+// MeasuredAtGTE applies the GTE predicate on the "measured_at" field.
+func MeasuredAtGTE(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGTE(FieldMeasuredAt, v))
+}
+
+// MeasuredAtLT applies the LT predicate on the "measured_at" field.
+func MeasuredAtLT(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLT(FieldMeasuredAt, v))
+}
+
+// MeasuredAtLTE applies the LTE predicate on the "measured_at" field.
+func MeasuredAtLTE(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLTE(FieldMeasuredAt, v))
+}
+
+// MeasuredAtIsNil applies the IsNil predicate on the "measured_at" field.
+func MeasuredAtIsNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIsNull(FieldMeasuredAt))
+}
+
+// MeasuredAtNotNil applies the NotNil predicate on the "measured_at" field.
+func MeasuredAtNotNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotNull(FieldMeasuredAt))
+}
+
+// LastUsedAtEQ applies the EQ predicate on the "last_used_at" field.
+func LastUsedAtEQ(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldLastUsedAt, v))
+}
+
+// LastUsedAtNEQ applies the NEQ predicate on the "last_used_at" field.
+func LastUsedAtNEQ(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNEQ(FieldLastUsedAt, v))
+}
+
+// LastUsedAtIn applies the In predicate on the "last_used_at" field.
+func LastUsedAtIn(vs ...time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIn(FieldLastUsedAt, vs...))
+}
+
+// LastUsedAtNotIn applies the NotIn predicate on the "last_used_at" field.
+func LastUsedAtNotIn(vs ...time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotIn(FieldLastUsedAt, vs...))
+}
+
+// LastUsedAtGT applies the GT predicate on the "last_used_at" field.
+func LastUsedAtGT(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGT(FieldLastUsedAt, v))
+}
+
+// LastUsedAtGTE applies the GTE predicate on the "last_used_at" field.
+func LastUsedAtGTE(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGTE(FieldLastUsedAt, v))
+}
+
+// LastUsedAtLT applies the LT predicate on the "last_used_at" field.
+func LastUsedAtLT(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLT(FieldLastUsedAt, v))
+}
+
+// LastUsedAtLTE applies the LTE predicate on the "last_used_at" field.
+func LastUsedAtLTE(v time.Time) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLTE(FieldLastUsedAt, v))
+}
+
+// LastUsedAtIsNil applies the IsNil predicate on the "last_used_at" field.
+func LastUsedAtIsNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIsNull(FieldLastUsedAt))
+}
+
+// LastUsedAtNotNil applies the NotNil predicate on the "last_used_at" field.
+func LastUsedAtNotNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotNull(FieldLastUsedAt))
 }
 
 // DomainIDEQ applies the EQ predicate on the "domain_id" field.
@@ -481,6 +757,56 @@ func QuotaScopeIDNotIn(vs ...uuid.UUID) predicate.Vfolder {
 	return predicate.Vfolder(sql.FieldNotIn(FieldQuotaScopeID, vs...))
 }
 
+// ClonedFromIDEQ applies the EQ predicate on the "cloned_from_id" field.
+func ClonedFromIDEQ(v uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldEQ(FieldClonedFromID, v))
+}
+
+// ClonedFromIDNEQ applies the NEQ predicate on the "cloned_from_id" field.
+func ClonedFromIDNEQ(v uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNEQ(FieldClonedFromID, v))
+}
+
+// ClonedFromIDIn applies the In predicate on the "cloned_from_id" field.
+func ClonedFromIDIn(vs ...uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIn(FieldClonedFromID, vs...))
+}
+
+// ClonedFromIDNotIn applies the NotIn predicate on the "cloned_from_id" field.
+func ClonedFromIDNotIn(vs ...uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotIn(FieldClonedFromID, vs...))
+}
+
+// ClonedFromIDGT applies the GT predicate on the "cloned_from_id" field.
+func ClonedFromIDGT(v uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGT(FieldClonedFromID, v))
+}
+
+// ClonedFromIDGTE applies the GTE predicate on the "cloned_from_id" field.
+func ClonedFromIDGTE(v uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldGTE(FieldClonedFromID, v))
+}
+
+// ClonedFromIDLT applies the LT predicate on the "cloned_from_id" field.
+func ClonedFromIDLT(v uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLT(FieldClonedFromID, v))
+}
+
+// ClonedFromIDLTE applies the LTE predicate on the "cloned_from_id" field.
+func ClonedFromIDLTE(v uuid.UUID) predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldLTE(FieldClonedFromID, v))
+}
+
+// ClonedFromIDIsNil applies the IsNil predicate on the "cloned_from_id" field.
+func ClonedFromIDIsNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldIsNull(FieldClonedFromID))
+}
+
+// ClonedFromIDNotNil applies the NotNil predicate on the "cloned_from_id" field.
+func ClonedFromIDNotNil() predicate.Vfolder {
+	return predicate.Vfolder(sql.FieldNotNull(FieldClonedFromID))
+}
+
 // HasQuotaScope applies the HasEdge predicate on the "quota_scope" edge.
 func HasQuotaScope() predicate.Vfolder {
 	return predicate.Vfolder(func(s *sql.Selector) {
@@ -565,6 +891,29 @@ func HasCreator() predicate.Vfolder {
 func HasCreatorWith(preds ...predicate.User) predicate.Vfolder {
 	return predicate.Vfolder(func(s *sql.Selector) {
 		step := newCreatorStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasShares applies the HasEdge predicate on the "shares" edge.
+func HasShares() predicate.Vfolder {
+	return predicate.Vfolder(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, SharesTable, SharesColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasSharesWith applies the HasEdge predicate on the "shares" edge with a given conditions (other predicates).
+func HasSharesWith(preds ...predicate.VfolderShare) predicate.Vfolder {
+	return predicate.Vfolder(func(s *sql.Selector) {
+		step := newSharesStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

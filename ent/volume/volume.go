@@ -32,6 +32,16 @@ const (
 	FieldTotalBytes = "total_bytes"
 	// FieldUsedBytes holds the string denoting the used_bytes field in the database.
 	FieldUsedBytes = "used_bytes"
+	// FieldTotalInodes holds the string denoting the total_inodes field in the database.
+	FieldTotalInodes = "total_inodes"
+	// FieldUsedInodes holds the string denoting the used_inodes field in the database.
+	FieldUsedInodes = "used_inodes"
+	// FieldElastic holds the string denoting the elastic field in the database.
+	FieldElastic = "elastic"
+	// FieldEnforcement holds the string denoting the enforcement field in the database.
+	FieldEnforcement = "enforcement"
+	// FieldPerformance holds the string denoting the performance field in the database.
+	FieldPerformance = "performance"
 	// FieldProxyID holds the string denoting the proxy_id field in the database.
 	FieldProxyID = "proxy_id"
 	// EdgeProxy holds the string denoting the proxy edge name in mutations.
@@ -67,6 +77,11 @@ var Columns = []string{
 	FieldCapabilities,
 	FieldTotalBytes,
 	FieldUsedBytes,
+	FieldTotalInodes,
+	FieldUsedInodes,
+	FieldElastic,
+	FieldEnforcement,
+	FieldPerformance,
 	FieldProxyID,
 }
 
@@ -103,6 +118,10 @@ var (
 	DefaultTotalBytes int64
 	// DefaultUsedBytes holds the default value on creation for the "used_bytes" field.
 	DefaultUsedBytes int64
+	// DefaultElastic holds the default value on creation for the "elastic" field.
+	DefaultElastic bool
+	// DefaultEnforcement holds the default value on creation for the "enforcement" field.
+	DefaultEnforcement string
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -148,6 +167,26 @@ func ByTotalBytes(opts ...sql.OrderTermOption) OrderOption {
 // ByUsedBytes orders the results by the used_bytes field.
 func ByUsedBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUsedBytes, opts...).ToFunc()
+}
+
+// ByTotalInodes orders the results by the total_inodes field.
+func ByTotalInodes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTotalInodes, opts...).ToFunc()
+}
+
+// ByUsedInodes orders the results by the used_inodes field.
+func ByUsedInodes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUsedInodes, opts...).ToFunc()
+}
+
+// ByElastic orders the results by the elastic field.
+func ByElastic(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldElastic, opts...).ToFunc()
+}
+
+// ByEnforcement orders the results by the enforcement field.
+func ByEnforcement(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEnforcement, opts...).ToFunc()
 }
 
 // ByProxyID orders the results by the proxy_id field.

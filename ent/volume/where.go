@@ -91,6 +91,26 @@ func UsedBytes(v int64) predicate.Volume {
 	return predicate.Volume(sql.FieldEQ(FieldUsedBytes, v))
 }
 
+// TotalInodes applies equality check predicate on the "total_inodes" field. It's identical to TotalInodesEQ.
+func TotalInodes(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldEQ(FieldTotalInodes, v))
+}
+
+// UsedInodes applies equality check predicate on the "used_inodes" field. It's identical to UsedInodesEQ.
+func UsedInodes(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldEQ(FieldUsedInodes, v))
+}
+
+// Elastic applies equality check predicate on the "elastic" field. It's identical to ElasticEQ.
+func Elastic(v bool) predicate.Volume {
+	return predicate.Volume(sql.FieldEQ(FieldElastic, v))
+}
+
+// Enforcement applies equality check predicate on the "enforcement" field. It's identical to EnforcementEQ.
+func Enforcement(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldEQ(FieldEnforcement, v))
+}
+
 // ProxyID applies equality check predicate on the "proxy_id" field. It's identical to ProxyIDEQ.
 func ProxyID(v uuid.UUID) predicate.Volume {
 	return predicate.Volume(sql.FieldEQ(FieldProxyID, v))
@@ -474,6 +494,191 @@ func UsedBytesLT(v int64) predicate.Volume {
 // UsedBytesLTE applies the LTE predicate on the "used_bytes" field.
 func UsedBytesLTE(v int64) predicate.Volume {
 	return predicate.Volume(sql.FieldLTE(FieldUsedBytes, v))
+}
+
+// TotalInodesEQ applies the EQ predicate on the "total_inodes" field.
+func TotalInodesEQ(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldEQ(FieldTotalInodes, v))
+}
+
+// TotalInodesNEQ applies the NEQ predicate on the "total_inodes" field.
+func TotalInodesNEQ(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldNEQ(FieldTotalInodes, v))
+}
+
+// TotalInodesIn applies the In predicate on the "total_inodes" field.
+func TotalInodesIn(vs ...int64) predicate.Volume {
+	return predicate.Volume(sql.FieldIn(FieldTotalInodes, vs...))
+}
+
+// TotalInodesNotIn applies the NotIn predicate on the "total_inodes" field.
+func TotalInodesNotIn(vs ...int64) predicate.Volume {
+	return predicate.Volume(sql.FieldNotIn(FieldTotalInodes, vs...))
+}
+
+// TotalInodesGT applies the GT predicate on the "total_inodes" field.
+func TotalInodesGT(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldGT(FieldTotalInodes, v))
+}
+
+// TotalInodesGTE applies the GTE predicate on the "total_inodes" field.
+func TotalInodesGTE(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldGTE(FieldTotalInodes, v))
+}
+
+// TotalInodesLT applies the LT predicate on the "total_inodes" field.
+func TotalInodesLT(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldLT(FieldTotalInodes, v))
+}
+
+// TotalInodesLTE applies the LTE predicate on the "total_inodes" field.
+func TotalInodesLTE(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldLTE(FieldTotalInodes, v))
+}
+
+// TotalInodesIsNil applies the IsNil predicate on the "total_inodes" field.
+func TotalInodesIsNil() predicate.Volume {
+	return predicate.Volume(sql.FieldIsNull(FieldTotalInodes))
+}
+
+// TotalInodesNotNil applies the NotNil predicate on the "total_inodes" field.
+func TotalInodesNotNil() predicate.Volume {
+	return predicate.Volume(sql.FieldNotNull(FieldTotalInodes))
+}
+
+// UsedInodesEQ applies the EQ predicate on the "used_inodes" field.
+func UsedInodesEQ(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldEQ(FieldUsedInodes, v))
+}
+
+// UsedInodesNEQ applies the NEQ predicate on the "used_inodes" field.
+func UsedInodesNEQ(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldNEQ(FieldUsedInodes, v))
+}
+
+// UsedInodesIn applies the In predicate on the "used_inodes" field.
+func UsedInodesIn(vs ...int64) predicate.Volume {
+	return predicate.Volume(sql.FieldIn(FieldUsedInodes, vs...))
+}
+
+// UsedInodesNotIn applies the NotIn predicate on the "used_inodes" field.
+func UsedInodesNotIn(vs ...int64) predicate.Volume {
+	return predicate.Volume(sql.FieldNotIn(FieldUsedInodes, vs...))
+}
+
+// UsedInodesGT applies the GT predicate on the "used_inodes" field.
+func UsedInodesGT(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldGT(FieldUsedInodes, v))
+}
+
+// UsedInodesGTE applies the GTE predicate on the "used_inodes" field.
+func UsedInodesGTE(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldGTE(FieldUsedInodes, v))
+}
+
+// UsedInodesLT applies the LT predicate on the "used_inodes" field.
+func UsedInodesLT(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldLT(FieldUsedInodes, v))
+}
+
+// UsedInodesLTE applies the LTE predicate on the "used_inodes" field.
+func UsedInodesLTE(v int64) predicate.Volume {
+	return predicate.Volume(sql.FieldLTE(FieldUsedInodes, v))
+}
+
+// UsedInodesIsNil applies the IsNil predicate on the "used_inodes" field.
+func UsedInodesIsNil() predicate.Volume {
+	return predicate.Volume(sql.FieldIsNull(FieldUsedInodes))
+}
+
+// UsedInodesNotNil applies the NotNil predicate on the "used_inodes" field.
+func UsedInodesNotNil() predicate.Volume {
+	return predicate.Volume(sql.FieldNotNull(FieldUsedInodes))
+}
+
+// ElasticEQ applies the EQ predicate on the "elastic" field.
+func ElasticEQ(v bool) predicate.Volume {
+	return predicate.Volume(sql.FieldEQ(FieldElastic, v))
+}
+
+// ElasticNEQ applies the NEQ predicate on the "elastic" field.
+func ElasticNEQ(v bool) predicate.Volume {
+	return predicate.Volume(sql.FieldNEQ(FieldElastic, v))
+}
+
+// EnforcementEQ applies the EQ predicate on the "enforcement" field.
+func EnforcementEQ(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldEQ(FieldEnforcement, v))
+}
+
+// EnforcementNEQ applies the NEQ predicate on the "enforcement" field.
+func EnforcementNEQ(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldNEQ(FieldEnforcement, v))
+}
+
+// EnforcementIn applies the In predicate on the "enforcement" field.
+func EnforcementIn(vs ...string) predicate.Volume {
+	return predicate.Volume(sql.FieldIn(FieldEnforcement, vs...))
+}
+
+// EnforcementNotIn applies the NotIn predicate on the "enforcement" field.
+func EnforcementNotIn(vs ...string) predicate.Volume {
+	return predicate.Volume(sql.FieldNotIn(FieldEnforcement, vs...))
+}
+
+// EnforcementGT applies the GT predicate on the "enforcement" field.
+func EnforcementGT(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldGT(FieldEnforcement, v))
+}
+
+// EnforcementGTE applies the GTE predicate on the "enforcement" field.
+func EnforcementGTE(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldGTE(FieldEnforcement, v))
+}
+
+// EnforcementLT applies the LT predicate on the "enforcement" field.
+func EnforcementLT(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldLT(FieldEnforcement, v))
+}
+
+// EnforcementLTE applies the LTE predicate on the "enforcement" field.
+func EnforcementLTE(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldLTE(FieldEnforcement, v))
+}
+
+// EnforcementContains applies the Contains predicate on the "enforcement" field.
+func EnforcementContains(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldContains(FieldEnforcement, v))
+}
+
+// EnforcementHasPrefix applies the HasPrefix predicate on the "enforcement" field.
+func EnforcementHasPrefix(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldHasPrefix(FieldEnforcement, v))
+}
+
+// EnforcementHasSuffix applies the HasSuffix predicate on the "enforcement" field.
+func EnforcementHasSuffix(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldHasSuffix(FieldEnforcement, v))
+}
+
+// EnforcementEqualFold applies the EqualFold predicate on the "enforcement" field.
+func EnforcementEqualFold(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldEqualFold(FieldEnforcement, v))
+}
+
+// EnforcementContainsFold applies the ContainsFold predicate on the "enforcement" field.
+func EnforcementContainsFold(v string) predicate.Volume {
+	return predicate.Volume(sql.FieldContainsFold(FieldEnforcement, v))
+}
+
+// PerformanceIsNil applies the IsNil predicate on the "performance" field.
+func PerformanceIsNil() predicate.Volume {
+	return predicate.Volume(sql.FieldIsNull(FieldPerformance))
+}
+
+// PerformanceNotNil applies the NotNil predicate on the "performance" field.
+func PerformanceNotNil() predicate.Volume {
+	return predicate.Volume(sql.FieldNotNull(FieldPerformance))
 }
 
 // ProxyIDEQ applies the EQ predicate on the "proxy_id" field.

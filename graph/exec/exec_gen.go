@@ -1034,8 +1034,10 @@ type ComplexityRoot struct {
 		ID          func(childComplexity int) int
 		Kind        func(childComplexity int) int
 		LimitBytes  func(childComplexity int) int
+		LimitInodes func(childComplexity int) int
 		MeasuredAt  func(childComplexity int) int
 		UsedBytes   func(childComplexity int) int
+		UsedInodes  func(childComplexity int) int
 		Volume      func(childComplexity int) int
 	}
 
@@ -1578,15 +1580,21 @@ type ComplexityRoot struct {
 		CreatedAt   func(childComplexity int) int
 		Creator     func(childComplexity int) int
 		DeletedAt   func(childComplexity int) int
+		FileCount   func(childComplexity int) int
 		Files       func(childComplexity int, path *string, first *int, after *string) int
 		ID          func(childComplexity int) int
+		LastUsedAt  func(childComplexity int) int
+		MeasuredAt  func(childComplexity int) int
 		MountedBy   func(childComplexity int) int
 		Name        func(childComplexity int) int
 		Owner       func(childComplexity int) int
+		Permission  func(childComplexity int) int
 		Permissions func(childComplexity int) int
 		Project     func(childComplexity int) int
 		QuotaScope  func(childComplexity int) int
 		Status      func(childComplexity int) int
+		UsageMode   func(childComplexity int) int
+		UsedBytes   func(childComplexity int) int
 	}
 
 	VfolderConnection struct {
@@ -1620,6 +1628,8 @@ type ComplexityRoot struct {
 	Volume struct {
 		Backend       func(childComplexity int) int
 		Capabilities  func(childComplexity int) int
+		Elastic       func(childComplexity int) int
+		Enforcement   func(childComplexity int) int
 		Grants        func(childComplexity int) int
 		Health        func(childComplexity int) int
 		HealthMessage func(childComplexity int) int
@@ -1628,7 +1638,9 @@ type ComplexityRoot struct {
 		Name          func(childComplexity int) int
 		Permissions   func(childComplexity int) int
 		TotalBytes    func(childComplexity int) int
+		TotalInodes   func(childComplexity int) int
 		UsedBytes     func(childComplexity int) int
+		UsedInodes    func(childComplexity int) int
 	}
 
 	VolumeGrant struct {
@@ -6302,6 +6314,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.QuotaScope.LimitBytes(childComplexity), true
+	case "QuotaScope.limitInodes":
+		if e.ComplexityRoot.QuotaScope.LimitInodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotaScope.LimitInodes(childComplexity), true
 	case "QuotaScope.measuredAt":
 		if e.ComplexityRoot.QuotaScope.MeasuredAt == nil {
 			break
@@ -6314,6 +6332,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.QuotaScope.UsedBytes(childComplexity), true
+	case "QuotaScope.usedInodes":
+		if e.ComplexityRoot.QuotaScope.UsedInodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotaScope.UsedInodes(childComplexity), true
 	case "QuotaScope.volume":
 		if e.ComplexityRoot.QuotaScope.Volume == nil {
 			break
@@ -8426,6 +8450,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.DeletedAt(childComplexity), true
+	case "Vfolder.fileCount":
+		if e.ComplexityRoot.Vfolder.FileCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.FileCount(childComplexity), true
 	case "Vfolder.files":
 		if e.ComplexityRoot.Vfolder.Files == nil {
 			break
@@ -8443,6 +8473,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.ID(childComplexity), true
+	case "Vfolder.lastUsedAt":
+		if e.ComplexityRoot.Vfolder.LastUsedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.LastUsedAt(childComplexity), true
+	case "Vfolder.measuredAt":
+		if e.ComplexityRoot.Vfolder.MeasuredAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.MeasuredAt(childComplexity), true
 	case "Vfolder.mountedBy":
 		if e.ComplexityRoot.Vfolder.MountedBy == nil {
 			break
@@ -8461,6 +8503,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.Owner(childComplexity), true
+	case "Vfolder.permission":
+		if e.ComplexityRoot.Vfolder.Permission == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.Permission(childComplexity), true
 	case "Vfolder.permissions":
 		if e.ComplexityRoot.Vfolder.Permissions == nil {
 			break
@@ -8485,6 +8533,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.Status(childComplexity), true
+	case "Vfolder.usageMode":
+		if e.ComplexityRoot.Vfolder.UsageMode == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.UsageMode(childComplexity), true
+	case "Vfolder.usedBytes":
+		if e.ComplexityRoot.Vfolder.UsedBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.UsedBytes(childComplexity), true
 
 	case "VfolderConnection.edges":
 		if e.ComplexityRoot.VfolderConnection.Edges == nil {
@@ -8581,6 +8641,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Volume.Capabilities(childComplexity), true
+	case "Volume.elastic":
+		if e.ComplexityRoot.Volume.Elastic == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.Elastic(childComplexity), true
+	case "Volume.enforcement":
+		if e.ComplexityRoot.Volume.Enforcement == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.Enforcement(childComplexity), true
 	case "Volume.grants":
 		if e.ComplexityRoot.Volume.Grants == nil {
 			break
@@ -8634,12 +8706,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Volume.TotalBytes(childComplexity), true
+	case "Volume.totalInodes":
+		if e.ComplexityRoot.Volume.TotalInodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.TotalInodes(childComplexity), true
 	case "Volume.usedBytes":
 		if e.ComplexityRoot.Volume.UsedBytes == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Volume.UsedBytes(childComplexity), true
+	case "Volume.usedInodes":
+		if e.ComplexityRoot.Volume.UsedInodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.UsedInodes(childComplexity), true
 
 	case "VolumeGrant.createdAt":
 		if e.ComplexityRoot.VolumeGrant.CreatedAt == nil {
@@ -9170,7 +9254,7 @@ enum Audience {
 }
 
 "What may be done to an object. special: enter a session, use a folder's files, act as a user, choose a project's members, hand out a role, group or volume."
-enum AccessOperation { read create update delete special }
+enum AccessOperation { read create update delete special write }
 "A kind of object that permissions are about."
 enum AccessEntity {
   domain project user credential invitation identity_provider role resource_policy resource_group resource_preset
@@ -11056,7 +11140,7 @@ type PendingStanding @allow(to: USER) {
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
+  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, network (kernels there reach none on other agents), group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
   check: String!
   "Slot the check was about, if any."
   slot: String!
@@ -11453,6 +11537,12 @@ type Volume implements Node @allow(to: USER) {
   capabilities: [String!]!
   totalBytes: Int64!
   usedBytes: Int64!
+  totalInodes: Int64
+  usedInodes: Int64
+  "It grows by itself: totalBytes is no bound."
+  elastic: Boolean!
+  "How limits are kept: hard, delayed, cooperative or none."
+  enforcement: String!
 }
 
 enum ScopeKind {
@@ -11466,6 +11556,8 @@ type QuotaScope implements Node @allow(to: USER) {
   kind: ScopeKind!
   limitBytes: Int64
   usedBytes: Int64
+  limitInodes: Int64
+  usedInodes: Int64
   "hard, delayed, cooperative or none."
   enforcement: String!
   measuredAt: Time
@@ -11473,9 +11565,24 @@ type QuotaScope implements Node @allow(to: USER) {
 }
 
 enum VfolderStatus {
+  cloning
   ready
+  trash
   deleting
   deleted
+}
+
+enum VfolderUsageMode {
+  general
+  data
+  model
+}
+
+"read_only: see and read the files. read_write: also make, change and delete them. read_write_delete: also put the folder itself into the trash."
+enum FolderPermission {
+  read_only
+  read_write
+  read_write_delete
 }
 
 "A virtual folder: data that outlives sessions and is mounted into them."
@@ -11484,7 +11591,17 @@ type Vfolder implements Node @allow(to: USER) {
   name: String!
   status: VfolderStatus!
   createdAt: Time!
+  "When it went into the trash."
   deletedAt: Time
+  usageMode: VfolderUsageMode!
+  "What the members of its project may do with it; of a user's folder it says nothing."
+  permission: FolderPermission!
+  "Null when not measured yet."
+  usedBytes: Int64
+  fileCount: Int64
+  measuredAt: Time
+  "When a session that mounts it was made last."
+  lastUsedAt: Time
   quotaScope: QuotaScope!
   "Null when out of sight."
   creator: User
@@ -13209,6 +13326,10 @@ func (ec *executionContext) childFields_QuotaScope(ctx context.Context, field gr
 		return ec.fieldContext_QuotaScope_limitBytes(ctx, field)
 	case "usedBytes":
 		return ec.fieldContext_QuotaScope_usedBytes(ctx, field)
+	case "limitInodes":
+		return ec.fieldContext_QuotaScope_limitInodes(ctx, field)
+	case "usedInodes":
+		return ec.fieldContext_QuotaScope_usedInodes(ctx, field)
 	case "enforcement":
 		return ec.fieldContext_QuotaScope_enforcement(ctx, field)
 	case "measuredAt":
@@ -14283,6 +14404,18 @@ func (ec *executionContext) childFields_Vfolder(ctx context.Context, field graph
 		return ec.fieldContext_Vfolder_createdAt(ctx, field)
 	case "deletedAt":
 		return ec.fieldContext_Vfolder_deletedAt(ctx, field)
+	case "usageMode":
+		return ec.fieldContext_Vfolder_usageMode(ctx, field)
+	case "permission":
+		return ec.fieldContext_Vfolder_permission(ctx, field)
+	case "usedBytes":
+		return ec.fieldContext_Vfolder_usedBytes(ctx, field)
+	case "fileCount":
+		return ec.fieldContext_Vfolder_fileCount(ctx, field)
+	case "measuredAt":
+		return ec.fieldContext_Vfolder_measuredAt(ctx, field)
+	case "lastUsedAt":
+		return ec.fieldContext_Vfolder_lastUsedAt(ctx, field)
 	case "quotaScope":
 		return ec.fieldContext_Vfolder_quotaScope(ctx, field)
 	case "creator":
@@ -14375,6 +14508,14 @@ func (ec *executionContext) childFields_Volume(ctx context.Context, field graphq
 		return ec.fieldContext_Volume_totalBytes(ctx, field)
 	case "usedBytes":
 		return ec.fieldContext_Volume_usedBytes(ctx, field)
+	case "totalInodes":
+		return ec.fieldContext_Volume_totalInodes(ctx, field)
+	case "usedInodes":
+		return ec.fieldContext_Volume_usedInodes(ctx, field)
+	case "elastic":
+		return ec.fieldContext_Volume_elastic(ctx, field)
+	case "enforcement":
+		return ec.fieldContext_Volume_enforcement(ctx, field)
 	case "permissions":
 		return ec.fieldContext_Volume_permissions(ctx, field)
 	case "grants":
@@ -35355,6 +35496,52 @@ func (ec *executionContext) fieldContext_QuotaScope_usedBytes(_ context.Context,
 	return graphql.NewScalarFieldContext("QuotaScope", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
+func (ec *executionContext) _QuotaScope_limitInodes(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotaScope_limitInodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LimitInodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QuotaScope_limitInodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuotaScope", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _QuotaScope_usedInodes(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotaScope_usedInodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsedInodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QuotaScope_usedInodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuotaScope", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
 func (ec *executionContext) _QuotaScope_enforcement(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -44148,6 +44335,144 @@ func (ec *executionContext) fieldContext_Vfolder_deletedAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Vfolder", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _Vfolder_usageMode(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_usageMode(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsageMode, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v vfolder1.UsageMode) graphql.Marshaler {
+			return ec.marshalNVfolderUsageMode2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_usageMode(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, false, false, errors.New("field of type VfolderUsageMode does not have child fields"))
+}
+
+func (ec *executionContext) _Vfolder_permission(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_permission(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Permission, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v access.FolderPermission) graphql.Marshaler {
+			return ec.marshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_permission(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, false, false, errors.New("field of type FolderPermission does not have child fields"))
+}
+
+func (ec *executionContext) _Vfolder_usedBytes(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_usedBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsedBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_usedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Vfolder_fileCount(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_fileCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FileCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_fileCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Vfolder_measuredAt(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_measuredAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MeasuredAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_measuredAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Vfolder_lastUsedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_lastUsedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LastUsedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_lastUsedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _Vfolder_quotaScope(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -44928,6 +45253,98 @@ func (ec *executionContext) _Volume_usedBytes(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Volume_usedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Volume_totalInodes(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_totalInodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalInodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_totalInodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Volume_usedInodes(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_usedInodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsedInodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_usedInodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Volume_elastic(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_elastic(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Elastic, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_elastic(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Volume_enforcement(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_enforcement(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Enforcement, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_enforcement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Volume_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
@@ -63621,6 +64038,16 @@ func (ec *executionContext) _QuotaScope(ctx context.Context, sel ast.SelectionSe
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "limitInodes":
+			out.Values[i] = ec._QuotaScope_limitInodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "usedInodes":
+			out.Values[i] = ec._QuotaScope_usedInodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "enforcement":
 			out.Values[i] = ec._QuotaScope_enforcement(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -69525,6 +69952,36 @@ func (ec *executionContext) _Vfolder(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "usageMode":
+			out.Values[i] = ec._Vfolder_usageMode(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "permission":
+			out.Values[i] = ec._Vfolder_permission(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "usedBytes":
+			out.Values[i] = ec._Vfolder_usedBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "fileCount":
+			out.Values[i] = ec._Vfolder_fileCount(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "measuredAt":
+			out.Values[i] = ec._Vfolder_measuredAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "lastUsedAt":
+			out.Values[i] = ec._Vfolder_lastUsedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "quotaScope":
 			field := field
 
@@ -70223,6 +70680,26 @@ func (ec *executionContext) _Volume(ctx context.Context, sel ast.SelectionSet, o
 			}
 		case "usedBytes":
 			out.Values[i] = ec._Volume_usedBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "totalInodes":
+			out.Values[i] = ec._Volume_totalInodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "usedInodes":
+			out.Values[i] = ec._Volume_usedInodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "elastic":
+			out.Values[i] = ec._Volume_elastic(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "enforcement":
+			out.Values[i] = ec._Volume_enforcement(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -72092,6 +72569,16 @@ func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.S
 		}
 	}
 	return graphql.WrapContextMarshaler(ctx, res)
+}
+
+func (ec *executionContext) unmarshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, v any) (access.FolderPermission, error) {
+	var res access.FolderPermission
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, sel ast.SelectionSet, v access.FolderPermission) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalNForgetImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐForgetImageInput(ctx context.Context, v any) (image.ForgetImageInput, error) {
@@ -75003,6 +75490,16 @@ func (ec *executionContext) unmarshalNVfolderStatus2githubᚗcomᚋberthhqᚋber
 }
 
 func (ec *executionContext) marshalNVfolderStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐStatus(ctx context.Context, sel ast.SelectionSet, v vfolder1.Status) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNVfolderUsageMode2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx context.Context, v any) (vfolder1.UsageMode, error) {
+	var res vfolder1.UsageMode
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVfolderUsageMode2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx context.Context, sel ast.SelectionSet, v vfolder1.UsageMode) graphql.Marshaler {
 	return v
 }
 

@@ -40,28 +40,32 @@ const (
 // Operation is what may be done to an object.
 type Operation string
 
-// The operations. Special is, for a session, to enter it; for a folder, to use
+// The operations. Special is, for a session, to enter it; for a folder, to read
 // its files; for a user, to act as him; for a project, to choose its members;
 // for a role, to grant it; for a resource group or volume, to say who uses it.
+// Write is, for a folder, to change its files.
 const (
 	Read    Operation = "read"
 	Create  Operation = "create"
 	Update  Operation = "update"
 	Delete  Operation = "delete"
 	Special Operation = "special"
+	Write   Operation = "write"
 )
 
 // Operations lists all, in the order in which they are shown.
-func Operations() []Operation { return []Operation{Read, Create, Update, Delete, Special} }
+func Operations() []Operation { return []Operation{Read, Create, Update, Delete, Special, Write} }
 
 // acts are the operations that there are on each kind of object by itself; what
 // is not in the table is read only. To start a session is its project's matter.
 var acts = map[Entity][]Operation{
-	Domain: ops(Read, Create, Update, Delete), Project: Operations(), User: Operations(), Role: Operations(),
-	ResourcePolicy: ops(Read, Create, Update, Delete), ResourceGroup: Operations(), ResourcePreset: ops(Read, Create, Update, Delete),
+	Domain: ops(Read, Create, Update, Delete), Project: allButWrite, User: allButWrite, Role: allButWrite,
+	ResourcePolicy: ops(Read, Create, Update, Delete), ResourceGroup: allButWrite, ResourcePreset: ops(Read, Create, Update, Delete),
 	Agent: ops(Read, Update), Registry: ops(Read, Create, Update), Image: ops(Read, Create, Delete), Volume: ops(Read, Special),
 	Session: ops(Read, Update, Delete, Special), Vfolder: Operations(), Task: ops(Read, Update),
 }
+
+var allButWrite = ops(Read, Create, Update, Delete, Special)
 
 // Acts tells whether an operation on a kind of object comes to anything.
 func Acts(op Operation, e Entity) bool { return op == Read || slices.Contains(acts[e], op) }
@@ -99,6 +103,9 @@ type Grant struct {
 // not apply is all zero.
 type Object struct {
 	ID, Domain, Project, Owner uuid.UUID
+	// Members is what the members of the project may do with the folder; "" for
+	// what is no folder of a project.
+	Members FolderPermission
 }
 
 // Covers tells whether the grant allows op on an object.
@@ -127,8 +134,11 @@ type Relation string
 
 // The relations of the table.
 const (
-	Anyone      Relation = "anyone"       // logged in
-	Owner       Relation = "owner"        // it is his, or he himself
+	Anyone      Relation = "anyone" // logged in
+	Owner       Relation = "owner"  // it is his, or he himself
+	Reader      Relation = "reader" // of a folder, as FolderPermission has it
+	Writer      Relation = "writer"
+	Keeper      Relation = "keeper"
 	Member      Relation = "member"       // of its project
 	Lead        Relation = "lead"         // admin of its project
 	Belongs     Relation = "belongs"      // to its domain
@@ -140,13 +150,15 @@ func ops(list ...Operation) []Operation { return list }
 // Private tells what rank alone does not open: the inside of a session or a
 // folder. Superadmins, too, enter it as its owner, by a custom role, or by acting
 // as somebody who may, which the audit trail shows.
-func Private(op Operation, e Entity) bool { return op == Special && (e == Session || e == Vfolder) }
+func Private(op Operation, e Entity) bool {
+	return op == Special && (e == Session || e == Vfolder) || op == Write
+}
 
 // builtin is the whole of what the built-in roles allow, besides: superadmins
 // do everything but what is Private, monitors read everything.
 var builtin = map[Entity]map[Relation][]Operation{
 	Domain:         {Belongs: ops(Read)},
-	Project:        {Member: ops(Read), Lead: ops(Read, Update, Special), DomainAdmin: Operations()},
+	Project:        {Member: ops(Read), Lead: ops(Read, Update, Special), DomainAdmin: allButWrite},
 	User:           {Owner: ops(Read, Update), DomainAdmin: ops(Read, Create, Update, Delete)},
 	Credential:     {Owner: ops(Read, Create, Update, Delete), DomainAdmin: ops(Delete)},
 	Invitation:     {DomainAdmin: ops(Read, Create, Delete)},
@@ -156,9 +168,10 @@ var builtin = map[Entity]map[Relation][]Operation{
 	Registry:       {Anyone: ops(Read)},
 	Image:          {Anyone: ops(Read)},
 	Volume:         {Anyone: ops(Read)},
-	Session:        {Owner: Operations(), Lead: ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete)},
+	Session:        {Owner: allButWrite, Lead: ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete)},
 	Vfolder: {
-		Owner: Operations(), Member: ops(Read, Special), Lead: Operations(),
+		Reader: ops(Read, Special), Writer: ops(Read, Special, Write), Keeper: ops(Read, Delete, Special, Write),
+		Owner: Operations(), Lead: Operations(),
 		DomainAdmin: ops(Read, Create, Update, Delete),
 	},
 	Task:  {Owner: ops(Read, Update), DomainAdmin: ops(Read, Update)},

@@ -55,6 +55,7 @@ const (
 	ShareWeight       Kind = 39
 	IdleChecker       Kind = 40
 	IdleBinding       Kind = 41
+	VfolderShare      Kind = 42
 	Other             Kind = 63
 )
 

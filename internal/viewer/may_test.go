@@ -19,7 +19,7 @@ var (
 	domainsSession        = access.Object{ID: uuid.New(), Domain: mine, Project: elsewhere, Owner: other}
 	strangersSession      = access.Object{ID: uuid.New(), Domain: theirs, Project: uuid.New(), Owner: other}
 	objectOfNobody        = access.Object{ID: uuid.New()}
-	everything            = access.Operations()
+	everything            = []access.Operation{access.Read, access.Create, access.Update, access.Delete, access.Special}
 	nothing               = []access.Operation{}
 	readUpdateDelete      = []access.Operation{access.Read, access.Update, access.Delete}
 	allButEnter           = []access.Operation{access.Read, access.Create, access.Update, access.Delete}

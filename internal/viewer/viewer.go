@@ -33,6 +33,8 @@ type Viewer struct {
 	Admins   []uuid.UUID // projects in which the user is project admin
 
 	Grants []access.Grant // custom roles
+	// Shares are the folders that are shared with the user himself, and for what.
+	Shares map[uuid.UUID]access.FolderPermission
 
 	// Credential is the login session, access token or keypair that was shown;
 	// it is what a logout or revocation ends.
@@ -127,6 +129,12 @@ func (v *Viewer) relations(on access.Object) []access.Relation {
 	}
 	if v.MemberOf(on.Project) {
 		list = append(list, access.Member)
+	}
+	// What was agreed with one user goes before what all members may.
+	if own, shared := v.Shares[on.ID]; shared {
+		list = append(list, own.Relation())
+	} else if v.MemberOf(on.Project) {
+		list = append(list, on.Members.Relation())
 	}
 	if v.ProjectAdminOf(on.Project) {
 		list = append(list, access.Lead)

@@ -22,11 +22,7 @@ const ActAsHeader = "X-Berth-Act-As"
 
 // rights of active users, as the query for credentials has them.
 const rights = `
-SELECT u.id, u.email, u.role, u.domain_id,
-  (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
-   FROM memberships m WHERE m.user_id = u.id),
-  (SELECT json_agg(json_build_object('scope', g.scope, 'id', g.scope_id, 'permissions', r.permissions) ORDER BY g.id)
-   FROM role_grants g JOIN roles r ON r.id = g.role_id WHERE g.user_id = u.id)
+SELECT u.id, u.email, u.role, u.domain_id,` + holdings + `
 FROM users u JOIN domains d ON d.id = u.domain_id
 WHERE u.status = 'active' AND d.active AND u.id = $1`
 
@@ -110,11 +106,11 @@ func (s *Service) rights(ctx context.Context, id uuid.UUID) (*viewer.Viewer, err
 		return nil, rows.Err()
 	}
 	v := &viewer.Viewer{}
-	var members, grants []byte
-	if err := rows.Scan(&v.User, &v.Email, &v.Role, &v.Domain, &members, &grants); err != nil {
+	var members, grants, shares []byte
+	if err := rows.Scan(&v.User, &v.Email, &v.Role, &v.Domain, &members, &grants, &shares); err != nil {
 		return nil, fmt.Errorf("read rights: %w", err)
 	}
-	if err := equip(v, members, grants); err != nil {
+	if err := equip(v, members, grants, shares); err != nil {
 		return nil, fmt.Errorf("read rights: %w", err)
 	}
 	return v, rows.Err()

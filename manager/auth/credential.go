@@ -32,16 +32,22 @@ type credential struct {
 	addresses       []string // prefixes from which it is taken; none: from everywhere
 }
 
-// A live credential and its user with memberships and custom roles: one
-// statement, because every request runs it. %s is the table's column of use, its
-// name, what narrows it, its token scopes, its project, what is due, when it is
-// over, its sealed secret and its rate.
-const live = `
-SELECT c.id, %[7]s, c.%[1]s, u.id, u.email, u.role, u.domain_id, u.initial_password, u.allowed_addresses,
+// holdings are what a user has besides his role: memberships, custom roles and
+// folders that are shared with him.
+const holdings = `
   (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
    FROM memberships m WHERE m.user_id = u.id),
   (SELECT json_agg(json_build_object('scope', g.scope, 'id', g.scope_id, 'permissions', r.permissions) ORDER BY g.id)
    FROM role_grants g JOIN roles r ON r.id = g.role_id WHERE g.user_id = u.id),
+  (SELECT json_object_agg(s.vfolder_id, s.permission)
+   FROM vfolder_shares s WHERE s.user_id = u.id AND s.status = 'accepted')`
+
+// A live credential and its user with what he holds: one
+// statement, because every request runs it. %s is the table's column of use, its
+// name, what narrows it, its token scopes, its project, what is due, when it is
+// over, its sealed secret and its rate.
+const live = `
+SELECT c.id, %[7]s, c.%[1]s, u.id, u.email, u.role, u.domain_id, u.initial_password, u.allowed_addresses,` + holdings + `,
   %[4]s, %[5]s, %[6]s, %[8]s, %[9]s
 FROM %[2]s c JOIN users u ON u.id = c.user_id JOIN domains d ON d.id = u.domain_id
 WHERE u.status = 'active' AND d.active AND %[3]s`
@@ -112,14 +118,14 @@ func (s *Service) find(ctx context.Context, query string, args ...any) ([]*crede
 func scan(rows *sql.Rows) (*credential, error) {
 	c := &credential{viewer: &viewer.Viewer{}}
 	v := c.viewer
-	var addresses, members, grants, scopes []byte
+	var addresses, members, grants, shares, scopes []byte
 	var within *uuid.UUID
 	err := rows.Scan(&v.Credential, &c.expires, &c.seen, &v.User, &v.Email, &v.Role, &v.Domain, &c.initialPassword,
-		&addresses, &members, &grants, &scopes, &within, &v.Due, &c.sealed, &c.rate)
+		&addresses, &members, &grants, &shares, &scopes, &within, &v.Due, &c.sealed, &c.rate)
 	if err != nil {
 		return nil, err
 	}
-	if err := equip(v, members, grants); err != nil {
+	if err := equip(v, members, grants, shares); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(maybe(addresses, &c.addresses), maybe(scopes, &v.Scopes)); err != nil {
@@ -132,13 +138,13 @@ func scan(rows *sql.Rows) (*credential, error) {
 	return c, nil
 }
 
-// equip reads into a viewer the memberships and custom roles of his user.
-func equip(v *viewer.Viewer, members, grants []byte) error {
+// equip reads holdings into a viewer.
+func equip(v *viewer.Viewer, members, grants, shares []byte) error {
 	var list []struct {
 		ID    uuid.UUID
 		Admin bool
 	}
-	if err := errors.Join(maybe(members, &list), maybe(grants, &v.Grants)); err != nil {
+	if err := errors.Join(maybe(members, &list), maybe(grants, &v.Grants), maybe(shares, &v.Shares)); err != nil {
 		return err
 	}
 	for _, m := range list {
@@ -166,7 +172,7 @@ func narrow(v *viewer.Viewer) {
 		v.Role, v.Admins, v.Grants = viewer.RoleUser, nil, nil
 	}
 	if v.Due != "" {
-		v.Projects = nil
+		v.Projects, v.Shares = nil, nil
 	}
 	if v.Within != uuid.Nil {
 		elsewhere := func(p uuid.UUID) bool { return p != v.Within }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/id"
@@ -149,7 +150,18 @@ func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*
 func same(a, b *viewer.Viewer) bool {
 	return a.User == b.User && a.Role == b.Role && a.Domain == b.Domain &&
 		a.Due == b.Due && slices.Equal(a.Projects, b.Projects) && slices.Equal(a.Admins, b.Admins) &&
-		reflect.DeepEqual(a.Grants, b.Grants)
+		reflect.DeepEqual(a.Grants, b.Grants) && keeps(a.Shares, b.Shares)
+}
+
+// keeps tells whether every folder that was shared still is, for the same. One that
+// came to them ends nothing.
+func keeps(now, before map[uuid.UUID]access.FolderPermission) bool {
+	for folder, p := range before {
+		if now[folder] != p {
+			return false
+		}
+	}
+	return true
 }
 
 // expireLogins writes down which logins ended by themselves. How long the rows

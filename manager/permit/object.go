@@ -27,7 +27,11 @@ func Of(n ent.Noder) (access.Entity, access.Object, bool) {
 	case *ent.Session:
 		return access.Session, access.Object{ID: x.ID, Domain: x.DomainID, Project: x.ProjectID, Owner: x.OwnerID}, true
 	case *ent.Vfolder:
-		return access.Vfolder, access.Object{ID: x.ID, Domain: x.DomainID, Project: value(x.ProjectID), Owner: value(x.OwnerID)}, true
+		on := access.Object{ID: x.ID, Domain: x.DomainID, Project: value(x.ProjectID), Owner: value(x.OwnerID)}
+		if x.ProjectID != nil {
+			on.Members = x.Permission
+		}
+		return access.Vfolder, on, true
 	case *ent.Task:
 		return access.Task, access.Object{ID: x.ID, Domain: value(x.DomainID), Owner: value(x.CreatorID)}, true
 	case *ent.Role:
@@ -87,15 +91,15 @@ func To(ctx context.Context, op access.Operation, row ent.Noder) error {
 	return err
 }
 
-// Inside is nil when the viewer may see what is inside a row that he sees. To look
-// is to read, so a token needs no scope for it.
-func Inside(ctx context.Context, row ent.Noder) error {
+// Inside is To for a token of any scope: to look at what is inside a row is to read,
+// and a session mounts folders with the scope that starts it.
+func Inside(ctx context.Context, op access.Operation, row ent.Noder) error {
 	if v := viewer.From(ctx); v != nil && v.Scopes != nil {
 		whole := *v
 		whole.Scopes = nil
 		ctx = viewer.With(ctx, &whole)
 	}
-	return To(ctx, access.Special, row)
+	return To(ctx, op, row)
 }
 
 // Missing explains why an object could not be read: that it is not there, or

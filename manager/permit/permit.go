@@ -48,10 +48,11 @@ func Check(ctx context.Context, op access.Operation, e access.Entity, on access.
 
 var verbs = map[access.Operation]string{
 	access.Read: "read", access.Create: "create", access.Update: "change", access.Delete: "end or delete",
+	access.Write: "change the files of",
 }
 
 var special = map[access.Entity]string{
-	access.Session: "enter", access.Vfolder: "use the files of", access.User: "act as", access.Project: "choose the members of",
+	access.Session: "enter", access.Vfolder: "read the files of", access.User: "act as", access.Project: "choose the members of",
 	access.Role: "grant", access.ResourceGroup: "say who uses", access.Volume: "say who uses",
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -286,21 +287,25 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 	seen := map[string]bool{}
 	for i, m := range in.Mounts {
 		field := fmt.Sprintf("mounts[%d]", i)
-		f, err := s.folder(ctx, v, w, m.Vfolder)
+		f, err := s.folder(ctx, v, w, field+".vfolder", m.Vfolder)
 		if err != nil {
 			return err
 		}
 		if f == nil {
 			return problem.NotFound("folder " + m.Vfolder).WithField(field + ".vfolder")
 		}
+		readOnly, err := readOnly(ctx, field, f, m.ReadOnly)
+		if err != nil {
+			return err
+		}
 		need := []access.VolumePermission{access.VolumeMount}
-		if m.ReadOnly == nil || !*m.ReadOnly {
+		if !readOnly {
 			need = append(need, access.VolumeUpload) // what is mounted for writing is filled through it
 		}
 		if err := s.Volumes.Allow(ctx, f, need...); err != nil {
 			return err
 		}
-		out := mount{folder: f.ID, target: "/home/work/" + f.Name, readOnly: m.ReadOnly != nil && *m.ReadOnly}
+		out := mount{folder: f.ID, target: "/home/work/" + f.Name, readOnly: readOnly}
 		if m.Target != nil && *m.Target != "" {
 			out.target = *m.Target
 		}
@@ -322,9 +327,27 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 	return nil
 }
 
-// folder finds a ready folder in the viewer's sight by id or name; one's own
-// comes before a project's of the same name.
-func (s *Service) folder(ctx context.Context, v *viewer.Viewer, w *wish, ref string) (*ent.Vfolder, error) {
+// readOnly tells how a folder is mounted: for writing, unless that is not wanted or
+// it is only for reading to the viewer.
+func readOnly(ctx context.Context, field string, f *ent.Vfolder, want *bool) (bool, error) {
+	if err := permit.Inside(ctx, access.Special, f); err != nil {
+		return false, err
+	}
+	if want != nil && *want {
+		return true, nil
+	}
+	if permit.Inside(ctx, access.Write, f) == nil {
+		return false, nil
+	}
+	if want != nil {
+		return false, problem.Forbidden("folder %s is yours for reading only", f.Name).WithField(field + ".readOnly")
+	}
+	return true, nil
+}
+
+// folder finds a ready folder by id or name: one's own comes before one of the
+// project of the same name, and that before one that is shared with the viewer.
+func (s *Service) folder(ctx context.Context, v *viewer.Viewer, w *wish, field, ref string) (*ent.Vfolder, error) {
 	// A folder has a path once it is there; an empty one would be the volume's root.
 	q := s.Client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ(""))
 	if id, err := uuid.Parse(ref); err == nil {
@@ -332,18 +355,29 @@ func (s *Service) folder(ctx context.Context, v *viewer.Viewer, w *wish, ref str
 	} else {
 		q.Where(vfolder.Name(ref))
 	}
-	q.Where(vfolder.Or(vfolder.OwnerID(v.User), vfolder.ProjectID(w.project)))
+	shared := slices.Collect(maps.Keys(v.Shares))
+	q.Where(vfolder.Or(vfolder.OwnerID(v.User), vfolder.ProjectID(w.project), vfolder.IDIn(shared...)))
 	all, err := q.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find folder %s: %w", ref, err)
 	}
-	var found *ent.Vfolder
-	for _, f := range all {
-		if found == nil || f.OwnerID != nil {
-			found = f
+	rank := func(f *ent.Vfolder) int {
+		switch {
+		case f.OwnerID != nil && *f.OwnerID == v.User:
+			return 0
+		case f.ProjectID != nil && *f.ProjectID == w.project:
+			return 1
 		}
+		return 2
 	}
-	return found, nil
+	slices.SortStableFunc(all, func(a, b *ent.Vfolder) int { return rank(a) - rank(b) })
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if len(all) > 1 && rank(all[0]) == rank(all[1]) {
+		return nil, problem.Invalid(field, "several folders named %s are shared with you: name one by its id", ref)
+	}
+	return all[0], nil
 }
 
 func size(list []string) int {

@@ -256,7 +256,7 @@ func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*Delete
 	return &DeleteFilesPayload{Results: results}, nil
 }
 
-// usable returns a ready folder whose files the viewer may read and write.
+// usable returns a ready folder whose files the viewer may read.
 // Administrators see that a folder is there, not what is in it.
 func (s *Service) usable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
 	open, err := s.Open(ctx, []uuid.UUID{id})
@@ -270,7 +270,7 @@ func mayUse(ctx context.Context, f *ent.Vfolder) error {
 	if f == nil {
 		return problem.NotFound("folder").WithField("vfolder")
 	}
-	return permit.Inside(ctx, f)
+	return permit.Inside(ctx, access.Special, f)
 }
 
 // fillable is usable for a viewer who may change things, on a volume that lets
@@ -280,7 +280,7 @@ func (s *Service) fillable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, err
 	if err != nil {
 		return nil, err
 	}
-	if err := permit.To(ctx, access.Special, f); err != nil {
+	if err := permit.To(ctx, access.Write, f); err != nil {
 		return nil, err
 	}
 	return f, s.Allow(ctx, f, access.VolumeUpload)

@@ -27,12 +27,12 @@ const entities: Record<Entity, string> = {
   system: "Settings of the platform",
 };
 
-const plain: Record<Operation, string> = { read: "see", create: "create", update: "change", delete: "delete", special: "use" };
+const plain: Record<Operation, string> = { read: "see", create: "create", update: "change", delete: "delete", special: "use", write: "write" };
 
 /** Where an operation has a name of its own. */
 const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
   session: { create: "start", delete: "end", special: "enter" },
-  vfolder: { special: "use their files" },
+  vfolder: { special: "read their files", write: "change their files" },
   user: { special: "act as them" },
   project: { special: "choose their members" },
   credential: { delete: "revoke" },
@@ -43,7 +43,7 @@ const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
   task: { update: "cancel and retry" },
 };
 
-const order: Operation[] = ["read", "create", "update", "delete", "special"];
+const order: Operation[] = ["read", "create", "update", "delete", "special", "write"];
 
 /** What a role allows, as phrases to translate: on what, and what to do with it. */
 export function inWords(allows: readonly { entity: Entity; operations: readonly Operation[] }[]): { on: string; may: string[] }[] {

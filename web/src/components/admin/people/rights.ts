@@ -2,7 +2,7 @@ import type { Viewer } from "../../../hooks/useViewer";
 import { isSuper } from "../nav";
 import type { Role } from "./userdraft";
 
-type Operation = "read" | "create" | "update" | "delete" | "special";
+type Operation = "read" | "create" | "update" | "delete" | "special" | "write";
 
 export const may = (object: { permissions: readonly Operation[] } | null | undefined, op: Operation) => object?.permissions.includes(op) ?? false;
 

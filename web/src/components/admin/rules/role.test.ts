@@ -13,7 +13,8 @@ it("ticks and unticks, and leaves out what allows nothing", () => {
 
 it("ticks special only where it means something", () => {
   expect(allowsOf(tick({}, "image", operations, true))).toEqual([{ entity: "image", operations: ["read", "create", "update", "delete"] }]);
-  expect(allowsOf(tick({}, "session", operations, true))[0]!.operations).toEqual(operations);
+  expect(allowsOf(tick({}, "session", operations, true))[0]!.operations).toEqual(["read", "create", "update", "delete", "special"]);
+  expect(allowsOf(tick({}, "vfolder", operations, true))[0]!.operations).toEqual(operations);
 });
 
 it("keeps a special that it would not offer until it is taken away", () => {
@@ -23,9 +24,9 @@ it("keeps a special that it would not offer until it is taken away", () => {
 });
 
 it("tells rows and columns that are full from those that are not", () => {
-  const ticks = tick({}, "session", operations, true);
-  expect(state(ticks, ["session"], operations)).toBe("all");
-  expect(state(tick(ticks, "session", ["read"], false), ["session"], operations)).toBe("some");
+  const ticks = tick({}, "vfolder", operations, true);
+  expect(state(ticks, ["vfolder"], operations)).toBe("all");
+  expect(state(tick(ticks, "vfolder", ["read"], false), ["vfolder"], operations)).toBe("some");
   expect(state(ticks, ["image"], operations)).toBe("none");
   expect(state(ticks, entities, ["read"])).toBe("some");
 });

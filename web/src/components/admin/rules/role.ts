@@ -18,11 +18,11 @@ export const entities = [
   "agent", "registry", "image", "volume", "session", "vfolder", "task", "audit", "system",
 ] as const satisfies readonly Entity[];
 
-export const operations = ["read", "create", "update", "delete", "special"] as const satisfies readonly Operation[];
+export const operations = ["read", "create", "update", "delete", "special", "write"] as const satisfies readonly Operation[];
 
 /** What special is, where it is something. */
 export const special: Partial<Record<Entity, string>> = {
-  project: "choose its members", user: "act as him", role: "grant it", resource_group: "say who uses it", volume: "say who uses it", session: "enter it", vfolder: "use its files",
+  project: "choose its members", user: "act as him", role: "grant it", resource_group: "say who uses it", volume: "say who uses it", session: "enter it", vfolder: "read its files",
 };
 
 /** Kinds whose objects can be named one by one. */
@@ -35,8 +35,8 @@ export type Ticks = Readonly<Partial<Record<Entity, ReadonlySet<Operation>>>>;
 
 export const ticksOf = (allows: Allows): Ticks => Object.fromEntries(allows.map((a) => [a.entity, new Set(a.operations)]));
 
-/** Whether a box stands for something: special means nothing for most kinds. */
-export const meant = (entity: Entity, op: Operation) => op !== "special" || entity in special;
+/** Whether a box stands for something: special means nothing for most kinds, and files are written in folders. */
+export const meant = (entity: Entity, op: Operation) => (op === "special" ? entity in special : op !== "write" || entity === "vfolder");
 
 export function tick(ticks: Ticks, entity: Entity, ops: readonly Operation[], on: boolean): Ticks {
   const next = new Set(ticks[entity]);
