@@ -41,8 +41,11 @@ type Drift struct {
 	Detail   string
 	Repaired bool
 
-	mend func(ctx context.Context) error // nil when there is nothing safe to do
+	mend mend // nil when there is nothing safe to do
 }
+
+// mend repairs a drift, in the term of a leader.
+type mend func(ctx context.Context, epoch int64) error
 
 // sight is what makes two drifts the same.
 type sight struct {

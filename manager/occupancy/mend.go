@@ -18,14 +18,15 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/store"
 )
 
 // endStray ends a container that nothing says should be there, unless something
 // says so now.
-func (st *state) endStray(on, id uuid.UUID) func(context.Context) error {
+func (st *state) endStray(on, id uuid.UUID) mend {
 	launch := st.live[on][id].LaunchEpoch
-	return func(ctx context.Context) error {
+	return func(ctx context.Context, epoch int64) error {
 		wanted, err := st.Client.Kernel.Query().Where(kernel.ID(id), kernel.AgentID(on), kernel.LaunchEpochGTE(launch), kernel.TerminatedAtIsNil()).Exist(ctx)
 		if err != nil || wanted {
 			return err
@@ -37,7 +38,7 @@ func (st *state) endStray(on, id uuid.UUID) func(context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, answer)
 		defer cancel()
 		_, err = rpc.TerminateKernel(ctx, &agentpb.TerminateKernelRequest{
-			Epoch: st.epoch, KernelId: id.String(), GraceMs: time.Millisecond.Milliseconds(), Reason: "nothing says that it should be here",
+			Epoch: epoch, KernelId: id.String(), GraceMs: time.Millisecond.Milliseconds(), Reason: "nothing says that it should be here",
 		})
 		return errgrpc.ToNative(err)
 	}
@@ -45,9 +46,9 @@ func (st *state) endStray(on, id uuid.UUID) func(context.Context) error {
 
 // tellMissing lets the sessions learn what their agent has and has not; they end
 // by their own rules.
-func (st *state) tellMissing(on uuid.UUID) func(context.Context) error {
+func (st *state) tellMissing(on uuid.UUID) mend {
 	kernels := st.reports[on].Kernels
-	return func(ctx context.Context) error {
+	return func(ctx context.Context, _ int64) error {
 		st.Sessions.ObserveAll(ctx, on, kernels)
 		return nil
 	}
@@ -55,12 +56,12 @@ func (st *state) tellMissing(on uuid.UUID) func(context.Context) error {
 
 // freeOrphan frees what is held for a kernel that is not placed there, once its
 // agent, if it is there, has it no more.
-func (st *state) freeOrphan(a *ent.Allocation) func(context.Context) error {
+func (st *state) freeOrphan(a *ent.Allocation) mend {
 	if st.live[a.AgentID][a.KernelID] != nil {
 		return nil // the stray goes first
 	}
-	return func(ctx context.Context) error {
-		err := st.fenced(ctx, func(tx *ent.Tx) error {
+	return func(ctx context.Context, epoch int64) error {
+		err := st.fenced(ctx, epoch, func(tx *ent.Tx) error {
 			placed, err := tx.Kernel.Query().Where(kernel.ID(a.KernelID), kernel.AgentID(a.AgentID), kernel.TerminatedAtIsNil()).ForShare().Exist(ctx)
 			if err != nil || placed {
 				return err
@@ -76,9 +77,9 @@ func (st *state) freeOrphan(a *ent.Allocation) func(context.Context) error {
 
 // holdAgain takes back that something was freed which a running kernel has, when
 // nobody else was given it meanwhile.
-func (st *state) holdAgain(k *ent.Kernel, name, slot string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return st.fenced(ctx, func(tx *ent.Tx) error {
+func (st *state) holdAgain(k *ent.Kernel, name, slot string) mend {
+	return func(ctx context.Context, epoch int64) error {
+		return st.fenced(ctx, epoch, func(tx *ent.Tx) error {
 			running, err := tx.Session.Query().Where(session.ID(k.SessionID), session.StatusEQ(lifecycle.Running),
 				session.HasKernelsWith(kernel.ID(k.ID), kernel.AgentID(*k.AgentID), kernel.LaunchEpoch(k.LaunchEpoch))).Exist(ctx)
 			if err != nil || !running {
@@ -93,15 +94,15 @@ func (st *state) holdAgain(k *ent.Kernel, name, slot string) func(context.Contex
 			if err != nil {
 				return fmt.Errorf("find what was freed of device %s: %w", name, err)
 			}
-			others, err := tx.Allocation.Query().Where(allocation.DeviceID(d.ID), allocation.Slot(slot), allocation.FreedAtIsNil()).All(ctx)
+			others, err := tx.Allocation.Query().Where(allocation.DeviceID(d.ID), allocation.FreedAtIsNil()).All(ctx)
 			if err != nil {
 				return fmt.Errorf("read who holds device %s: %w", name, err)
 			}
-			held := last.Amount
+			held := resource.Slots{slot: last.Amount}
 			for _, a := range others {
-				held += a.Amount
+				held[a.Slot] += a.Amount
 			}
-			if held > d.Capacity[slot] {
+			if more := resource.Exceeding(held, d.Capacity, st.unified); len(more) > 0 {
 				return fmt.Errorf("somebody else was given %s of device %s: %w", slot, name, errdefs.ErrResourceExhausted)
 			}
 			return tx.Allocation.UpdateOne(last).ClearFreedAt().Exec(ctx)
@@ -109,10 +110,10 @@ func (st *state) holdAgain(k *ent.Kernel, name, slot string) func(context.Contex
 	}
 }
 
-// fenced runs f in a transaction of the present leader.
-func (st *state) fenced(ctx context.Context, f func(*ent.Tx) error) error {
+// fenced runs f in a transaction of a leader that is not replaced.
+func (st *state) fenced(ctx context.Context, epoch int64, f func(*ent.Tx) error) error {
 	return store.InTx(ctx, st.Client, func(tx *ent.Tx) error {
-		if err := st.Fence(ctx, tx, st.epoch); err != nil {
+		if err := st.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
 		return f(tx)

@@ -6,6 +6,7 @@ package occupancy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
@@ -61,13 +63,15 @@ type Service struct {
 	drift    *prometheus.GaugeVec
 	repaired *prometheus.CounterVec
 
-	mu    sync.Mutex // held during an audit
+	turn *semaphore.Weighted // held during an audit; who waits leaves when his context ends
+
+	mu    sync.Mutex // never held over a statement
 	epoch int64      // of this manager's term, 0 while another one leads
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	s := &Service{Config: cfg}
+	s := &Service{Config: cfg, turn: semaphore.NewWeighted(1)}
 	f := promauto.With(cfg.Registry)
 	s.drift = f.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "berth_occupancy_drift", Help: "Differences between the database and the agents at the leader's last audit.",
@@ -126,9 +130,28 @@ func (s *Service) lead(epoch int64) {
 	defer s.mu.Unlock()
 	s.epoch = epoch
 	if epoch == 0 { // it is the next leader's to tell
-		for _, k := range Kinds {
-			s.drift.WithLabelValues(string(k)).Set(0)
-		}
+		s.gauge(nil)
+	}
+}
+
+// leads returns the epoch of this manager's term, 0 when there is none, and tells the
+// metric what was found in it.
+func (s *Service) leads(found []Drift) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.epoch != 0 {
+		s.gauge(found)
+	}
+	return s.epoch
+}
+
+func (s *Service) gauge(found []Drift) {
+	count := map[Kind]int{}
+	for _, d := range found {
+		count[d.Kind]++
+	}
+	for _, k := range Kinds {
+		s.drift.WithLabelValues(string(k)).Set(float64(count[k]))
 	}
 }
 
@@ -160,18 +183,17 @@ type AuditPayload struct{ Audit *Audit }
 
 // audit looks and, where this manager leads, mends.
 func (s *Service) audit(ctx context.Context) (*Audit, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if err := s.turn.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("wait for another audit: %w", err)
+	}
+	defer s.turn.Release(1)
 	a, err := s.looks(ctx)
-	if err != nil || s.epoch == 0 {
-		return a, err
+	if err != nil {
+		return nil, err
 	}
-	count := map[Kind]int{}
-	for _, d := range a.Drift {
-		count[d.Kind]++
-	}
-	for _, k := range Kinds {
-		s.drift.WithLabelValues(string(k)).Set(float64(count[k]))
+	epoch := s.leads(a.Drift)
+	if epoch == 0 {
+		return a, nil
 	}
 	for i := range a.Drift {
 		d := &a.Drift[i]
@@ -179,7 +201,7 @@ func (s *Service) audit(ctx context.Context) (*Audit, error) {
 		if d.mend == nil {
 			continue
 		}
-		if err := d.mend(ctx); err != nil {
+		if err := d.mend(ctx, epoch); err != nil {
 			s.Logger.Error("mend occupancy", "kind", d.Kind, "agent", d.Agent, "kernel", d.Kernel, "error", err)
 			continue
 		}

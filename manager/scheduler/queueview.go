@@ -3,10 +3,10 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/berthhq/berth/ent"
 	entsession "github.com/berthhq/berth/ent/session"
@@ -25,7 +25,7 @@ type Advisor struct {
 	client    *ent.Client
 	sessions  Sessions
 
-	mu    sync.Mutex
+	turn  *semaphore.Weighted // held while rows are read; who waits leaves when his context ends
 	last  *view
 	begun time.Time // it was read
 	until time.Time // it is recent enough
@@ -39,7 +39,7 @@ type Sessions interface {
 
 // NewAdvisor returns an Advisor.
 func NewAdvisor(s *Scheduler, client *ent.Client, sessions Sessions) *Advisor {
-	return &Advisor{scheduler: s, client: client, sessions: sessions}
+	return &Advisor{scheduler: s, client: client, sessions: sessions, turn: semaphore.NewWeighted(1)}
 }
 
 const (
@@ -73,8 +73,10 @@ func (p *Place) Ahead() []*Place { return p.at[:p.Position-1] }
 // view returns what is known, or reads it. Who comes while it is read waits for
 // that, rather than reading too.
 func (a *Advisor) view(ctx context.Context) (*view, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	if err := a.turn.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("wait for the queues: %w", err)
+	}
+	defer a.turn.Release(1)
 	if a.last != nil && time.Now().Before(a.until) {
 		return a.last, nil
 	}
@@ -90,12 +92,14 @@ func (a *Advisor) view(ctx context.Context) (*view, error) {
 // Await returns once what is known, or what will be read, is of after a moment;
 // false when ctx ends before.
 func (a *Advisor) Await(ctx context.Context, since time.Time) bool {
-	a.mu.Lock()
+	if a.turn.Acquire(ctx, 1) != nil {
+		return false
+	}
 	wait := time.Duration(0)
 	if a.last != nil && !a.begun.After(since) {
 		wait = time.Until(a.until)
 	}
-	a.mu.Unlock()
+	a.turn.Release(1)
 	select {
 	case <-ctx.Done():
 		return false

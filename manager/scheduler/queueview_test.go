@@ -1,0 +1,45 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/scheduler"
+)
+
+// TestWhoLeavesAQueueDoesNotWait has one read the queues, which takes long, and
+// others who wait for it until they leave.
+func TestWhoLeavesAQueueDoesNotWait(t *testing.T) {
+	client, db := identitytest.Store(t)
+	b := newBed(t, client, db)
+	a := scheduler.NewAdvisor(b.scheduler, client, b.sessions)
+	unlock, hangs := identitytest.Lock(t, db, "sessions")
+	read := make(chan error, 1)
+	go func() {
+		_, err := a.Queue(b.system(t), b.group.ID)
+		read <- err
+	}()
+	hangs()
+	ctx, leave := context.WithCancel(b.system(t))
+	left := make(chan error, 1)
+	awaited := make(chan bool, 1)
+	go func() {
+		_, err := a.Queue(ctx, b.group.ID)
+		left <- err
+	}()
+	go func() { awaited <- a.Await(ctx, time.Now()) }()
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left got %v", err)
+	}
+	if <-awaited {
+		t.Error("who left is told of news")
+	}
+	unlock()
+	if err := <-read; err != nil {
+		t.Error(err)
+	}
+}
