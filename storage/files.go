@@ -84,7 +84,15 @@ func (s *service) MakeDirectories(ctx context.Context, q *storagepb.MakeDirector
 	})
 }
 
+func (s *service) CopyFiles(q *storagepb.TransferRequest, out grpc.ServerStreamingServer[storagepb.Progress]) error {
+	return s.transfer(q, out, false)
+}
+
 func (s *service) MoveFiles(q *storagepb.TransferRequest, out grpc.ServerStreamingServer[storagepb.Progress]) error {
+	return s.transfer(q, out, true)
+}
+
+func (s *service) transfer(q *storagepb.TransferRequest, out grpc.ServerStreamingServer[storagepb.Progress], move bool) error {
 	if err := checkPaths("files", len(q.Files)); err != nil {
 		return err
 	}
@@ -98,12 +106,16 @@ func (s *service) MoveFiles(q *storagepb.TransferRequest, out grpc.ServerStreami
 		return err
 	}
 	defer to.Close()
+	t := &volume.Transfer{From: from, To: to, Move: move, Overwrite: q.Overwrite}
+	for _, pair := range q.Files {
+		t.Pairs = append(t.Pairs, volume.Pair{From: pair.From, To: pair.To})
+	}
 	return s.long(out, func(ctx context.Context, m *volume.Meter, settled *results) error {
-		for _, pair := range q.Files {
-			e, err := from.Move(pair.From, to, pair.To, q.Overwrite)
-			settled.add(storagepb.NewFileResult(pair.From, fileInfo(e), err))
+		t.Meter = m
+		t.Settled = func(i int, e volume.Entry, err error) {
+			settled.add(storagepb.NewFileResult(t.Pairs[i].From, fileInfo(e), err))
 		}
-		return ctx.Err()
+		return t.Run(ctx)
 	})
 }
 

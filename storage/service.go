@@ -214,6 +214,21 @@ func (s *service) MoveFolder(ctx context.Context, q *storagepb.MoveFolderRequest
 	return &storagepb.Folder{Path: f.Path}, nil
 }
 
+func (s *service) CloneFolder(q *storagepb.CloneFolderRequest, out grpc.ServerStreamingServer[storagepb.Progress]) error {
+	from, err := s.folder(q.From)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	v, err := s.p.set.Get(q.GetTo().GetVolume())
+	if err != nil {
+		return err
+	}
+	return s.long(out, func(ctx context.Context, m *volume.Meter, _ *results) error {
+		return v.CloneFolder(ctx, from, q.GetTo().GetScope(), q.GetTo().GetFolder(), m)
+	})
+}
+
 func (s *service) folder(q *storagepb.FolderRef) (*volume.Folder, error) {
 	v, err := s.p.set.Get(q.GetVolume())
 	if err != nil {

@@ -6,10 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/containerd/errdefs"
-
 	"github.com/berthhq/berth/internal/ticket"
-	"github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/storage/volume"
 )
 
@@ -72,33 +69,15 @@ func (l *ledger) outstanding(c ticket.Claims, asOf time.Time) int64 {
 	return sum
 }
 
-// admit refuses an upload that the scope's limit has no room for. A plugin
-// that is away does not stop uploads: the limit it told last is used.
+// admit refuses an upload that the scope's limit has no room for.
 func (s *Server) admit(ctx context.Context, v *volume.Volume, c ticket.Claims) error {
-	ask, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	scope, err := v.GetScope(ask, c.Scope)
+	scope, err := v.Limit(ctx, c.Scope)
 	if err != nil {
-		if errdefs.IsNotFound(err) {
-			return err
-		}
-		scope = v.LastScope(c.Scope)
+		return err
 	}
-	if refused := over(scope, c.Size, func(asOf time.Time) int64 { return s.ledger.outstanding(c, asOf) }); refused != nil {
-		return refused
+	err = volume.Over(scope, c.Size, func(asOf time.Time) int64 { return s.ledger.outstanding(c, asOf) })
+	if err != nil {
+		return fmt.Errorf("upload of %w", err)
 	}
 	return v.Room(c.Size)
-}
-
-func over(scope *volumepb.Scope, size int64, outstanding func(time.Time) int64) error {
-	if scope.GetLimit() == nil || scope.Limit.Bytes == nil {
-		return nil
-	}
-	limit := *scope.Limit.Bytes
-	taken := scope.GetUsedBytes() + outstanding(time.UnixMilli(scope.AsOfUnixMs))
-	if size <= limit-taken {
-		return nil
-	}
-	return fmt.Errorf("upload of %d bytes: the scope's limit is %d bytes and %d are taken: %w",
-		size, limit, taken, errdefs.ErrResourceExhausted)
 }

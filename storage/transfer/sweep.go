@@ -9,7 +9,7 @@ import (
 )
 
 // sweep removes uploads that nobody went on with, and the notes of used
-// tickets once the tickets have expired.
+// tickets once the tickets have expired; and copies nobody went on with.
 func (s *Server) sweep(ctx context.Context, now time.Time) {
 	for _, v := range s.cfg.Volumes.All() {
 		scopes, err := v.Scopes()
@@ -19,6 +19,9 @@ func (s *Server) sweep(ctx context.Context, now time.Time) {
 		for _, scope := range scopes {
 			if ctx.Err() != nil {
 				return
+			}
+			if err := v.SweepArrivals(ctx, scope, now); err != nil {
+				s.log.Warn("sweep copies", "volume", v.Name(), "scope", scope, "error", err)
 			}
 			st, err := v.Staged(scope)
 			if err != nil {

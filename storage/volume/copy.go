@@ -5,43 +5,107 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strconv"
-	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
-// copier copies a tree into another one, on whatever file system that is: files
-// with their holes, links as links, owners, modes, times and attributes. What is
-// complete from an earlier attempt is left alone: a file gets its time last.
-// Sockets and devices have no bytes and are left out.
+// copier copies trees into our own directories, on whatever file system those
+// are: files with their holes, links as links, owners, modes, times and
+// attributes; blocks are shared where the file system does that. What is complete
+// from an earlier attempt is left alone: a file gets its time last. Sockets and
+// devices have no bytes and are left out.
 type copier struct {
-	ctx   context.Context
-	top   *os.File
-	links map[inode]string // files with several names, by what they are at the source
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	top    *os.File // holds all targets
+	meter  *Meter
+	slots  chan struct{} // goroutines beside the caller's
+	apart  atomic.Bool   // blocks cannot be shared
+
+	mu    sync.Mutex
+	links map[inode]*original // files with several names, by what they are at the source
 }
 
 type inode struct{ dev, ino uint64 }
+
+// original is the first name of a file that has several.
+type original struct {
+	path string        // below top
+	made chan struct{} // closed when it is there
+}
+
+// abreast is how many files one call copies at a time. Small files wait for the
+// disk, and a network file system for its server, more than for a processor.
+const abreast = 8
+
+func newCopier(ctx context.Context, top *os.File, m *Meter) *copier {
+	c := &copier{top: top, meter: m, slots: make(chan struct{}, abreast-1), links: make(map[inode]*original)}
+	c.restart(ctx)
+	return c
+}
+
+// restart makes it usable after an error.
+func (c *copier) restart(ctx context.Context) {
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+}
+
+// folder copies what is in a directory, and what that is like.
+func (c *copier) folder(from *os.File) error {
+	defer c.cancel(nil)
+	return c.tree(from, c.top, "", 0)
+}
+
+// copy copies what is at a name to a name below top, and waits until it is done.
+func (c *copier) copy(from *os.File, name, to string) error {
+	var wg sync.WaitGroup
+	err := c.one(from, c.top, name, to, to, 0, &wg)
+	wg.Wait()
+	return c.failed(err)
+}
+
+// beside runs f in a goroutine where one is free, else at once. The first error
+// ends all.
+func (c *copier) beside(wg *sync.WaitGroup, f func() error) error {
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		return f()
+	}
+	wg.Go(func() {
+		defer func() { <-c.slots }()
+		if err := f(); err != nil {
+			c.cancel(err)
+		}
+	})
+	return nil
+}
+
+// failed is the first error of all goroutines, if there is one.
+func (c *copier) failed(err error) error {
+	if cause := context.Cause(c.ctx); cause != nil {
+		return cause
+	}
+	return err
+}
 
 // tree copies what is in a directory, and then what the directory itself is like.
 func (c *copier) tree(from, to *os.File, path string, depth int) error {
 	if depth > walkDepth {
 		return invalid("path %q: is more than %d levels deep", path[:64]+"…", walkDepth)
 	}
-	names, err := readNames(from)
-	if err != nil {
-		return classify("read", path, err)
-	}
 	if err := to.Chmod(0o700); err != nil { // an earlier attempt may have come to its mode
 		return classify("copy", path, err)
 	}
-	for _, name := range names {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.one(from, to, name, join(path, name), depth); err != nil {
-			return err
-		}
+	var wg sync.WaitGroup
+	err := c.entries(from, to, path, depth, &wg)
+	wg.Wait()
+	if err := c.failed(err); err != nil {
+		return err
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(from.Fd()), &st); err != nil {
@@ -53,20 +117,34 @@ func (c *copier) tree(from, to *os.File, path string, depth int) error {
 	return nil
 }
 
-func readNames(dir *os.File) ([]string, error) {
-	d, err := openDir(dir, "", plain)
+func (c *copier) entries(from, to *os.File, path string, depth int, wg *sync.WaitGroup) error {
+	d, err := openDir(from, "", plain)
 	if err != nil {
-		return nil, err
+		return classify("read", path, err)
 	}
 	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if errors.Is(err, unix.ENOENT) {
-		err = nil
+	for {
+		names, err := d.Readdirnames(1024)
+		for _, name := range names {
+			if err := c.ctx.Err(); err != nil {
+				return err
+			}
+			if err := c.one(from, to, name, name, join(path, name), depth, wg); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return classify("read", path, err)
+		}
 	}
-	return names, err
 }
 
-func (c *copier) one(from, to *os.File, name, path string, depth int) error {
+// one copies what is at a name; path is where it goes, below top. It may still be
+// under way until the group is done.
+func (c *copier) one(from, to *os.File, name, as, path string, depth int, wg *sync.WaitGroup) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(int(from.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
@@ -77,54 +155,61 @@ func (c *copier) one(from, to *os.File, name, path string, depth int) error {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		return c.dir(from, to, name, path, depth)
+		return c.beside(wg, func() error { return c.dir(from, to, name, as, path, depth) })
 	case unix.S_IFREG:
-		err = c.file(from, to, name, path, &st)
+		return c.beside(wg, func() error { return classify("copy", path, c.file(from, to, name, as, path, &st)) })
 	case unix.S_IFLNK:
-		err = link(from, to, name, &st)
+		err = link(from, to, name, as, &st)
 	case unix.S_IFIFO:
-		err = fifo(to, name, &st)
+		err = fifo(to, as, &st)
 	}
-	return classify("copy", path, err)
+	if err == nil {
+		c.meter.did(1, 0)
+	}
+	return classify("copy", path, vanished(err))
 }
 
-func (c *copier) dir(from, to *os.File, name, path string, depth int) error {
-	source, err := openDir(from, name, plain)
+func (c *copier) dir(from, to *os.File, name, as, path string, depth int) error {
+	source, err := openDir(from, name, inside|unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
-		return classify("copy", path, err)
+		return classify("copy", path, vanished(err))
 	}
 	defer source.Close()
-	target, err := mkdir(to, name, 0o700, plain)
+	target, err := mkdir(to, as, 0o700, plain)
 	if err != nil {
 		return classify("copy", path, err)
 	}
 	defer target.Close()
-	return c.tree(source, target, path, depth+1)
-}
-
-func (c *copier) file(from, to *os.File, name, path string, st *unix.Stat_t) error {
-	id := inode{st.Dev, st.Ino}
-	if first, again := c.links[id]; again {
-		err := unix.Linkat(int(c.top.Fd()), first, int(to.Fd()), name, 0)
-		if errors.Is(err, unix.EEXIST) {
-			return nil
-		}
+	if err := c.tree(source, target, path, depth+1); err != nil {
 		return err
 	}
+	c.meter.did(1, 0)
+	return nil
+}
+
+func (c *copier) file(from, to *os.File, name, as, path string, st *unix.Stat_t) error {
 	if st.Nlink > 1 {
-		c.links[id] = path
-	}
-	var have unix.Stat_t
-	if unix.Fstatat(int(to.Fd()), name, &have, unix.AT_SYMLINK_NOFOLLOW) == nil && have.Mode == st.Mode &&
-		have.Size == st.Size && have.Mtim == st.Mtim && have.Uid == st.Uid && have.Gid == st.Gid {
-		return nil
+		first, mine := c.first(st, path)
+		if mine {
+			defer close(first.made)
+		} else if done, err := c.again(first, to, as); done || err != nil {
+			return err
+		}
 	}
 	source, err := openRegular(from, name)
 	if err != nil {
-		return err
+		return skipped(path, err)
 	}
 	defer source.Close()
-	target, err := openat2(to, name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW, 0o600, plain)
+	// What was opened may be another file than what was seen.
+	if err := unix.Fstat(int(source.Fd()), st); err != nil {
+		return err
+	}
+	if complete(to, as, st) {
+		c.meter.did(1, st.Size)
+		return nil
+	}
+	target, err := openat2(to, as, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW, 0o600, plain)
 	if err != nil {
 		return err
 	}
@@ -135,9 +220,55 @@ func (c *copier) file(from, to *os.File, name, path string, st *unix.Stat_t) err
 	return errors.Join(err, target.Close())
 }
 
-// bytes copies what is not a hole, in pieces so that it can be interrupted.
+// complete tells whether an earlier attempt came to a file's end.
+func complete(to *os.File, as string, st *unix.Stat_t) bool {
+	var have unix.Stat_t
+	if unix.Fstatat(int(to.Fd()), as, &have, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	owned := have.Uid == st.Uid && have.Gid == st.Gid || os.Geteuid() != 0
+	return have.Mode == st.Mode && have.Size == st.Size && have.Mtim == st.Mtim && owned
+}
+
+// first returns the first name of a file, and whether it is the caller's to make.
+func (c *copier) first(st *unix.Stat_t, path string) (*original, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := inode{st.Dev, st.Ino}
+	if o, there := c.links[id]; there {
+		return o, false
+	}
+	o := &original{path: path, made: make(chan struct{})}
+	c.links[id] = o
+	return o, true
+}
+
+// again gives a file one name more, unless the first one came to nothing.
+func (c *copier) again(first *original, to *os.File, as string) (done bool, err error) {
+	select {
+	case <-first.made:
+	case <-c.ctx.Done():
+		return false, c.ctx.Err()
+	}
+	err = unix.Linkat(int(c.top.Fd()), first.path, int(to.Fd()), as, 0)
+	if err == nil || errors.Is(err, unix.EEXIST) {
+		c.meter.did(1, 0)
+		return true, nil
+	}
+	return false, vanished(err)
+}
+
+// piece is how much is copied between two looks at whether to go on.
+const piece = 64 << 20
+
+// bytes makes a file hold what another does, by sharing its blocks or else by
+// copying what is not a hole.
 func (c *copier) bytes(from, to *os.File, size int64) error {
-	const piece = 64 << 20
+	counted := int64(0)
+	defer func() { c.meter.did(1, size-counted) }()
+	if c.shares(from, to, size) {
+		return to.Truncate(size) // it may have grown since
+	}
 	for at := int64(0); at < size; {
 		data, err := from.Seek(at, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
@@ -156,8 +287,14 @@ func (c *copier) bytes(from, to *os.File, size int64) error {
 		if _, err := to.Seek(data, io.SeekStart); err != nil {
 			return err
 		}
-		at = min(hole, data+piece)
-		if _, err := io.CopyN(to, from, at-data); err != nil {
+		at = min(hole, data+piece, size)
+		n, err := io.CopyN(to, from, at-data)
+		counted += n
+		c.meter.did(0, n)
+		if errors.Is(err, io.EOF) {
+			break // it has shrunk
+		}
+		if err != nil {
 			return err
 		}
 		if err := c.ctx.Err(); err != nil {
@@ -167,79 +304,16 @@ func (c *copier) bytes(from, to *os.File, size int64) error {
 	return to.Truncate(size)
 }
 
-func link(from, to *os.File, name string, st *unix.Stat_t) error {
-	text := make([]byte, maxPath)
-	n, err := unix.Readlinkat(int(from.Fd()), name, text)
-	if err != nil {
-		return err
+// shares lets the target have the blocks of the source, where that can be done.
+func (c *copier) shares(from, to *os.File, size int64) bool {
+	if size == 0 || c.apart.Load() {
+		return false
 	}
-	if err := unix.Symlinkat(string(text[:n]), int(to.Fd()), name); err != nil && !errors.Is(err, unix.EEXIST) {
-		return err
-	}
-	return errors.Join(chown(to, name, st), times(to, name, st))
-}
-
-func fifo(to *os.File, name string, st *unix.Stat_t) error {
-	err := unix.Mknodat(int(to.Fd()), name, unix.S_IFIFO|st.Mode&0o777, 0)
-	if err != nil && !errors.Is(err, unix.EEXIST) {
-		return err
-	}
-	return errors.Join(chown(to, name, st), unix.Fchmodat(int(to.Fd()), name, st.Mode&0o7777, 0), times(to, name, st))
-}
-
-func times(dir *os.File, name string, st *unix.Stat_t) error {
-	return unix.UtimesNanoAt(int(dir.Fd()), name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
-}
-
-// chown leaves to itself all that a proxy copies which may not give things away.
-func chown(dir *os.File, name string, st *unix.Stat_t) error {
-	err := unix.Fchownat(int(dir.Fd()), name, int(st.Uid), int(st.Gid), unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
-	if errors.Is(err, unix.EPERM) {
-		return nil
-	}
-	return err
-}
-
-// finish makes a file or directory like its source: the owner before the mode,
-// because a new owner takes bits away, and the times last.
-func finish(from, to *os.File, st *unix.Stat_t) error {
-	if err := chown(to, "", st); err != nil {
-		return err
-	}
-	if err := unix.Fchmod(int(to.Fd()), st.Mode&0o7777); err != nil {
-		return err
-	}
-	if err := attributes(from, to); err != nil {
-		return err
-	}
-	at := "/proc/self/fd/" + strconv.Itoa(int(to.Fd()))
-	return unix.UtimesNanoAt(unix.AT_FDCWD, at, []unix.Timespec{st.Atim, st.Mtim}, 0)
-}
-
-const maxAttributes = 64 << 10 // bytes of names, and of one value: the kernel's limit
-
-// attributes copies the extended attributes that users set, access lists among them.
-func attributes(from, to *os.File) error {
-	list := make([]byte, maxAttributes)
-	n, err := unix.Flistxattr(int(from.Fd()), list)
-	if errors.Is(err, unix.ENOTSUP) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	value := make([]byte, maxAttributes)
-	for name := range strings.SplitSeq(string(list[:n]), "\x00") {
-		if !strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "system.posix_acl_") {
-			continue
-		}
-		n, err := unix.Fgetxattr(int(from.Fd()), name, value)
-		if err == nil {
-			err = unix.Fsetxattr(int(to.Fd()), name, value[:n], 0)
-		}
-		if err != nil && !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.ENOTSUP) {
-			return err
+	err := unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
+	for _, never := range []error{unix.EOPNOTSUPP, unix.EXDEV, unix.ENOTTY, unix.ENOSYS} {
+		if errors.Is(err, never) {
+			c.apart.Store(true)
 		}
 	}
-	return nil
+	return err == nil
 }

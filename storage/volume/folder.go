@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -17,6 +16,7 @@ import (
 // Folder is an open folder. Every method resolves paths from its descriptor,
 // so nothing a container does to the tree can lead outside.
 type Folder struct {
+	vol   *Volume
 	dir   *os.File
 	scope *os.File
 	// Path is where the folder lies below the volume's root.
@@ -46,7 +46,7 @@ func (v *Volume) Folder(scope, folder string) (*Folder, error) {
 	if err != nil {
 		return nil, errors.Join(classify("open folder", folder, err), s.Close())
 	}
-	return &Folder{dir: d, scope: s, Path: path}, nil
+	return &Folder{vol: v, dir: d, scope: s, Path: path}, nil
 }
 
 // CreateFolder makes a folder in a scope that exists, or finds it.
@@ -71,7 +71,7 @@ func (v *Volume) CreateFolder(scope, folder string) (*Folder, error) {
 	if err := s.Sync(); err != nil {
 		return nil, errors.Join(classify("create folder", folder, err), s.Close(), d.Close())
 	}
-	return &Folder{dir: d, scope: s, Path: path}, nil
+	return &Folder{vol: v, dir: d, scope: s, Path: path}, nil
 }
 
 // openScope opens the directory of a scope, given in hex.
@@ -218,42 +218,6 @@ func (f *Folder) MakeDirectory(path string) (Entry, error) {
 func (f *Folder) isFile(path string) bool {
 	e, err := f.Stat(path)
 	return err == nil && e.Mode&unix.S_IFMT != unix.S_IFDIR
-}
-
-// Move renames a file, directory or link, also into another folder of the
-// volume. What is at the new path is replaced only with overwrite.
-func (f *Folder) Move(from string, other *Folder, to string, overwrite bool) (Entry, error) {
-	from, err := Clean(from)
-	if err != nil {
-		return Entry{}, err
-	}
-	if from == "" {
-		return Entry{}, invalid("from: is the folder itself")
-	}
-	to, err = CleanNew(to)
-	if err != nil {
-		return Entry{}, err
-	}
-	if f.Path == other.Path && strings.HasPrefix(to, from+"/") {
-		return Entry{}, invalid("to %q: lies inside %q", to, from)
-	}
-	source, fromName, err := f.parent(from)
-	if err != nil {
-		return Entry{}, classify("move", from, err)
-	}
-	defer source.Close()
-	target, toName, err := other.parent(to)
-	if err != nil {
-		return Entry{}, classify("move to", to, err)
-	}
-	defer target.Close()
-	if err := rename(source, fromName, target, toName, overwrite); err != nil {
-		if errors.Is(err, unix.ENOENT) {
-			return Entry{}, classify("move", from, err)
-		}
-		return Entry{}, classify("move to", to, err)
-	}
-	return other.Stat(to)
 }
 
 // parent opens the directory that holds a path and returns the last name.

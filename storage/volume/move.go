@@ -3,16 +3,10 @@ package volume
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
-	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 )
-
-// arrivingDir, in a scope, holds copies of folders until they are complete. It
-// counts against the scope's limit.
-const arrivingDir = ".arriving"
 
 // MoveFolder moves a folder from one scope to another, which must exist, and
 // opens it there; the caller closes it. It is a rename where the file system
@@ -38,7 +32,7 @@ func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Fol
 		return nil, err
 	}
 	defer target.Close()
-	if err := v.carry(ctx, target, from, path[33:]); err != nil {
+	if err := v.carry(ctx, target, from, path); err != nil {
 		return nil, err
 	}
 	// What a copy leaves behind, now or before an interruption.
@@ -49,7 +43,8 @@ func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Fol
 }
 
 // carry brings a folder to its place in the target scope, unless it is there.
-func (v *Volume) carry(ctx context.Context, target *os.File, from, to string) error {
+func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) error {
+	to := path[33:]
 	there, err := openDir(target, to, plain)
 	if err == nil {
 		return there.Close()
@@ -69,7 +64,7 @@ func (v *Volume) carry(ctx context.Context, target *os.File, from, to string) er
 	defer folder.Close()
 	err = settle(source, from[33:], target, to)
 	if errors.Is(err, unix.EXDEV) {
-		return copyOver(ctx, folder, target, to)
+		return v.bring(ctx, &Folder{dir: folder, scope: source, vol: v, Path: from}, target, path, NewMeter())
 	}
 	if err != nil {
 		return classify("move folder", to, err)
@@ -96,30 +91,4 @@ func settle(from *os.File, name string, target *os.File, to string) error {
 		}
 	}
 	return unix.ENOENT
-}
-
-// copyOver copies a folder beside its new place and then puts it there.
-func copyOver(ctx context.Context, folder, target *os.File, to string) error {
-	arriving, err := mkdir(target, arrivingDir, 0o700, plain)
-	if err != nil {
-		return classify("move folder", to, err)
-	}
-	defer arriving.Close()
-	name := to[:2] + to[3:5] + to[6:]
-	c := copier{ctx: ctx, links: map[inode]string{}}
-	if c.top, err = mkdir(arriving, name, 0o700, plain); err != nil {
-		return classify("move folder", to, err)
-	}
-	defer c.top.Close()
-	if err := c.tree(folder, c.top, "", 0); err != nil {
-		return fmt.Errorf("copy folder: %w", err)
-	}
-	if err := unix.Syncfs(int(c.top.Fd())); err != nil {
-		return classify("copy folder", to, err)
-	}
-	err = settle(arriving, name, target, to)
-	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) { // of two at once one was faster
-		return fmt.Errorf("the folder is being moved already: %w", errdefs.ErrAborted)
-	}
-	return classify("move folder", to, err)
 }

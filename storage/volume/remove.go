@@ -56,7 +56,8 @@ func expectEntries(ctx context.Context, dir *os.File, name string, m *Meter) {
 	}
 }
 
-// DeleteFolder removes a folder and its tree. An absent folder is done at once;
+// DeleteFolder removes a folder and its tree, and what an unfinished copy to its
+// place has left. An absent folder is done at once;
 // after an interruption it goes on.
 func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Meter) error {
 	path, err := FolderPath(scope, folder)
@@ -71,7 +72,10 @@ func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Mete
 		return err
 	}
 	defer s.Close()
-	name := path[33:35] + path[36:38] + path[39:]
+	name := folderName(path[33:])
+	if err := dropArrival(ctx, s, name); err != nil {
+		return classify("delete folder", folder, err)
+	}
 	bin, err := mkdir(s, deletedDir, 0o700, plain)
 	if err != nil {
 		return classify("delete folder", folder, err)

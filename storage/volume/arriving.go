@@ -1,0 +1,167 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// arrivingDir, in a scope, holds copies until they are complete: a directory for
+// every call, with a lock for as long as one works in it. It counts against the
+// scope's limit.
+const arrivingDir = ".arriving"
+
+// How long an unfinished copy waits for its call to be made again: after a crash,
+// and when the caller has ended it.
+const (
+	arrivalLife = 24 * time.Hour
+	endedLife   = 15 * time.Minute
+)
+
+// arrival is the directory of one call in which it makes its copies.
+type arrival struct {
+	bin  *os.File
+	dir  *os.File
+	name string
+}
+
+// openArrival makes the directory of a call, or finds what an earlier one left.
+func openArrival(scope *os.File, name string) (*arrival, error) {
+	bin, err := mkdir(scope, arrivingDir, 0o700, plain)
+	if err != nil {
+		return nil, err
+	}
+	for range 16 { // it may be finished or swept under our feet
+		var dir *os.File
+		if dir, err = mkdir(bin, name, 0o700, plain); err != nil {
+			break
+		}
+		if err = lockDir(bin, dir, name); err == nil {
+			now := unix.NsecToTimespec(time.Now().UnixNano())
+			err = unix.UtimesNanoAt(int(bin.Fd()), name, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
+		}
+		if err == nil {
+			return &arrival{bin, dir, name}, nil
+		}
+		dir.Close()
+		if !errors.Is(err, unix.ENOENT) {
+			break
+		}
+	}
+	return nil, errors.Join(err, bin.Close())
+}
+
+// lockDir takes a directory for this call alone, also among proxies. ENOENT: it
+// is not at its place any more.
+func lockDir(bin, dir *os.File, name string) error {
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("the same is under way already: %w", errdefs.ErrAborted)
+		}
+		return err
+	}
+	var mine, there unix.Stat_t
+	err := errors.Join(unix.Fstat(int(dir.Fd()), &mine), unix.Fstatat(int(bin.Fd()), name, &there, unix.AT_SYMLINK_NOFOLLOW))
+	if err == nil && mine.Ino != there.Ino {
+		err = unix.ENOENT
+	}
+	return err
+}
+
+// admit refuses a copy that the scope has no room for, beside what an earlier
+// call has copied of it.
+func (a *arrival) admit(ctx context.Context, v *Volume, scope string, size int64) error {
+	have := counter{ctx: ctx, sizes: true}
+	if err := have.below(a.dir, "", 0); err != nil {
+		return classify("count", a.name, err)
+	}
+	err := v.fits(ctx, scope, size-have.bytes)
+	if err != nil && have.bytes == 0 {
+		err = errors.Join(err, a.remove())
+	}
+	return err
+}
+
+// ended is told how the call went. What a caller who ended it has left goes soon.
+func (a *arrival) ended(ctx context.Context, err error) {
+	if err != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		var never [2]unix.Timespec
+		_ = unix.UtimesNanoAt(int(a.bin.Fd()), a.name, never[:], unix.AT_SYMLINK_NOFOLLOW)
+	}
+	a.dir.Close()
+	a.bin.Close()
+}
+
+// remove takes the directory away with all that is still in it.
+func (a *arrival) remove() error {
+	r := &remover{ctx: context.Background(), resolve: plain, meter: NewMeter()}
+	return r.tree(a.bin, a.name)
+}
+
+// dropArrival removes what an unfinished call has left, and waits for one that
+// is ending.
+func dropArrival(ctx context.Context, scope *os.File, name string) error {
+	bin, err := openDir(scope, arrivingDir, plain)
+	if err != nil {
+		return vanished(err)
+	}
+	defer bin.Close()
+	for end := time.Now().Add(takeLong); ; {
+		dir, err := openDir(bin, name, plain)
+		if err != nil {
+			return vanished(err)
+		}
+		err = lockDir(bin, dir, name)
+		if err == nil {
+			err = (&remover{ctx: ctx, resolve: plain, meter: NewMeter()}).tree(bin, name)
+		}
+		dir.Close()
+		if !errdefs.IsAborted(err) || time.Now().After(end) {
+			return vanished(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// takeLong is how long a copy may take to notice that it was ended.
+const takeLong = 10 * time.Second
+
+// SweepArrivals removes what calls that nobody made again have left in a scope.
+func (v *Volume) SweepArrivals(ctx context.Context, scope string, now time.Time) error {
+	s, err := v.openScope(scope)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	bin, err := openDir(s, arrivingDir, plain)
+	if err != nil {
+		return classify("sweep", arrivingDir, vanished(err))
+	}
+	defer bin.Close()
+	var old []string
+	err = eachName(bin, func(name []byte) {
+		var st unix.Stat_t
+		if unix.Fstatat(int(bin.Fd()), string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			return
+		}
+		age, ended := now.Sub(time.Unix(st.Ctim.Unix())), st.Mtim == unix.Timespec{}
+		if age > arrivalLife || ended && age > endedLife {
+			old = append(old, string(name))
+		}
+	})
+	for _, name := range old {
+		if derr := dropArrival(ctx, s, name); derr != nil && !errdefs.IsAborted(derr) {
+			err = errors.Join(err, derr)
+		}
+	}
+	return classify("sweep", arrivingDir, err)
+}

@@ -1,0 +1,52 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// limitPatience is how long work waits to be told a scope's limit. A plugin that
+// is away does not stop it: the limit it told last is used.
+const limitPatience = 2 * time.Second
+
+// Limit asks for a scope's limit and usage, nil where neither is known.
+func (v *Volume) Limit(ctx context.Context, scope string) (*volumepb.Scope, error) {
+	ask, cancel := context.WithTimeout(ctx, limitPatience)
+	defer cancel()
+	s, err := v.GetScope(ask, scope)
+	if err == nil || errdefs.IsNotFound(err) {
+		return s, err
+	}
+	return v.LastScope(scope), nil
+}
+
+// Over refuses what a scope has no room for, of which some is promised already.
+func Over(s *volumepb.Scope, size int64, promised func(asOf time.Time) int64) error {
+	if s.GetLimit() == nil || s.Limit.Bytes == nil {
+		return nil
+	}
+	limit := *s.Limit.Bytes
+	taken := s.GetUsedBytes() + promised(time.UnixMilli(s.AsOfUnixMs))
+	if size <= limit-taken {
+		return nil
+	}
+	return fmt.Errorf("%d bytes: the scope's limit is %d bytes and %d are taken: %w", size, limit, taken, errdefs.ErrResourceExhausted)
+}
+
+// fits refuses a copy that would pass a limit which the proxy has to keep; a
+// product that keeps it knows better what blocks a copy shares.
+func (v *Volume) fits(ctx context.Context, scope string, size int64) error {
+	if v.Enforcement() != "cooperative" {
+		return nil
+	}
+	s, err := v.Limit(ctx, scope)
+	if err != nil {
+		return err
+	}
+	return Over(s, size, func(time.Time) int64 { return 0 })
+}

@@ -1,0 +1,292 @@
+package volume
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pair is a path of a folder and its new path, perhaps in another one.
+type Pair struct{ From, To string }
+
+// Transfer copies or moves files, directories and links between folders.
+type Transfer struct {
+	From, To  *Folder
+	Pairs     []Pair
+	Move      bool // of one volume; renames where the file system does
+	Overwrite bool // replace a file or link that is at a target
+	Meter     *Meter
+	// Settled is told what became of every pair, once and in no order.
+	Settled func(i int, e Entry, err error)
+}
+
+// Run does what can be done and fails as a whole only when it was ended. The copies
+// are made beside the folder and appear together when all are on disk; after an
+// interruption they go on.
+func (t *Transfer) Run(ctx context.Context) error {
+	if t.Move && t.From.vol != t.To.vol {
+		return invalid("from volume %q to %q: only copies go to another volume", t.From.vol.Name(), t.To.vol.Name())
+	}
+	pairs := make([]Pair, len(t.Pairs))
+	var left []int // to be copied
+	for i := range t.Pairs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if pairs[i], err = t.check(t.Pairs[i]); err != nil {
+			t.Settled(i, Entry{}, err)
+			continue
+		}
+		if !t.Move {
+			left = append(left, i)
+			continue
+		}
+		err = t.rename(pairs[i])
+		if errors.Is(err, unix.EXDEV) {
+			left = append(left, i)
+			continue
+		}
+		t.Meter.did(1, 0)
+		t.settle(i, pairs[i], err)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return t.carry(ctx, pairs, left)
+}
+
+func (t *Transfer) check(p Pair) (Pair, error) {
+	from, err := Clean(p.From)
+	if err != nil {
+		return p, err
+	}
+	if from == "" {
+		return p, invalid("from: is the folder itself")
+	}
+	to, err := CleanNew(p.To)
+	if err != nil {
+		return p, err
+	}
+	if t.same() && strings.HasPrefix(to, from+"/") {
+		return p, invalid("to %q: lies inside %q", to, from)
+	}
+	return Pair{from, to}, nil
+}
+
+func (t *Transfer) same() bool { return t.From.vol == t.To.vol && t.From.Path == t.To.Path }
+
+// settle tells how it went with a pair.
+func (t *Transfer) settle(i int, p Pair, err error) {
+	var e Entry
+	if err == nil {
+		e, err = t.To.Stat(p.To)
+	}
+	t.Settled(i, e, err)
+}
+
+// rename moves without copying; EXDEV where that cannot be.
+func (t *Transfer) rename(p Pair) error {
+	source, fromName, err := t.From.parent(p.From)
+	if err != nil {
+		return classify("move", p.From, err)
+	}
+	defer source.Close()
+	target, toName, err := t.To.parent(p.To)
+	if err != nil {
+		return classify("move to", p.To, err)
+	}
+	defer target.Close()
+	err = rename(source, fromName, target, toName, t.Overwrite)
+	switch {
+	case errors.Is(err, unix.EXDEV):
+		return err
+	case errors.Is(err, unix.ENOENT):
+		return classify("move", p.From, err)
+	}
+	return classify("move to", p.To, err)
+}
+
+// carry makes copies and puts them to their places.
+func (t *Transfer) carry(ctx context.Context, pairs []Pair, left []int) (err error) {
+	a, err := openArrival(t.To.scope, t.name())
+	if err != nil {
+		return classify("copy", "", err)
+	}
+	defer func() { a.ended(ctx, err) }()
+	j, err := openJournal(a.dir)
+	if err != nil {
+		return classify("copy", "", err)
+	}
+	defer j.close()
+	if err := t.room(ctx, a, pairs, left); err != nil {
+		return err
+	}
+	var copied []int
+	c := newCopier(ctx, a.dir, t.Meter)
+	defer c.cancel(nil)
+	for _, i := range left {
+		switch arrived, err := t.one(ctx, c, a, j, i, pairs[i]); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			t.Settled(i, Entry{}, err)
+		case arrived:
+			t.settle(i, pairs[i], t.leave(ctx, pairs[i]))
+		default:
+			copied = append(copied, i)
+		}
+	}
+	if err := unix.Syncfs(int(a.dir.Fd())); err != nil {
+		return classify("copy", "", err)
+	}
+	for _, i := range copied {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.settle(i, pairs[i], t.place(ctx, a, j, i, pairs[i]))
+	}
+	return classify("copy", "", a.remove())
+}
+
+// name is the same for the same call.
+func (t *Transfer) name() string {
+	raw, err := json.Marshal([]any{t.From.vol.Name(), t.From.Path, t.To.Path, t.Pairs, t.Move, t.Overwrite})
+	if err != nil {
+		panic(err) // strings and booleans only
+	}
+	sum := sha256.Sum256(raw)
+	return "files-" + hex.EncodeToString(sum[:16])
+}
+
+// room counts what is to be copied and refuses what the scope has no room for.
+func (t *Transfer) room(ctx context.Context, a *arrival, pairs []Pair, left []int) error {
+	c := counter{ctx: ctx, sizes: true}
+	for _, i := range left {
+		dir, name, err := t.From.parent(pairs[i].From)
+		if err != nil {
+			continue // it is told when its turn comes
+		}
+		err = c.count(dir, name)
+		dir.Close()
+		if err != nil {
+			return classify("count", pairs[i].From, err)
+		}
+	}
+	t.Meter.expect(c.files, c.bytes)
+	return a.admit(ctx, t.To.vol, t.To.Path[:32], c.bytes)
+}
+
+// one makes the copy of one pair in the arrival, unless an earlier call came to
+// put it to its place.
+func (t *Transfer) one(ctx context.Context, c *copier, a *arrival, j *journal, i int, p Pair) (arrived bool, err error) {
+	target, toName, err := t.To.parent(p.To)
+	if err != nil {
+		return false, classify("copy to", p.To, err)
+	}
+	defer target.Close()
+	var st unix.Stat_t
+	err = unix.Fstatat(int(target.Fd()), toName, &st, unix.AT_SYMLINK_NOFOLLOW)
+	switch {
+	case err == nil && j.placed[i] == st.Ino:
+		return true, nil
+	case err == nil && !t.Overwrite:
+		return false, classify("copy to", p.To, unix.EEXIST)
+	case err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return false, classify("copy to", p.To, unix.EISDIR)
+	case err != nil && !errors.Is(err, unix.ENOENT):
+		return false, classify("copy to", p.To, err)
+	}
+	source, fromName, err := t.From.parent(p.From)
+	if err != nil {
+		return false, classify("copy", p.From, err)
+	}
+	defer source.Close()
+	if !there(source, fromName) {
+		return false, classify("copy", p.From, unix.ENOENT)
+	}
+	name := strconv.Itoa(i)
+	err = c.copy(source, fromName, name)
+	if err == nil && !there(a.dir, name) {
+		err = classify("copy", p.From, notRegular{})
+	}
+	if err != nil && ctx.Err() == nil {
+		// What does not fit gives its space back, and the next one its own try.
+		c.restart(ctx)
+		err = errors.Join(err, (&remover{ctx: ctx, resolve: plain, meter: NewMeter()}).tree(a.dir, name))
+	}
+	return false, err
+}
+
+// place puts a copy to its place, and takes the original away where it moves.
+func (t *Transfer) place(ctx context.Context, a *arrival, j *journal, i int, p Pair) error {
+	target, toName, err := t.To.parent(p.To)
+	if err != nil {
+		return classify("copy to", p.To, err)
+	}
+	defer target.Close()
+	if err := j.note(a.dir, i); err != nil {
+		return classify("copy to", p.To, err)
+	}
+	if err := rename(a.dir, strconv.Itoa(i), target, toName, t.Overwrite); err != nil {
+		return classify("copy to", p.To, err)
+	}
+	if err := target.Sync(); err != nil {
+		return classify("copy to", p.To, err)
+	}
+	return t.leave(ctx, p)
+}
+
+// leave removes the original of what has arrived by a move.
+func (t *Transfer) leave(ctx context.Context, p Pair) error {
+	if !t.Move {
+		return nil
+	}
+	if err := t.From.Remove(ctx, p.From, true, NewMeter()); err != nil {
+		return fmt.Errorf("copied, but the original stays: %w", err)
+	}
+	return nil
+}
+
+// journal tells, after a crash, which copies were put to their places: by the
+// inode, since another file of the same name may have come there.
+type journal struct {
+	file   *os.File
+	placed map[int]uint64
+}
+
+func openJournal(dir *os.File) (*journal, error) {
+	f, err := openat2(dir, "journal", unix.O_RDWR|unix.O_CREAT|unix.O_APPEND|unix.O_NOFOLLOW, 0o600, plain)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{file: f, placed: make(map[int]uint64)}
+	for {
+		var i int
+		var ino uint64
+		if _, err := fmt.Fscanf(f, "%d %d\n", &i, &ino); err != nil {
+			return j, nil // the end, or a line that was cut off with its proxy
+		}
+		j.placed[i] = ino
+	}
+}
+
+// note writes that a copy is about to be put to its place.
+func (j *journal) note(dir *os.File, i int) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(dir.Fd()), strconv.Itoa(i), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(j.file, "%d %d\n", i, st.Ino)
+	return err
+}
+
+func (j *journal) close() { j.file.Close() }
