@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
@@ -33,7 +34,7 @@ func newBed(t *testing.T, name, config string) bed {
 func (b bed) scan() (*pb.DeviceSnapshot, map[string]*pb.Device) {
 	b.Helper()
 	s := bench.Scan(b.T, b.m)
-	return s, drivertest.ByID(s)
+	return s, driver.ByID(s)
 }
 
 func (b bed) write(path, content string) {

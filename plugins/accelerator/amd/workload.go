@@ -16,10 +16,7 @@ import (
 // of its processes, by the compute driver's account or the graphics driver's,
 // whichever is more. Both see the same buffers, but not always all of them.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
-	devices := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		devices[d.GetId()] = d
-	}
+	devices := driver.ByID(s)
 	var all []*pb.WorkloadMetrics
 	for _, w := range set.GetWorkloads() {
 		out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}

@@ -2,13 +2,28 @@ package driver
 
 import pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 
+// ByID finds the devices of a snapshot.
+func ByID(s *pb.DeviceSnapshot) map[string]*pb.Device {
+	all := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		all[d.GetId()] = d
+	}
+	return all
+}
+
+// Each measures the devices of a snapshot one by one.
+func Each(s *pb.DeviceSnapshot, measure func(*pb.Device) []*pb.Metric) []*pb.Metric {
+	var all []*pb.Metric
+	for _, d := range s.GetDevices() {
+		all = append(all, measure(d)...)
+	}
+	return all
+}
+
 // Whole measures workloads that have their devices to themselves: what is measured
 // of a device is attributed to who holds it.
 func Whole(s *pb.DeviceSnapshot, set *pb.WorkloadSet, measure func(*pb.Device) []*pb.Metric) []*pb.WorkloadMetrics {
-	devices := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		devices[d.GetId()] = d
-	}
+	devices := ByID(s)
 	var out []*pb.WorkloadMetrics
 	for _, w := range set.GetWorkloads() {
 		one := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}

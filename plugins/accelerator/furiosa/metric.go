@@ -10,11 +10,7 @@ import (
 // Sample implements driver.Sampler.
 func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	told, err := m.smi(ctx)
-	var out []*pb.Metric
-	for _, d := range s.GetDevices() {
-		out = append(out, m.measure(d, told, err)...)
-	}
-	return out
+	return driver.Each(s, func(d *pb.Device) []*pb.Metric { return m.measure(d, told, err) })
 }
 
 // SampleWorkloads implements driver.WorkloadSampler. A card or group of elements

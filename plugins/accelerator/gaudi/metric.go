@@ -10,11 +10,7 @@ import (
 // Sample implements driver.Sampler.
 func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	rows, err := m.smi(ctx)
-	var all []*pb.Metric
-	for _, d := range s.GetDevices() {
-		all = append(all, measure(d, rows[d.GetPciAddress()], err)...)
-	}
-	return all
+	return driver.Each(s, func(d *pb.Device) []*pb.Metric { return measure(d, rows[d.GetPciAddress()], err) })
 }
 
 // SampleWorkloads implements driver.WorkloadSampler. A device is only ever given

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
@@ -36,7 +37,7 @@ func edit(t *testing.T, m *machine, dir string, ids ...string) (*pb.PrepareRespo
 
 func TestDevicesAreDescribed(t *testing.T) {
 	s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), ""))
-	all := drivertest.ByID(s)
+	all := driver.ByID(s)
 	if d := all[remote]; d.GetModel() != "IPU-M2000" || d.GetMemoryBytes() != 900<<20 || d.GetProcessingUnits() != 1472 || d.GetAttributes()["ipu_machine"] != "10.1.5.10" ||
 		!slices.Equal(d.GetGroups(), []string{"ipu-machine-10.1.5.10"}) || d.NumaNode != nil || d.GetPciAddress() != "" {
 		t.Errorf("%v", d)
@@ -102,7 +103,7 @@ func TestWithoutPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := bench.Scan(t, bench.Open(t, tree.Roots(), ""))
-	all := drivertest.ByID(s)
+	all := driver.ByID(s)
 	if len(s.GetDevices()) != 3 || !strings.Contains(all["0000:41:00.0"].GetRejectReasons()[0], "gc-inventory: not installed") {
 		t.Errorf("%v", s.GetDevices())
 	}

@@ -26,11 +26,7 @@ func (m *machine) look(ctx context.Context) readings {
 // Sample implements driver.Sampler.
 func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	r := m.look(ctx)
-	var out []*pb.Metric
-	for _, d := range s.GetDevices() {
-		out = append(out, r.measure(d)...)
-	}
-	return out
+	return driver.Each(s, r.measure)
 }
 
 func (r readings) measure(d *pb.Device) []*pb.Metric {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
@@ -53,7 +54,7 @@ func TestTextIsReadLeniently(t *testing.T) {
 func TestCardsAreDescribed(t *testing.T) {
 	tree := fixturetest.Start(t, "groqnode-8")
 	s := bench.Scan(t, bench.Open(t, tree.Roots(), ""))
-	all := drivertest.ByID(s)
+	all := driver.ByID(s)
 	d := all["0000:23:00.0"]
 	if d.GetModel() != "GroqCard" || d.GetPcieRoot() != "pci0000:20" || d.GetNumaNode() != 0 || d.GetMemoryBytes() != 230686720 || d.GetAttributes()["node"] != "groqA10.pci" {
 		t.Errorf("%v", d)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
@@ -17,7 +18,7 @@ const named, unnamed = "XFL1A2B3C4D0", "0000:3b:00.0"
 
 func TestDeviceIsDescribed(t *testing.T) {
 	s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "lpu-2").Roots(), ""))
-	all := drivertest.ByID(s)
+	all := driver.ByID(s)
 	d := all[named]
 	if d.GetSerial() != named || d.GetPciAddress() != "0000:0a:00.0" || d.GetNumaNode() != 0 || d.GetMemoryBytes() != 16<<30 ||
 		d.GetAttributes()["node"] != "xfpga/xvc_pri.m2560.0" || d.GetAttributes()["render_node"] != "dri/renderD128" || d.GetAttributes()["board"] != "U55C" {

@@ -9,11 +9,7 @@ import (
 
 // Sample implements driver.Sampler.
 func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
-	var out []*pb.Metric
-	for _, d := range s.GetDevices() {
-		out = append(out, m.measure(d)...)
-	}
-	return out
+	return driver.Each(s, m.measure)
 }
 
 // SampleWorkloads implements driver.WorkloadSampler.

@@ -13,11 +13,7 @@ import (
 // Sample implements driver.Sampler.
 func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	r, err := m.ask(ctx)
-	var out []*pb.Metric
-	for _, d := range s.GetDevices() {
-		out = append(out, measure(r, err, d)...)
-	}
-	return out
+	return driver.Each(s, func(d *pb.Device) []*pb.Metric { return measure(r, err, d) })
 }
 
 // npus are those of a device.
@@ -72,10 +68,7 @@ func measure(r *report, err error, d *pb.Device) []*pb.Metric {
 // the workload's processes; the rest is its cards', which it has to itself.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	r, err := m.ask(ctx)
-	devices := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		devices[d.GetId()] = d
-	}
+	devices := driver.ByID(s)
 	var out []*pb.WorkloadMetrics
 	for _, w := range set.GetWorkloads() {
 		one := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}

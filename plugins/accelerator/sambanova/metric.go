@@ -100,10 +100,7 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	rows, err := m.tilestat(ctx)
 	out := driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return []*pb.Metric{util(d, rows, err, anybody)} })
-	devices := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		devices[d.GetId()] = d
-	}
+	devices := driver.ByID(s)
 	for i, w := range set.GetWorkloads() {
 		if len(w.GetHostPids()) == 0 || err != nil {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
@@ -93,7 +94,7 @@ func TestPlatform(t *testing.T) {
 				m = bench.Open(t, tree.Roots(), row.config)
 			}
 			s := bench.Scan(t, m)
-			all := drivertest.ByID(s)
+			all := driver.ByID(s)
 			d := all["XRDU_0/RDU_0"]
 			if s.GetDriverInfo()["platform"] != row.platform || d.GetAllocatable() != (row.reason == "") || !strings.Contains(reasons(d), row.reason) {
 				t.Errorf("platform %q, %v", s.GetDriverInfo()["platform"], d)

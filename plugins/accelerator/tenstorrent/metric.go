@@ -11,11 +11,7 @@ import (
 // Sample implements driver.Sampler. How busy a board is the driver does not tell;
 // power drawn of power allowed is the nearest to it.
 func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
-	var out []*pb.Metric
-	for _, d := range s.GetDevices() {
-		out = append(out, m.measure(d)...)
-	}
-	return out
+	return driver.Each(s, m.measure)
 }
 
 var errNoLimit = errors.New("no limit is known")

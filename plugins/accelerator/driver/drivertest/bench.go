@@ -56,22 +56,13 @@ func (b Bench[M]) Scan(t testing.TB, m M) *pb.DeviceSnapshot {
 // Devices is Scan, by id.
 func (b Bench[M]) Devices(t testing.TB, m M) map[string]*pb.Device {
 	t.Helper()
-	return ByID(b.Scan(t, m))
-}
-
-// ByID finds the devices of a snapshot.
-func ByID(s *pb.DeviceSnapshot) map[string]*pb.Device {
-	all := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		all[d.GetId()] = d
-	}
-	return all
+	return driver.ByID(b.Scan(t, m))
 }
 
 // Pick finds devices of a snapshot, in the order of the ids.
 func Pick(t testing.TB, s *pb.DeviceSnapshot, ids ...string) []*pb.Device {
 	t.Helper()
-	all := ByID(s)
+	all := driver.ByID(s)
 	var out []*pb.Device
 	for _, id := range ids {
 		if all[id] == nil {

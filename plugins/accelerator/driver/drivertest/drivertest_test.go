@@ -80,7 +80,7 @@ func TestWhatHoldsSaysNothing(t *testing.T) {
 func TestWhatDoesNotHoldIsSaid(t *testing.T) {
 	m := bench.Open(t, nil, "")
 	s := bench.Scan(t, m)
-	all := drivertest.ByID(s)
+	all := driver.ByID(s)
 	for name, ask := range map[string]func(testing.TB){
 		"taken settings":    func(t testing.TB) { bench.Refuses(t, map[string]string{"": "speed"}) },
 		"another reason":    func(t testing.TB) { bench.Refuses(t, map[string]string{`{"speed": 1}`: "size"}) },
