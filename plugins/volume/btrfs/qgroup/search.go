@@ -8,21 +8,24 @@ import (
 
 // Of linux/btrfs_tree.h.
 const (
+	rootTree    = 1
 	quotaTree   = 8
+	rootRef     = 156
 	groupStatus = 240
 	groupInfo   = 242
 	groupLimit  = 244
 )
 
-// span is a range of items of one kind; those of quotas are all of object 0.
+// span is a range of items of one kind and object; those of quotas are of object 0.
 type span struct {
 	kind     uint32
+	object   uint64
 	from, to uint64
 }
 
 type searchArgs struct {
 	tree                     uint64
-	_                        [2]uint64 // of object 0
+	minObject, maxObject     uint64
 	minOffset, maxOffset     uint64
 	_                        uint64
 	maxTransid               uint64
@@ -38,7 +41,7 @@ const itemHeader = 32 // transid, object, offset: 8 each; kind, length: 4 each
 func search(dir *os.File, tree uint64, s span, each func(offset uint64, item []byte)) error {
 	for {
 		args := searchArgs{
-			tree: tree, minOffset: s.from, maxOffset: s.to, maxTransid: math.MaxUint64,
+			tree: tree, minObject: s.object, maxObject: s.object, minOffset: s.from, maxOffset: s.to, maxTransid: math.MaxUint64,
 			minKind: s.kind, maxKind: s.kind, amount: math.MaxUint32,
 		}
 		if err := ioctl(dir, iocSearch, &args); err != nil {

@@ -3,6 +3,7 @@ package qgroup
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -41,6 +42,37 @@ func Subvolume(f *os.File) (ID, error) {
 		return 0, fmt.Errorf("subvolume of %s: %w", f.Name(), err)
 	}
 	return ID(args.tree), nil
+}
+
+// Child is a subvolume where it lies.
+type Child struct {
+	ID, Parent ID
+	Name       string // in its directory
+}
+
+// Children lists the subvolumes of the whole file system, each with the one that it
+// lies in. It needs quotas: whatever has a group may have children.
+func Children(dir *os.File) ([]Child, error) {
+	var found []Child
+	var parents []ID
+	err := search(dir, quotaTree, span{kind: groupInfo, to: 1<<48 - 1}, func(offset uint64, _ []byte) {
+		parents = append(parents, ID(offset))
+	})
+	for _, parent := range parents {
+		if err != nil {
+			break
+		}
+		err = search(dir, rootTree, span{kind: rootRef, object: uint64(parent), to: math.MaxUint64}, func(child uint64, item []byte) {
+			// directory, sequence, length of the name, name
+			if len(item) > 18 {
+				found = append(found, Child{ID: ID(child), Parent: parent, Name: string(item[18:])})
+			}
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list subvolumes: %w", err)
+	}
+	return found, nil
 }
 
 // Create makes a subvolume in parent, with its limit from the first moment.

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"math"
+	"os"
+	"path"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/btrfs/qgroup"
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/reflink"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// CloneTree implements driver.Cloner, file by file: a snapshot is quicker, but
+// would be a subvolume within the scope, which the scope's limit does not see.
+func (f *filesystem) CloneTree(ctx context.Context, from, to string, report driver.Progress) error {
+	room, err := f.room(from, to)
+	if err != nil {
+		return err
+	}
+	source, err := f.OpenTree(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	parent, err := f.OpenTree(path.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return reflink.Tree(ctx, source, parent, path.Base(to), func(d reflink.Done) error {
+		report(&pb.Progress{FilesDone: d.Files, BytesDone: d.Bytes})
+		if d.Shared > room {
+			return status.Error(codes.ResourceExhausted, "to: the copy is larger than what its scope may still hold")
+		}
+		return nil
+	})
+}
+
+// room is how many bytes may come from one scope to another. The kernel counts
+// blocks that are shared with another subvolume, but refuses only what is written.
+func (f *filesystem) room(from, to string) (int64, error) {
+	source, _, _ := strings.Cut(from, "/")
+	target, _, _ := strings.Cut(to, "/")
+	room := int64(math.MaxInt64)
+	if f.mode != qgroup.Full || source == target {
+		return room, nil
+	}
+	err := f.with(target, func(root, _ *os.File, id qgroup.ID) error {
+		g, used, err := figures(root, id)
+		if err == nil && g.Limit != nil {
+			room = max(0, *g.Limit-used)
+		}
+		return err
+	})
+	if driverCode(err) == codes.FailedPrecondition {
+		return room, nil // a plain directory
+	}
+	return room, err
+}
+
+// nested counts the subvolumes that somebody made within scopes.
+func (f *filesystem) nested(root *os.File) (int, error) {
+	children, err := qgroup.Children(root)
+	if err != nil {
+		return 0, err
+	}
+	top, err := qgroup.Subvolume(root)
+	if err != nil {
+		return 0, err
+	}
+	scopes, count := map[qgroup.ID]bool{}, 0
+	for _, c := range children {
+		if c.Parent == top && driver.IsScope(c.Name) {
+			scopes[c.ID] = true
+		}
+	}
+	for _, c := range children {
+		if scopes[c.Parent] {
+			count++
+		}
+	}
+	return count, nil
+}
