@@ -12,7 +12,6 @@ import (
 	"github.com/berthhq/berth/internal/lane"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
-	"github.com/berthhq/berth/plugins/volume/volumetest"
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
@@ -73,16 +72,6 @@ func (s site) open(t *testing.T) *volume.Client {
 }
 
 func name32(name string) string { return fmt.Sprintf("%x", md5.Sum([]byte(name))) }
-
-func TestLaneSuite(t *testing.T) {
-	for _, version := range []string{"4.2", "4.0"} {
-		t.Run(version, func(t *testing.T) {
-			each(t, "vers="+version, func(t *testing.T, s site) {
-				volumetest.Test(t, volumetest.Plugin{Path: s.Program("nfs"), Mount: s.mount, Options: `{"usage_max_age_s": 0}`})
-			})
-		})
-	}
-}
 
 // TestLaneServersLimit: a limit that the server keeps on a scope's directory is
 // seen with the server's count, and is not taken for the volume's size.
