@@ -29,8 +29,9 @@ func (r queryResolver) SlotTypes(ctx context.Context) ([]*ent.SlotType, error) {
 	return r.Client.SlotType.Query().Order(slottype.ByName()).All(ctx)
 }
 
-// Capacity adds up the devices that can be allocated. Slots of one exclusive
-// set are each shown in full: they are alternatives.
+// Capacity adds up the devices that can be allocated. Slots that exclude each other
+// and those that are names of one amount are each shown in full: they are ways to the
+// same devices.
 func (r agentResolver) Capacity(ctx context.Context, a *ent.Agent) (resource.Slots, error) {
 	devices, err := loaders(ctx).devices.Load(ctx, a.ID)
 	if err != nil {

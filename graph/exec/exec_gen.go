@@ -1463,6 +1463,7 @@ type ComplexityRoot struct {
 		Kind          func(childComplexity int) int
 		Name          func(childComplexity int) int
 		Quantum       func(childComplexity int) int
+		Unified       func(childComplexity int) int
 		Unit          func(childComplexity int) int
 	}
 
@@ -7973,6 +7974,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SlotType.Quantum(childComplexity), true
+	case "SlotType.unified":
+		if e.ComplexityRoot.SlotType.Unified == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SlotType.Unified(childComplexity), true
 	case "SlotType.unit":
 		if e.ComplexityRoot.SlotType.Unit == nil {
 			break
@@ -9472,6 +9479,8 @@ type SlotType implements Node @allow(to: USER) {
   quantum: String!
   "The only amounts that one kernel may ask for, growing. Empty: any."
   allowedCounts: [Int!]!
+  "A name of its devices' one amount: parts taken under all such slots of a plugin add up, and a kernel asks under one."
+  unified: Boolean!
 }
 
 type Metric @allow(to: USER) {
@@ -14186,6 +14195,8 @@ func (ec *executionContext) childFields_SlotType(ctx context.Context, field grap
 		return ec.fieldContext_SlotType_quantum(ctx, field)
 	case "allowedCounts":
 		return ec.fieldContext_SlotType_allowedCounts(ctx, field)
+	case "unified":
+		return ec.fieldContext_SlotType_unified(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SlotType", field.Name)
 }
@@ -42413,6 +42424,29 @@ func (ec *executionContext) fieldContext_SlotType_allowedCounts(_ context.Contex
 	return graphql.NewScalarFieldContext("SlotType", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _SlotType_unified(ctx context.Context, field graphql.CollectedField, obj *ent.SlotType) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SlotType_unified(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unified, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SlotType_unified(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SlotType", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _StartTotpPayload_secret(ctx context.Context, field graphql.CollectedField, obj *auth.StartTotpPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -68891,6 +68925,11 @@ func (ec *executionContext) _SlotType(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "allowedCounts":
 			out.Values[i] = ec._SlotType_allowedCounts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unified":
+			out.Values[i] = ec._SlotType_unified(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

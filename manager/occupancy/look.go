@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
@@ -28,6 +29,7 @@ type state struct {
 	live    map[uuid.UUID]map[uuid.UUID]*agentpb.KernelState // by agent and kernel, not exited
 	kernels map[uuid.UUID]*ent.Kernel                        // that are not over or live somewhere, with their sessions
 	rows    []*ent.Allocation                                // that are live, with their devices
+	unified map[string]bool                                  // slots that are names of one amount of their devices
 	found   []Drift
 }
 
@@ -77,6 +79,14 @@ func (st *state) read(ctx context.Context) error {
 	st.rows, err = tx.Allocation.Query().Where(allocation.FreedAtIsNil()).WithDevice().Order(allocation.ByCreatedAt(), allocation.ByID()).All(ctx)
 	if err != nil {
 		return fmt.Errorf("read allocations: %w", err)
+	}
+	names, err := tx.SlotType.Query().Where(slottype.Unified(true)).Select(slottype.FieldName).Strings(ctx)
+	if err != nil {
+		return fmt.Errorf("read slot types: %w", err)
+	}
+	st.unified = map[string]bool{}
+	for _, name := range names {
+		st.unified[name] = true
 	}
 	ids := map[uuid.UUID]bool{}
 	for _, known := range st.live {
@@ -217,13 +227,10 @@ func (st *state) devices() {
 		if on == nil {
 			continue
 		}
-		for slot, amount := range used[id] {
-			if amount > d.Capacity[slot] {
-				st.found = append(st.found, Drift{
-					Kind: Exceeded, Agent: on.Name, Device: d.DeviceID,
-					Detail: fmt.Sprintf("%s %s are held of %s", resource.Format(slot, amount), slot, resource.Format(slot, d.Capacity[slot])),
-				})
-			}
+		if more := resource.Exceeding(used[id], d.Capacity, st.unified); len(more) > 0 {
+			st.found = append(st.found, Drift{
+				Kind: Exceeded, Agent: on.Name, Device: d.DeviceID, Detail: fmt.Sprintf("%s are held of %s", more, d.Capacity),
+			})
 		}
 		if st.reports[on.ID] != nil && d.Health == device.HealthLost {
 			st.found = append(st.found, Drift{Kind: Gone, Agent: on.Name, Device: d.DeviceID, Detail: "is held, and its agent has it no more"})

@@ -206,55 +206,36 @@ WHERE a.device_id IN (SELECT unnest($1::text[]::uuid[])) AND a.freed_at IS NULL 
 	}
 	defer rows.Close()
 	known := map[string]resource.Slots{} // devices are alike
-	names := map[string]bool{}           // of the one amount of a device
-	for _, t := range types {
-		names[t.Name] = t.Unified
-	}
-	parts := map[string]resource.Slots{}
+	used, capacity, name := map[string]resource.Slots{}, map[string]resource.Slots{}, map[string]string{}
 	for rows.Next() {
 		var id, device, text, slot string
 		var amount int64
 		if err := rows.Scan(&id, &device, &text, &slot, &amount); err != nil {
 			return fmt.Errorf("sum what devices hold: %w", err)
 		}
-		capacity := known[text]
-		if capacity == nil {
-			if err := capacity.UnmarshalJSON([]byte(text)); err != nil {
+		if known[text] == nil {
+			var c resource.Slots
+			if err := c.UnmarshalJSON([]byte(text)); err != nil {
 				return fmt.Errorf("capacity of device %s: %w", device, err)
 			}
-			known[text] = capacity
+			known[text] = c
 		}
-		if amount > capacity[slot] {
-			return fmt.Errorf("device %s would hold %d of %d %s: %w", device, amount, capacity[slot], slot, errdefs.ErrAborted)
+		if used[id] == nil {
+			used[id], capacity[id], name[id] = resource.Slots{}, known[text], device
 		}
-		if !names[slot] {
-			continue
-		}
-		if parts[id] == nil {
-			parts[id] = resource.Slots{}
-		}
-		if parts[id][slot] = amount; overfull(parts[id], capacity) {
-			return fmt.Errorf("device %s would hold more than it is, under all names of it: %w", device, errdefs.ErrAborted)
+		used[id][slot] = amount
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("sum what devices hold: %w", err)
+	}
+	unified := map[string]bool{}
+	for _, t := range types {
+		unified[t.Name] = t.Unified
+	}
+	for id, slots := range used {
+		if more := resource.Exceeding(slots, capacity[id], unified); len(more) > 0 {
+			return fmt.Errorf("device %s would hold %s of %s: %w", name[id], more, capacity[id], errdefs.ErrAborted)
 		}
 	}
-	return rows.Err()
-}
-
-// overfull tells whether parts of a device's one amount, taken under several names,
-// are more than there is, in whichever of them one counts.
-func overfull(parts, capacity resource.Slots) bool {
-	for slot := range parts {
-		sum := int64(0)
-		for other, n := range parts {
-			if other == slot {
-				sum += n
-			} else {
-				sum += resource.Part(n, capacity[other], capacity[slot])
-			}
-		}
-		if sum <= capacity[slot] {
-			return false
-		}
-	}
-	return len(parts) > 0
+	return nil
 }

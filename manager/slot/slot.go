@@ -15,8 +15,9 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Check refuses slots that no agent has told of, and amounts that are not more
-// than nothing, not a multiple of the slot's step, or that no agent gives.
+// Check refuses slots that no agent has told of, two names of one amount, and amounts
+// that are not more than nothing, not a multiple of the slot's step, or that no agent
+// gives.
 func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error {
 	known, err := client.SlotType.Query().Order(slottype.ByName()).All(ctx)
 	if err != nil {
@@ -28,7 +29,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		types[t.Name] = t
 		list = append(list, t.Name)
 	}
-	named := map[string]string{} // by plugin, the name under which its devices' one amount is asked for
+	named := map[string]string{} // by family, the name under which its devices' one amount is asked for
 	for _, name := range slots.Names() {
 		t := types[name]
 		if t == nil {
@@ -39,7 +40,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		}
 		if family, _, _ := strings.Cut(name, "."); t.Unified {
 			if other := named[family]; other != "" {
-				return problem.Invalid("slots."+name, "%s and %s are names of the same: ask under one of them", other, name).WithLimit(other)
+				return problem.Invalid("slots."+name, "%s and %s are names of one amount: ask under one of them", other, name).WithLimit(other)
 			}
 			named[family] = name
 		}

@@ -107,10 +107,11 @@ func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
 	return is.err()
 }
 
-// described reports whether Describe announced the slot, by name or pattern.
+// described reports whether Describe announced the slot, by name or pattern, and as
+// what it is.
 func described(d *pb.DescribeResponse, s *pb.SlotType) bool {
 	for _, k := range d.GetSlots() {
-		if k.GetKind() == s.GetKind() && matches(k.GetName(), s.GetName()) {
+		if k.GetKind() == s.GetKind() && IsUnified(k) == IsUnified(s) && matches(k.GetName(), s.GetName()) {
 			return true
 		}
 	}

@@ -91,9 +91,31 @@ func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns boo
 				is.add("slot %q: quantum %.40q is no amount", name, q)
 			}
 		}
+		if s.GetUnified() && s.GetKind() == pb.SlotType_UNIQUE {
+			is.add("slot %.80q: unified does not go with kind %v, of which a device has one holder", name, s.GetKind())
+		}
 		known[name] = s
 	}
+	apart(is, known)
 	return known
+}
+
+// apart refuses names of one amount that exclude each other.
+func apart(is *issues, known map[string]*pb.SlotType) {
+	for name, s := range known {
+		for _, x := range s.GetExclusiveWith() {
+			for other, o := range known {
+				if name != other && IsUnified(s) && IsUnified(o) && matches(x, other) {
+					is.add("slot %.80q: excludes %.80q, and both are unified", name, other)
+				}
+			}
+		}
+	}
+}
+
+// IsUnified tells whether a slot is a name of its devices' one amount.
+func IsUnified(s *pb.SlotType) bool {
+	return s.GetUnified() || s.GetKind() == pb.SlotType_UNIFIED
 }
 
 // owned tells whether a slot begins with the plugin's key or one of its families.

@@ -204,6 +204,16 @@ func TestKindsOfSlots(t *testing.T) {
 			resource.Slots{"x.shares": 1000, "x.device": 1},
 			[]string{"x.shares 100", "x.device 1", "x.shares 900", "x.shares 1"}, []bool{true, false, true, false},
 		},
+		"halves by shares and by bytes": {
+			[]plan.SlotType{
+				{Name: "x.device", ExclusiveWith: []string{"x.shares", "x.mem"}},
+				{Name: "x.shares", Kind: "shares", Quantum: 10, Unified: true},
+				{Name: "x.mem", Kind: "bytes", Quantum: 1 << 20, Unified: true},
+			},
+			resource.Slots{"x.device": 1, "x.shares": 1000, "x.mem": 80 << 30},
+			[]string{"x.shares 500", "x.device 1", "x.mem 42950721536", "x.mem 42949672960", "x.mem 1048576", "x.shares 10"},
+			[]bool{true, false, false, true, false, false},
+		},
 		"unified, two of one kernel": {
 			[]plan.SlotType{{Name: "x.shares", Unified: true}, {Name: "x.mem", Unified: true}},
 			resource.Slots{"x.shares": 1000, "x.mem": 80},

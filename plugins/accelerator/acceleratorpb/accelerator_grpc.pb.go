@@ -69,6 +69,16 @@
 // most three decimals. The slot's name tells the scale: SHARES end in
 // ".shares", BYTES in ".mem", the others in neither.
 //
+// One amount under several names
+//   A device that can be given in parts by shares and by bytes has a slot for each,
+//   and both say `unified`: they are names of one amount, of which each capacity
+//   stands for all. Parts taken under any of the names add up to one device: half by
+//   shares leaves half of the bytes. Unified slots do not exclude each other and are
+//   not UNIQUE; that a device is whole or in parts, exclusive_with says. A kernel
+//   asks under one name and another on the same device under another, so Prepare
+//   keeps each to its part of its own slot's capacity, and parts that add up to one
+//   device never get more memory than it has.
+//
 // Errors: INVALID_ARGUMENT a malformed request or configuration, NOT_FOUND a
 // device that is not there, FAILED_PRECONDITION a device that is there but not
 // allocatable, or a call before Configure, ALREADY_EXISTS an allocation id with

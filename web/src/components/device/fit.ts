@@ -16,23 +16,30 @@ type Obstacle = { slot: string; reason: "none" | "total" | "contiguity" } | null
 
 const usable = (d: FitDevice) => d.allocatable && d.health !== "unhealthy" && d.health !== "lost";
 
-const free = (d: FitDevice, slot: string) =>
-  Number(d.capacity[slot] ?? 0) - Number(d.occupied[slot] ?? 0);
+/** Names of a device's one amount: what is taken under one is gone under the others. */
+type Unified = ReadonlySet<string>;
 
-function obstacle(agent: FitAgent, slots: Record<string, string>): Obstacle {
+function free(d: FitDevice, slot: string, unified: Unified) {
+  const all = Number(d.capacity[slot] ?? 0);
+  const names = unified.has(slot) ? Object.keys(d.capacity).filter((s) => unified.has(s)) : [slot];
+  return names.reduce((left, s) => left - (Number(d.occupied[s] ?? 0) / (Number(d.capacity[s]) || 1)) * all, all);
+}
+
+function obstacle(agent: FitAgent, slots: Record<string, string>, unified: Unified): Obstacle {
   for (const [slot, text] of Object.entries(slots)) {
     const wanted = Number(text);
     if (!(wanted > 0)) continue;
     const devices = agent.devices.filter((d) => usable(d) && slot in d.capacity);
     if (devices.length === 0) return { slot, reason: "none" };
-    const sum = devices.reduce((all, d) => all + Math.max(0, free(d, slot)), 0);
-    if (sum < wanted - 1e-9) return { slot, reason: "total" };
+    const enough = wanted * (1 - 1e-9);
+    const sum = devices.reduce((all, d) => all + Math.max(0, free(d, slot, unified)), 0);
+    if (sum < enough) return { slot, reason: "total" };
     // CPU and memory are one pool; a fraction must lie on one device, and whole
     // shares on devices that are free altogether.
     if (slot === "cpu" || slot === "mem" || !slot.endsWith(".shares")) continue;
     const rest = wanted % 1;
-    const whole = devices.filter((d) => free(d, slot) >= Math.min(1, Number(d.capacity[slot])) - 1e-9).length;
-    const fits = wanted <= 1 ? devices.some((d) => free(d, slot) >= wanted - 1e-9) : whole >= Math.ceil(wanted - rest);
+    const whole = devices.filter((d) => free(d, slot, unified) >= Math.min(1, Number(d.capacity[slot])) - 1e-9).length;
+    const fits = wanted <= 1 ? devices.some((d) => free(d, slot, unified) >= enough) : whole >= Math.ceil(wanted - rest);
     if (!fits) return { slot, reason: "contiguity" };
   }
   return null;
@@ -50,9 +57,9 @@ export interface Fit {
  * A guess at whether a request starts at once, from what the page already
  * shows. The scheduler decides; it also knows the queue and the limits.
  */
-export function fit(agents: readonly FitAgent[], slots: Record<string, string>): Fit {
+export function fit(agents: readonly FitAgent[], slots: Record<string, string>, unified: Unified): Fit {
   const open = agents.filter((a) => a.status === "alive" && a.schedulable);
-  const reasons = open.map((a) => obstacle(a, slots));
+  const reasons = open.map((a) => obstacle(a, slots, unified));
   const against = reasons.filter((r) => r !== null);
   return {
     now: reasons.length - against.length,

@@ -30,7 +30,7 @@ const LaunchQuery = graphql(`
       edges { node { id name reference sizeBytes } }
     }
     vfolders(first: 100, where: { status: ready }) { edges { node { id name } } }
-    slotTypes { id name quantum allowedCounts }
+    slotTypes { id name quantum allowedCounts unified }
     agents(first: 50) {
       edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
     }
@@ -79,7 +79,8 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const full: Wish = { ...wish, image: wish.image || (images[0]?.reference ?? ""), slot: wish.slot || (slots[0] ?? "") };
   const most = largest(agents, full.slot);
   const type = data?.slotTypes.find((s) => s.name === full.slot);
-  const room = (cpu: number, mem: number): Fit => fit(agents, slotsOf({ ...full, cpu, mem, preset: null }));
+  const unified = new Set((data?.slotTypes ?? []).filter((s) => s.unified).map((s) => s.name));
+  const room = (cpu: number, mem: number): Fit => fit(agents, slotsOf({ ...full, cpu, mem, preset: null }), unified);
   const size = full.preset ? undefined : sizes.find((s) => s.cpu === full.cpu && s.mem === full.mem);
   const offered = useLiveQuery({ query: PresetsQuery, variables: { project: wish.project, group: wish.group } });
   const presets = offered.data?.resourcePresets ?? [];
