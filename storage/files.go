@@ -63,6 +63,12 @@ func page(entries []volume.Entry, next string, err error) (*storagepb.ListFilesR
 	return out, nil
 }
 
+func (s *service) SearchFiles(ctx context.Context, q *storagepb.SearchFilesRequest) (*storagepb.ListFilesResponse, error) {
+	return in(s, q.Folder, func(f *volume.Folder) (*storagepb.ListFilesResponse, error) {
+		return page(f.Search(ctx, q.Path, q.Text, pageLimit(q.Limit), q.Cursor))
+	})
+}
+
 func (s *service) StatFile(_ context.Context, q *storagepb.FileRef) (*storagepb.FileInfo, error) {
 	return in(s, q.Folder, func(f *volume.Folder) (*storagepb.FileInfo, error) {
 		e, err := f.Stat(q.Path)

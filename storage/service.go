@@ -85,30 +85,6 @@ func barred(q *storagepb.WatchRequest) transfer.Barred {
 	return b
 }
 
-func (s *service) report() *storagepb.Report {
-	r := &storagepb.Report{
-		Name: s.p.cfg.Name, Version: s.p.cfg.Version,
-		Incarnation: s.incarnation, PublicUrl: s.p.cfg.PublicURL,
-	}
-	for _, v := range s.p.Volumes() {
-		r.Volumes = append(r.Volumes, &storagepb.Volume{
-			Name: v.Name, Backend: v.Backend, Health: health(v.Health), Message: v.Message,
-			Capabilities: v.Capabilities, TotalBytes: v.TotalBytes, UsedBytes: v.UsedBytes,
-		})
-	}
-	return r
-}
-
-func health(h volumepb.HealthReport_State) storagepb.Volume_Health {
-	switch h {
-	case volumepb.HealthReport_HEALTHY:
-		return storagepb.Volume_HEALTHY
-	case volumepb.HealthReport_DEGRADED:
-		return storagepb.Volume_DEGRADED
-	}
-	return storagepb.Volume_UNAVAILABLE
-}
-
 func (s *service) CreateScope(ctx context.Context, q *storagepb.ScopeRequest) (*storagepb.Scope, error) {
 	return s.scope(q, func(v *volume.Volume) (*volumepb.Scope, error) {
 		return v.CreateScope(ctx, q.Scope, q.LimitBytes)
@@ -136,11 +112,15 @@ func (s *service) scope(q *storagepb.ScopeRequest, f func(*volume.Volume) (*volu
 	if err != nil {
 		return nil, err
 	}
-	out := &storagepb.Scope{Volume: q.Volume, Scope: q.Scope, UsedBytes: got.UsedBytes, Enforcement: v.Enforcement()}
+	return scopeOf(v, q.Scope, got), nil
+}
+
+func scopeOf(v *volume.Volume, id string, got *volumepb.Scope) *storagepb.Scope {
+	out := &storagepb.Scope{Volume: v.Name(), Scope: id, UsedBytes: got.UsedBytes, Enforcement: v.Enforcement()}
 	if got.Limit != nil {
 		out.LimitBytes = got.Limit.Bytes
 	}
-	return out, nil
+	return out
 }
 
 func (s *service) DeleteScope(ctx context.Context, q *storagepb.ScopeRequest) (*storagepb.DeleteScopeResponse, error) {
@@ -152,6 +132,33 @@ func (s *service) DeleteScope(ctx context.Context, q *storagepb.ScopeRequest) (*
 		return nil, err
 	}
 	return &storagepb.DeleteScopeResponse{}, nil
+}
+
+func (s *service) ListScopes(q *storagepb.ListScopesRequest, out grpc.ServerStreamingServer[storagepb.Scope]) error {
+	v, err := s.p.set.Get(q.Volume)
+	if err != nil {
+		return err
+	}
+	return v.EachScope(out.Context(), func(got *volumepb.Scope) error {
+		return out.Send(scopeOf(v, volume.UUID(got.Scope), got))
+	})
+}
+
+var places = map[volume.Place]storagepb.FolderEntry_State{
+	volume.Present: storagepb.FolderEntry_PRESENT, volume.Arriving: storagepb.FolderEntry_ARRIVING,
+	volume.Deleting: storagepb.FolderEntry_DELETING, volume.Stray: storagepb.FolderEntry_STRAY,
+}
+
+func (s *service) ListFolders(q *storagepb.ListFoldersRequest, out grpc.ServerStreamingServer[storagepb.FolderEntry]) error {
+	v, err := s.p.set.Get(q.Volume)
+	if err != nil {
+		return err
+	}
+	return v.EachFolder(out.Context(), q.Scope, func(f volume.Found) error {
+		return out.Send(&storagepb.FolderEntry{
+			State: places[f.Place], Scope: volume.UUID(f.Scope), Folder: volume.UUID(f.Folder), Path: text(f.Path),
+		})
+	})
 }
 
 func (s *service) CreateFolder(_ context.Context, q *storagepb.FolderRef) (*storagepb.Folder, error) {

@@ -80,6 +80,11 @@ func New(cfg Config) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(set); err != nil {
+			return nil, fmt.Errorf("storage: %w", err)
+		}
+	}
 	p := &Proxy{cfg: cfg, log: log, set: set, keys: &keyring{verifier: verifier}, http: data}
 	if p.node, err = newNode(cfg); err != nil {
 		return nil, err

@@ -11,8 +11,12 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // checksumNames are the algorithms of the checksum extension: sha1 because
@@ -74,14 +78,33 @@ func (x *session) receive(body io.Reader, sum *checksum) (received int64, err er
 		}
 	}
 	if serr := x.file.Sync(); serr != nil {
-		return received, written(serr)
+		return received, errors.Join(written(serr), x.forget(start))
 	}
 	return received, err
+}
+
+// forget gives up what came since start. A file system on a network takes bytes
+// before its server does, and when it tells of an error in the end it does not say
+// which of them are missing: the file may be long enough and have a hole.
+func (x *session) forget(start int64) error {
+	x.offset = start
+	return x.file.Truncate(start)
+}
+
+// knows tells whether a file system has room for the bytes it takes, so that those
+// before the one it refused are there. All that are not known for it, do not.
+func knows(f *os.File) bool {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return false
+	}
+	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC}, st.Type)
 }
 
 func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
+	start := x.offset
 	left := x.Claims.Size - x.offset
 	for {
 		x.patience.more()
@@ -92,7 +115,11 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 		}
 		if n > 0 {
 			if _, err := x.file.WriteAt((*buf)[:n], x.offset); err != nil {
-				return received, written(err)
+				err = written(err)
+				if !knows(x.file) {
+					err = errors.Join(err, x.forget(start))
+				}
+				return received, err
 			}
 			if sum != nil {
 				sum.Write((*buf)[:n])

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
-	"sort"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +47,8 @@ func (f *Folder) List(path string, limit int, cursor string) ([]Entry, string, e
 		names, more = names[:fit], true
 	}
 	entries := make([]Entry, 0, len(names))
-	for _, name := range names {
+	for _, n := range names {
+		name := n.name
 		var st unix.Stat_t
 		if err := unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			if errors.Is(err, unix.ENOENT) { // gone since
@@ -58,28 +61,37 @@ func (f *Folder) List(path string, limit int, cursor string) ([]Entry, string, e
 	if !more {
 		return entries, "", nil
 	}
-	return entries, base64.RawURLEncoding.EncodeToString([]byte(names[len(names)-1])), nil
+	return entries, base64.RawURLEncoding.EncodeToString([]byte(names[len(names)-1].name)), nil
+}
+
+// entryName is a name in a directory and what it was when that was read.
+type entryName struct {
+	name string
+	kind byte // unix.DT_*
 }
 
 // firstNames returns the first limit names after one, in order, and whether
 // there are more.
-func firstNames(d *os.File, limit int, after string) (names []string, more bool, err error) {
+func firstNames(d *os.File, limit int, after string) (names []entryName, more bool, err error) {
+	if _, err := d.Seek(0, io.SeekStart); err != nil {
+		return nil, false, err
+	}
 	var h largest
-	err = eachName(d, func(name []byte) {
+	err = eachEntry(d, func(name []byte, kind byte) {
 		if string(name) <= after { // no allocation in a comparison
 			return
 		}
 		if len(h) < limit {
-			heap.Push(&h, string(name))
+			heap.Push(&h, entryName{string(name), kind})
 			return
 		}
 		more = true
-		if string(name) < h[0] {
-			h[0] = string(name)
+		if string(name) < h[0].name {
+			h[0] = entryName{string(name), kind}
 			heap.Fix(&h, 0)
 		}
 	})
-	sort.Strings(h)
+	slices.SortFunc(h, func(a, b entryName) int { return strings.Compare(a.name, b.name) })
 	return h, more, err
 }
 
@@ -133,12 +145,12 @@ func kindOf(d *os.File, name string, told byte) byte {
 }
 
 // largest is a heap with the greatest name on top.
-type largest []string
+type largest []entryName
 
 func (h largest) Len() int           { return len(h) }
-func (h largest) Less(i, j int) bool { return h[i] > h[j] }
+func (h largest) Less(i, j int) bool { return h[i].name > h[j].name }
 func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *largest) Push(x any)        { *h = append(*h, x.(string)) }
+func (h *largest) Push(x any)        { *h = append(*h, x.(entryName)) }
 func (h *largest) Pop() any {
 	old := *h
 	last := old[len(old)-1]

@@ -155,12 +155,14 @@ func rmdirTwice(s *os.File, prefix string) error {
 func (v *Volume) Enforcement() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch e := v.caps.GetEnforcement(); e {
-	case volumepb.Enforcement_ENFORCEMENT_UNSPECIFIED:
+	return enforcementName(v.caps.GetEnforcement())
+}
+
+func enforcementName(e volumepb.Enforcement) string {
+	if e == volumepb.Enforcement_ENFORCEMENT_UNSPECIFIED {
 		return "none"
-	default:
-		return strings.ToLower(e.String())
 	}
+	return strings.ToLower(e.String())
 }
 
 func bytesLimit(limit *int64) *volumepb.Limit {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
-	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
@@ -65,6 +64,7 @@ type Volume struct {
 	slots    chan struct{}
 
 	opening sync.Mutex // held while a process opens the volume
+	told    answers    // of look alone
 
 	mu     sync.Mutex     // never held across a call to the plugin: it may hang
 	opened *plugin.Client // the process in which the volume is open
@@ -73,26 +73,8 @@ type Volume struct {
 	limits map[string]*volumepb.Scope // last answer by scope, for when the plugin is away
 }
 
-// State is what a proxy reports about a volume.
-type State struct {
-	Name         string
-	Backend      string
-	Health       volumepb.HealthReport_State
-	Message      string
-	Capabilities []string
-	TotalBytes   int64 // 0 = unknown
-	UsedBytes    int64
-}
-
 // Name is the volume's name.
 func (v *Volume) Name() string { return v.cfg.Name }
-
-// State is the result of the last look.
-func (v *Volume) State() State {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.state
-}
 
 // call runs f with the plugin, with the volume mounted and open in it, and
 // turns gRPC codes into error classes.
@@ -145,73 +127,6 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	defer v.mu.Unlock()
 	v.opened, v.caps = c, caps
 	return c, nil
-}
-
-// look brings the state up to date and tells whether it changed.
-func (v *Volume) look(ctx context.Context) bool {
-	s := State{Name: v.cfg.Name, Health: volumepb.HealthReport_HEALTHY}
-	root, err := v.identity.root()
-	if err != nil {
-		s.Health, s.Message = volumepb.HealthReport_UNAVAILABLE, err.Error()
-	} else {
-		root.Close()
-	}
-	if err == nil {
-		if err := v.ask(ctx, &s); err != nil {
-			// Folders still work; scopes do not.
-			s.Health, s.Message = volumepb.HealthReport_DEGRADED, err.Error()
-		}
-	}
-	if ctx.Err() != nil {
-		return false
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	old := v.state
-	if s.Backend == "" {
-		s.Backend, s.Capabilities = old.Backend, old.Capabilities
-	}
-	v.state = s
-	if old.Health != s.Health {
-		v.log.Info("volume", "health", s.Health, "reason", s.Message)
-	}
-	return old.Health != s.Health || old.Message != s.Message || old.Backend != s.Backend
-}
-
-// ask fills in what the plugin knows.
-func (v *Volume) ask(ctx context.Context, s *State) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	ref := &volumepb.VolumeRef{Volume: v.cfg.Name}
-	return v.call(ctx, func(c *plugin.Client) error {
-		v.mu.Lock()
-		caps := v.caps
-		v.mu.Unlock()
-		s.Backend = c.Description.Backend
-		for _, k := range caps.Capabilities {
-			s.Capabilities = append(s.Capabilities, capabilityName(k))
-		}
-		h, err := c.Health(ctx, ref)
-		if err != nil {
-			return err
-		}
-		s.Health, s.Message = h.State, h.Reason
-		if !has(caps, volumepb.Capability_CAPACITY) {
-			return nil
-		}
-		size, err := c.Capacity(ctx, ref)
-		if err != nil {
-			return err
-		}
-		if size.TotalBytes < 0 || size.UsedBytes < 0 || !size.Elastic && size.UsedBytes > size.TotalBytes {
-			return fmt.Errorf("the plugin reports %d of %d bytes used: %w", size.UsedBytes, size.TotalBytes, errdefs.ErrInternal)
-		}
-		s.UsedBytes = size.UsedBytes
-		if !size.Elastic {
-			s.TotalBytes = size.TotalBytes
-		}
-		return nil
-	})
 }
 
 func has(r *volumepb.OpenVolumeResponse, want volumepb.Capability) bool {
