@@ -156,6 +156,19 @@ func unite(in []int, a, b int) {
 // apart: one for every device that has some, with one counter.
 const above = "\x00"
 
+// apart tells whether the counter is one of those.
+func (n *counter) apart() bool { return strings.HasPrefix(n.name.set, above) }
+
+// drawn sums what a device draws of counters that its plugin counts.
+func (d *device) drawn() (sum int64) {
+	for _, w := range d.draws {
+		if !d.pool.counters[w.counter].apart() {
+			sum += w.amount
+		}
+	}
+	return sum
+}
+
 // drawn is what each device draws, by the names of the counters.
 func (a *agent) drawn() []map[counterName]int64 {
 	src := a.src.Devices

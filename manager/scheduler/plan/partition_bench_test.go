@@ -14,8 +14,23 @@ import (
 // tells how much of it all was given away.
 func BenchmarkPartitions(b *testing.B) {
 	w := newWorld(1)
+	partitions(b, 1000, 33, func() map[string]int64 {
+		return map[string]int64{pick(w, "1g", "1g", "1g", "2g", "2g", "3g", "4g", "7g"): 1}
+	})
+}
+
+// BenchmarkPartitionsOfManyKinds has kernels that want several at once, which do not
+// fit where there are enough of each kind.
+func BenchmarkPartitionsOfManyKinds(b *testing.B) {
+	w := newWorld(1)
+	partitions(b, 50, 4, func() map[string]int64 {
+		return map[string]int64{"1g": int64(1 + w.IntN(8)), "2g": int64(1 + w.IntN(6)), "3g": int64(1 + w.IntN(4))}
+	})
+}
+
+// partitions asks so many times an agent for what ask says.
+func partitions(b *testing.B, agents, times int, ask func() map[string]int64) {
 	s := newSite()
-	const agents = 1000
 	for i := range agents {
 		a := s.agent(fmt.Sprintf("n%d", i))
 		a.Counters = map[string]map[string]int64{}
@@ -34,9 +49,11 @@ func BenchmarkPartitions(b *testing.B) {
 		}
 	}
 	slices := map[string]int{"1g": 1, "2g": 2, "3g": 4, "4g": 4, "7g": 8}
-	for i := range 33 * agents {
+	for i := range times * agents {
 		slots := resource.Slots{"cpu": 10}
-		slots["cuda.device:"+pick(w, "1g", "1g", "1g", "2g", "2g", "3g", "4g", "7g")] = 1
+		for profile, n := range ask() {
+			slots["cuda.device:"+profile] = n
+		}
 		s.ask(fmt.Sprintf("s%d", i), 0, slots)
 	}
 	given := 0
@@ -49,5 +66,5 @@ func BenchmarkPartitions(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(s.Pending)*b.N)/b.Elapsed().Seconds(), "decisions/s")
-	b.ReportMetric(100*float64(given)/(agents*8*8), "%slices")
+	b.ReportMetric(100*float64(given)/float64(agents*8*8), "%slices")
 }

@@ -1,6 +1,9 @@
 package plan
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // maxSearch bounds the states that a search looks at. Beyond it a kernel counts
 // as one that does not fit; a machine of 8 devices with 7 partitions each stays
@@ -35,6 +38,9 @@ func (c *cluster) search(a int, steps []step, mark int) bool {
 			return false // whichever devices: there are not enough
 		}
 	}
+	if c.overdraws(a, steps) {
+		return false
+	}
 	s := &search{c: c, agent: a, steps: steps, mark: mark, seen: map[searched]bool{}}
 	return s.from(-1, 0, 0)
 }
@@ -46,6 +52,39 @@ func (c *cluster) leftOf(a, slot int) (sum int64) {
 		sum += max(c.available(&c.agents[a].devices[i], slot), 0)
 	}
 	return sum
+}
+
+// overdraws tells whether the idle devices that steps need draw more than is left of
+// what an agent's devices share, even if each step gets those that draw least: there
+// are enough devices for every step, and they are cut from too few.
+func (c *cluster) overdraws(a int, steps []step) bool {
+	left, devices := int64(0), c.agents[a].devices
+	for _, p := range c.agents[a].pools {
+		if p.off {
+			return false
+		}
+		for i := range p.counters {
+			if n := &p.counters[i]; !n.apart() {
+				left += max(n.capacity-n.drawn, 0)
+			}
+		}
+	}
+	for i := range steps {
+		slot := steps[i].slot
+		if c.slots[slot].rule != whole {
+			continue
+		}
+		most, least := int64(0), int64(math.MaxInt64)
+		for j := range devices {
+			if d := &devices[j]; d.capacity[slot] > 0 && d.idle() {
+				most, least = max(most, d.capacity[slot]), min(least, d.drawn())
+			}
+		}
+		if most > 0 {
+			left -= (steps[i].amount + most - 1) / most * least
+		}
+	}
+	return left < 0
 }
 
 // from takes the rest of a step, and all steps after it.
