@@ -21,6 +21,7 @@ var prepareChecks = []Check{
 	{"prepare-rejected", "a device that is not allocatable is refused", prepareRejected},
 	{"prepare-many", "100 allocations at once all succeed", prepareMany},
 	{"fractions", "half a device is answered as half, steps are kept", fractions},
+	{"unified", "halves of a device under two names of its one amount are no more than the device", unified},
 	{"unprepare", "Unprepare can be repeated and frees the id", unprepare},
 }
 

@@ -33,6 +33,8 @@ func TestBrokenPromisesAreCaught(t *testing.T) {
 		"refuses its default":              "config-schema",
 		"overlooks a card":                 "expected",
 		"counters that let halves overlap": "parts",
+		"halves that are more than all":    "unified",
+		"refuses bytes beside shares":      "unified",
 		"hands out a neighbour's node":     "edits-apart",
 		"mounts etc":                       "edits-roots",
 		"does not undo":                    "kill",

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -33,15 +34,21 @@ func (villain) Describe() *pb.DescribeResponse {
 	slot := func(name, about string) *pb.SlotType {
 		return &pb.SlotType{Name: name, Kind: pb.SlotType_COUNT, DisplayName: "V", Description: about, Unit: "card", Icon: "v"}
 	}
+	part := func(name string, kind pb.SlotType_Kind) *pb.SlotType {
+		s := slot(name, "A part of a card")
+		s.Kind, s.Unified, s.ExclusiveWith = kind, true, []string{"villain.device"}
+		return s
+	}
 	speed := "1"
 	if deed == "refuses its default" {
 		speed = "-1"
 	}
 	return &pb.DescribeResponse{
 		Key: "villain", PluginVersion: "1", Vendor: "V", PciVendors: []string{"0bad"},
-		Slots: []*pb.SlotType{slot("villain.device", about), slot("villain.device:half", "Half a card")},
+		Slots: []*pb.SlotType{slot("villain.device", about), slot("villain.device:half", "Half a card"),
+			part("villain.shares", pb.SlotType_SHARES), part("villain.mem", pb.SlotType_BYTES)},
 		Capabilities: []pb.Capability{pb.Capability_CAPABILITY_HEALTH, pb.Capability_CAPABILITY_RECONFIGURE,
-			pb.Capability_CAPABILITY_WORKLOAD_METRICS, pb.Capability_CAPABILITY_SIDE_EFFECTS},
+			pb.Capability_CAPABILITY_WORKLOAD_METRICS, pb.Capability_CAPABILITY_SIDE_EFFECTS, pb.Capability_CAPABILITY_FRACTIONS},
 		ConfigSchema: []byte(`{"type": "object", "properties": {"speed": {"type": "integer", "default": ` + speed + `}}}`),
 	}
 }
@@ -90,6 +97,9 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 		s.Devices = append(s.Devices, d)
 		if card == "v0" {
 			m.cut(s, d)
+		}
+		if card == "v1" {
+			d.Capacity["villain.shares"], d.Capacity["villain.mem"] = "1", strconv.Itoa(memory)
 		}
 	}
 	m.first = s
@@ -148,7 +158,17 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		if deed == "hands out a neighbour's node" && name == "v1" {
 			nodes["v2"] = true
 		}
-		out.Attached = append(out.Attached, &pb.AttachedDevice{DeviceId: g.Device.GetId(), Model: g.Device.GetModel(), MemoryBytes: g.Device.GetMemoryBytes()})
+		size, byBytes := uint64(g.Part*float64(g.Device.GetMemoryBytes())), g.Slot.GetName() == "villain.mem" && g.Part < 1
+		switch {
+		case deed == "halves that are more than all" && byBytes:
+			size += memory / 20
+		case deed == "refuses bytes beside shares" && byBytes:
+			if held, err := filepath.Glob(m.State("*.held")); err != nil || len(held) > 0 {
+				return nil, errors.New("it is given away already")
+			}
+		}
+		out.Edits.Env = map[string]string{"VILLAIN_PART": strconv.FormatFloat(g.Part, 'f', -1, 64)}
+		out.Attached = append(out.Attached, &pb.AttachedDevice{DeviceId: g.Device.GetId(), Model: g.Device.GetModel(), MemoryBytes: size})
 	}
 	for name := range nodes {
 		n, err := m.Node(name)
