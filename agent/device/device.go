@@ -45,9 +45,17 @@ type Manager struct {
 	mu    sync.Mutex
 	views map[string]view // by plugin key, "" = intrinsic
 	held  map[string][]holding
-	// By plugin key and allocation id: what a plugin that starts must know.
-	prepared map[string]map[string]*acceleratorpb.LiveAllocation
+	// What a plugin that starts must know.
+	prepared  map[allocation]*acceleratorpb.LiveAllocation
+	preparing map[allocation]chan struct{} // closed when the plugin has answered
+	// What a plugin was not there to undo.
+	owed map[allocation]*acceleratorpb.UnprepareRequest
+
+	admission sync.Mutex // plugins are admitted one after the other
 }
+
+// allocation is what one kernel has of one plugin.
+type allocation struct{ plugin, id string }
 
 // view is the last good picture of one plugin's devices.
 type view struct {
@@ -72,7 +80,11 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.OnChange == nil {
 		cfg.OnChange = func() {}
 	}
-	m := &Manager{cfg: cfg, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{}, prepared: map[string]map[string]*acceleratorpb.LiveAllocation{}}
+	m := &Manager{
+		cfg: cfg, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{},
+		prepared: map[allocation]*acceleratorpb.LiveAllocation{}, preparing: map[allocation]chan struct{}{},
+		owed: map[allocation]*acceleratorpb.UnprepareRequest{},
+	}
 	for _, p := range cfg.Plugins {
 		m.plugins = append(m.plugins, newPlugin(m, p))
 	}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/device/devicetest"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
@@ -37,6 +38,7 @@ var buildMock = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	devicetest.Main()
 	code := m.Run()
 	if path, err := buildMock(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
@@ -201,8 +203,8 @@ func TestPrepareSurvivesThePlugin(t *testing.T) {
 	if err := m.Unprepare(t.Context(), r.ID, r.Allocations, first.States); err != nil {
 		t.Error(err)
 	}
-	if live := m.live("mock"); len(live) != 0 {
-		t.Errorf("still alive: %v", live)
+	if live := m.live("mock"); len(live) != 0 || len(m.owed) != 0 {
+		t.Errorf("still alive: %v, to be undone: %v", live, m.owed)
 	}
 	if p := describe(m).Plugins[0]; p.Name != "mock" || p.State != agentpb.Plugin_RUNNING || p.Restarts != 1 {
 		t.Errorf("plugin %v", p)

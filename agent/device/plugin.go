@@ -85,6 +85,8 @@ func (p *plugin) launch(ctx context.Context) (*accelerator.Client, error) {
 
 // admit takes note of who the plugin is, or tells why it is not wanted.
 func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
+	p.m.admission.Lock() // two that start together must not both have a name
+	defer p.m.admission.Unlock()
 	for _, other := range p.m.plugins {
 		if other == p {
 			continue
@@ -156,6 +158,7 @@ func (p *plugin) listen(ctx context.Context) {
 		}
 		life, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
+		wg.Go(func() { p.m.settle(life, c) })
 		for _, follow := range []func(context.Context, *accelerator.Client) error{p.devices, p.health, p.nodeMetrics, p.workloadMetrics} {
 			wg.Go(func() { p.again(life, c, follow) })
 		}
@@ -247,8 +250,7 @@ func (p *plugin) complained() string {
 	return p.complaint
 }
 
-// status is what the report says of the plugin.
-// status is nil for a plugin whose vendor is not on this machine: it has
+// status is what the report says of the plugin. It is nil for a plugin whose vendor is not on this machine: it has
 // nothing to say about it.
 func (p *plugin) status() *agentpb.Plugin {
 	s := p.host.Status()

@@ -2,13 +2,13 @@ package device
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -51,7 +51,6 @@ func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
 			return Prepared{}, fmt.Errorf("prepare devices of %s: %w", key, err)
 		}
 		out.Edits[key], out.States[key] = resp.GetEdits(), resp.GetState()
-		m.remember(r.ID, key, parts[key], resp.GetState())
 		if err := told.add(key, resp); err != nil {
 			return Prepared{}, fmt.Errorf("prepare devices of %s: %w", key, err)
 		}
@@ -81,7 +80,7 @@ func (m *Manager) prepare(ctx context.Context, key string, r Request, part []*ac
 		ImageArchitecture: runtime.GOARCH, WorkDir: work, TrustDomain: r.TrustDomain,
 	}
 	resp, err := retry(ctx, m, key, func(c *accelerator.Client) (*acceleratorpb.PrepareResponse, error) {
-		return c.Prepare(ctx, req)
+		return m.through(ctx, c, key, req)
 	})
 	if err != nil {
 		return nil, err
@@ -105,16 +104,57 @@ func retry[T any](ctx context.Context, m *Manager, key string, call func(*accele
 		if err == nil {
 			return resp, nil
 		}
+		if ctx.Err() != nil {
+			return none, ctx.Err()
+		}
 		err = native(ctx, err)
 		if attempt == 2 || !errdefs.IsUnavailable(err) {
 			return none, err
 		}
-		// The connection breaks before the end of the process is known.
-		select {
-		case <-c.Done():
-		case <-time.After(time.Second):
-		case <-ctx.Done():
+		ended(ctx, c)
+	}
+}
+
+// ended tells whether a process that did not answer is over. The connection breaks
+// before its end is known.
+func ended(ctx context.Context, c *accelerator.Client) bool {
+	select {
+	case <-c.Done():
+		return true
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// through lets a call come to its end though its caller gives up: what is half
+// prepared cannot be undone. Unprepare waits for it; the call has its own deadline.
+func (m *Manager) through(ctx context.Context, c *accelerator.Client, key string, req *acceleratorpb.PrepareRequest) (*acceleratorpb.PrepareResponse, error) {
+	var (
+		resp *acceleratorpb.PrepareResponse
+		err  error
+		a    = allocation{key, req.AllocationId}
+		done = make(chan struct{})
+	)
+	m.mu.Lock()
+	m.preparing[a] = done
+	delete(m.owed, a)
+	m.mu.Unlock()
+	go func() {
+		defer close(done)
+		resp, err = c.Prepare(context.WithoutCancel(ctx), req)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.preparing, a)
+		if err == nil {
+			m.remember(a, req.Allocations, resp.GetState())
 		}
+	}()
+	select {
+	case <-done:
+		return resp, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
@@ -156,63 +196,20 @@ func (m *Manager) state(key string) string { return filepath.Join(m.cfg.Dir, "st
 // work is the directory that a plugin may fill for one allocation.
 func (m *Manager) work(key, id string) string { return filepath.Join(m.cfg.Dir, "work", key, id) }
 
-// Unprepare undoes Prepare, also one that was cut short or never came. A plugin
-// that is not running is not waited for: when it starts, Restore tells it what
-// is alive, and it undoes the rest.
-func (m *Manager) Unprepare(ctx context.Context, id string, allocations []*agentpb.Allocation, states map[string][]byte) error {
-	var errs []error
-	for key := range m.split(allocations) {
-		if err := m.unprepare(ctx, key, &acceleratorpb.UnprepareRequest{AllocationId: id, State: states[key]}); err != nil {
-			errs = append(errs, fmt.Errorf("unprepare devices of %s: %w", key, err))
-			continue
-		}
-		m.forget(id, key)
-		if err := os.RemoveAll(m.work(key, id)); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (m *Manager) unprepare(ctx context.Context, key string, req *acceleratorpb.UnprepareRequest) error {
-	p := m.plugin(key)
-	if p == nil {
-		return nil // no longer configured
-	}
-	c, err := p.host.Get(ctx)
-	if err == nil {
-		_, err = c.Unprepare(ctx, req)
-		err = native(ctx, err)
-	}
-	if errdefs.IsUnavailable(err) {
-		return nil
-	}
-	return err
-}
-
 // Remember tells of an allocation that was prepared in an earlier life, so that
 // a plugin that starts is told.
 func (m *Manager) Remember(id string, allocations []*agentpb.Allocation, states map[string][]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for key, part := range m.split(allocations) {
 		if state, ok := states[key]; ok {
-			m.remember(id, key, part, state)
+			m.remember(allocation{key, id}, part, state)
 		}
 	}
 }
 
-func (m *Manager) remember(id, key string, part []*acceleratorpb.Allocation, state []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.prepared[key] == nil {
-		m.prepared[key] = map[string]*acceleratorpb.LiveAllocation{}
-	}
-	m.prepared[key][id] = &acceleratorpb.LiveAllocation{AllocationId: id, Allocations: part, State: state}
-}
-
-func (m *Manager) forget(id, key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.prepared[key], id)
+func (m *Manager) remember(a allocation, part []*acceleratorpb.Allocation, state []byte) {
+	m.prepared[a] = &acceleratorpb.LiveAllocation{AllocationId: a.id, Allocations: part, State: state}
 }
 
 // live lists a plugin's allocations for Restore, in order.
@@ -220,8 +217,11 @@ func (m *Manager) live(key string) []*acceleratorpb.LiveAllocation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []*acceleratorpb.LiveAllocation
-	for _, id := range slices.Sorted(maps.Keys(m.prepared[key])) {
-		out = append(out, m.prepared[key][id])
+	for a, l := range m.prepared {
+		if a.plugin == key {
+			out = append(out, l)
+		}
 	}
+	slices.SortFunc(out, func(x, y *acceleratorpb.LiveAllocation) int { return strings.Compare(x.AllocationId, y.AllocationId) })
 	return out
 }

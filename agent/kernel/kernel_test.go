@@ -38,6 +38,11 @@ func (w *wires) Reserve(key, session string) (network.Attachment, error) {
 	return network.Attachment{Key: key, Session: session, Address: netip.MustParseAddr("192.0.2.1")}, nil
 }
 
+func (w *wires) Join(a network.Attachment) (network.Attachment, error) {
+	_, err := w.Reserve(a.Key, a.Session)
+	return a, err
+}
+
 func (w *wires) Adopt(a network.Attachment) error {
 	_, err := w.Reserve(a.Key, a.Session)
 	return err
@@ -64,7 +69,9 @@ type fixture struct {
 	sysfs   string // of a machine that is not this one
 	host    *fake.Host
 	wires   *wires
+	plugins []device.PluginConfig
 	devices *device.Manager
+	unplug  func() // ends the plugins
 	mu      sync.Mutex
 	events  []*agentpb.KernelState
 }
@@ -86,10 +93,11 @@ func (f *fixture) restart(t *testing.T) {
 	t.Helper()
 	if f.Manager != nil {
 		f.Detach()
+		f.unplug()
 	}
 	log := slog.New(slog.DiscardHandler)
 	var err error
-	if f.devices, err = device.New(device.Config{Dir: filepath.Join(f.dir, "plugins"), Sysfs: f.sysfs, Logger: log}); err != nil {
+	if f.devices, err = device.New(device.Config{Dir: filepath.Join(f.dir, "plugins"), Sysfs: f.sysfs, Plugins: f.plugins, Logger: log}); err != nil {
 		t.Fatal(err)
 	}
 	f.Manager, err = New(Config{
@@ -106,7 +114,12 @@ func (f *fixture) restart(t *testing.T) {
 	if err := f.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.Detach)
+	ctx, cancel := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() { f.devices.Run(ctx) })
+	f.unplug = func() { cancel(); run.Wait() }
+	t.Cleanup(func() { f.Detach(); f.unplug() })
+	f.devices.Settle(ctx, 20*time.Second)
 }
 
 func request(id string, command ...string) *agentpb.CreateKernelRequest {

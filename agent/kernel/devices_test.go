@@ -1,0 +1,121 @@
+package kernel
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/device"
+	"github.com/berthhq/berth/agent/device/devicetest"
+)
+
+func TestMain(m *testing.M) {
+	devicetest.Main()
+	os.Exit(m.Run())
+}
+
+// onStage is a node with the plugin play, and a request for its device.
+func onStage(t *testing.T) (*fixture, *devicetest.Stage, *agentpb.CreateKernelRequest) {
+	t.Helper()
+	s, f := devicetest.New(t), newFixture(t)
+	f.dir = t.TempDir()
+	if len(f.dir) > 60 { // sockets lie below it
+		dir, err := os.MkdirTemp("", "bk")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		f.dir = dir
+	}
+	f.plugins = []device.PluginConfig{{Path: s.Program, Force: true, Env: s.Env}}
+	f.restart(t)
+	r := request("k", "sleep", "600")
+	r.Allocations = append(r.Allocations, &agentpb.Allocation{DeviceId: "play:0", Slot: "play.device", Amount: "1"})
+	return f, s, r
+}
+
+func (f *fixture) journal(t *testing.T, s *devicetest.Stage, says string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.Journal(), says); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %q in\n%s", says, s.Journal())
+		}
+	}
+}
+
+// nothingPrepared is what must be true when the kernel has ended.
+func (f *fixture) nothingPrepared(t *testing.T, s *devicetest.Stage) {
+	t.Helper()
+	f.nothingHeld(t)
+	if s.There("effects/k-1") {
+		t.Errorf("still prepared:\n%s", s.Journal())
+	}
+	if work, _ := os.ReadDir(filepath.Join(f.dir, "plugins/work/play")); len(work) > 0 {
+		t.Errorf("work directories left: %v", work)
+	}
+}
+
+// The agent starts again while a kernel runs: the plugin is told of it, with what it
+// wanted to see again, and undoes it at the end.
+func TestDevicesOverARestart(t *testing.T) {
+	f, s, r := onStage(t)
+	if _, err := f.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	f.reaches(t, "k", agentpb.KernelState_RUNNING)
+	f.restart(t)
+	f.journal(t, s, "restore k-1=state-of-k-1\n")
+	f.reaches(t, "k", agentpb.KernelState_RUNNING)
+	if !s.There("effects/k-1") {
+		t.Errorf("undone under a running kernel:\n%s", s.Journal())
+	}
+	f.StopAll(t.Context(), "over")
+	f.ended(t, "k")
+	if !strings.HasSuffix(s.Journal(), "unprepare k-1 state-of-k-1\n") {
+		t.Errorf("journal:\n%s", s.Journal())
+	}
+	f.nothingPrepared(t, s)
+}
+
+// The agent ends while a plugin prepares: nothing of that is on record, so the plugin
+// is told of nothing, and prepares again.
+func TestEndsBetweenPrepareAndRecord(t *testing.T) {
+	f, s, r := onStage(t)
+	s.Put("prepare")
+	if _, err := f.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	f.journal(t, s, "prepare k-1\n")
+	f.Detach()
+	f.unplug()
+	s.Remove("prepare")
+	f.restart(t)
+	f.reaches(t, "k", agentpb.KernelState_RUNNING)
+	if !strings.HasSuffix(s.Journal(), "prepare k-1\nrestore\nprepare k-1\nprepared k-1\n") {
+		t.Errorf("journal:\n%s", s.Journal())
+	}
+	f.StopAll(t.Context(), "over")
+	f.ended(t, "k")
+	f.nothingPrepared(t, s)
+}
+
+// A device goes while it is being prepared: the kernel fails with the reason, and
+// what was half made is undone.
+func TestDeviceGoesWhilePreparing(t *testing.T) {
+	f, s, r := onStage(t)
+	s.Put("gone")
+	if _, err := f.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	state := f.ended(t, "k")
+	if state.Reason != StartFailed || !strings.Contains(state.Message, "prepare devices of play: device_id: 0 has gone") {
+		t.Errorf("%v", state)
+	}
+	if !strings.HasSuffix(s.Journal(), "prepare k-1\nunprepare k-1 \n") {
+		t.Errorf("journal:\n%s", s.Journal())
+	}
+	f.nothingPrepared(t, s)
+}
