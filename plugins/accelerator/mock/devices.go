@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 // The three ways to give away one device: whole, by thousandths, by bytes.
@@ -64,7 +65,11 @@ func (m *mock) refresh(reconfigured bool) {
 	m.seen = seen
 	s := &pb.DeviceSnapshot{Slots: slots(m.cfg), DriverInfo: map[string]string{"driver": "mock 1.0.0"}}
 	unplugged := m.faults.unplugged()
-	for i := range m.cfg.Devices {
+	n := m.cfg.Devices
+	if m.cfg.DeviceNodes && !driver.Exists(m.dev, "zero") {
+		n = 0 // every device is that file
+	}
+	for i := range n {
 		d := device(m.cfg, i)
 		if slices.Contains(m.mask, d.Id) || slices.Contains(unplugged, i) {
 			continue
