@@ -28,7 +28,6 @@ import (
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/kernel"
 	"github.com/berthhq/berth/agent/mount"
-	"github.com/berthhq/berth/agent/network"
 	"github.com/berthhq/berth/agent/probe"
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/containerd"
@@ -67,9 +66,13 @@ type Config struct {
 	RunnerPath       string
 	RuntimeClasses   map[string]string // further classes to OCI runtime binaries
 	Subnet           netip.Prefix      // of the kernels; zero = network.DefaultSubnet
-	PidsLimit        int64             // of a kernel that does not ask; 0 = kernel.DefaultPids
-	LogFileBytes     int64             // size at which a kernel's log begins a new file
-	LogFiles         int               // how many of them are kept
+	// Overlay is where other agents send what is for kernels of sessions that lie
+	// on several agents: an address, a port or both, the others being the address
+	// on the way to the managers and network.DefaultPort. OverlayOff: nowhere.
+	Overlay      string
+	PidsLimit    int64 // of a kernel that does not ask; 0 = kernel.DefaultPids
+	LogFileBytes int64 // size at which a kernel's log begins a new file
+	LogFiles     int   // how many of them are kept
 
 	StatsInterval time.Duration // 0 = 5 s
 	KeepSessions  bool          // what a clean stop does with running kernels
@@ -80,6 +83,9 @@ type Config struct {
 	Runtime runtime.Runtime
 	Network kernel.Network
 }
+
+// OverlayOff keeps sessions from having kernels on this agent and on others.
+const OverlayOff = "off"
 
 const (
 	defaultStats   = 5 * time.Second
@@ -258,10 +264,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 		}
 	}
 	if a.network == nil {
-		a.network, err = network.New(network.Config{
-			Agent: a.id, Dir: filepath.Join(a.cfg.Dir, "netns"), Subnet: a.cfg.Subnet, Logger: a.log,
-		})
-		if err != nil {
+		if a.network, err = a.openNetwork(); err != nil {
 			return errors.Join(err, a.runtime.Close())
 		}
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -83,6 +84,10 @@ func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
 		Name: a.cfg.Name, Incarnation: a.incarnation, Version: Version, Architecture: architecture,
 		ResourceGroup: a.cfg.ResourceGroup, Probes: a.probes, Address: a.cfg.Address,
 		Volumes: mount.Volumes(a.cfg.Volumes).Names(), RuntimeClasses: sortedKeys(a.classes()),
+	}
+	overlay, probe := a.overlay()
+	if r.Overlay = overlay; probe != nil {
+		r.Probes = append(slices.Clip(r.Probes), probe)
 	}
 	a.devices.Describe(r)
 	for _, k := range a.kernels.List() {

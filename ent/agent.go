@@ -53,6 +53,8 @@ type Agent struct {
 	Counters report.Counters `json:"counters,omitempty"`
 	// AllowedCounts holds the value of the "allowed_counts" field.
 	AllowedCounts report.Counts `json:"allowed_counts,omitempty"`
+	// Overlay holds the value of the "overlay" field.
+	Overlay report.Overlay `json:"overlay,omitempty"`
 	// Links holds the value of the "links" field.
 	Links []report.Link `json:"links,omitempty"`
 	// FirstSeenAt holds the value of the "first_seen_at" field.
@@ -119,7 +121,7 @@ func (*Agent) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case agent.FieldPlugins, agent.FieldProbes, agent.FieldVolumes, agent.FieldCounters, agent.FieldAllowedCounts, agent.FieldLinks:
+		case agent.FieldPlugins, agent.FieldProbes, agent.FieldVolumes, agent.FieldCounters, agent.FieldAllowedCounts, agent.FieldOverlay, agent.FieldLinks:
 			values[i] = new([]byte)
 		case agent.FieldSchedulable:
 			values[i] = new(sql.NullBool)
@@ -259,6 +261,14 @@ func (_m *Agent) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field allowed_counts: %w", err)
 				}
 			}
+		case agent.FieldOverlay:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field overlay", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Overlay); err != nil {
+					return fmt.Errorf("unmarshal field overlay: %w", err)
+				}
+			}
 		case agent.FieldLinks:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field links", values[i])
@@ -389,6 +399,9 @@ func (_m *Agent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("allowed_counts=")
 	builder.WriteString(fmt.Sprintf("%v", _m.AllowedCounts))
+	builder.WriteString(", ")
+	builder.WriteString("overlay=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Overlay))
 	builder.WriteString(", ")
 	builder.WriteString("links=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Links))

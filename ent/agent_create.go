@@ -204,6 +204,20 @@ func (_c *AgentCreate) SetAllowedCounts(v report.Counts) *AgentCreate {
 	return _c
 }
 
+// SetOverlay sets the "overlay" field.
+func (_c *AgentCreate) SetOverlay(v report.Overlay) *AgentCreate {
+	_c.mutation.SetOverlay(v)
+	return _c
+}
+
+// SetNillableOverlay sets the "overlay" field if the given value is not nil.
+func (_c *AgentCreate) SetNillableOverlay(v *report.Overlay) *AgentCreate {
+	if v != nil {
+		_c.SetOverlay(*v)
+	}
+	return _c
+}
+
 // SetLinks sets the "links" field.
 func (_c *AgentCreate) SetLinks(v []report.Link) *AgentCreate {
 	_c.mutation.SetLinks(v)
@@ -376,6 +390,10 @@ func (_c *AgentCreate) defaults() {
 		v := agent.DefaultAllowedCounts
 		_c.mutation.SetAllowedCounts(v)
 	}
+	if _, ok := _c.mutation.Overlay(); !ok {
+		v := agent.DefaultOverlay
+		_c.mutation.SetOverlay(v)
+	}
 	if _, ok := _c.mutation.Links(); !ok {
 		v := agent.DefaultLinks
 		_c.mutation.SetLinks(v)
@@ -449,6 +467,9 @@ func (_c *AgentCreate) check() error {
 	}
 	if _, ok := _c.mutation.AllowedCounts(); !ok {
 		return &ValidationError{Name: "allowed_counts", err: errors.New(`ent: missing required field "Agent.allowed_counts"`)}
+	}
+	if _, ok := _c.mutation.Overlay(); !ok {
+		return &ValidationError{Name: "overlay", err: errors.New(`ent: missing required field "Agent.overlay"`)}
 	}
 	if _, ok := _c.mutation.Links(); !ok {
 		return &ValidationError{Name: "links", err: errors.New(`ent: missing required field "Agent.links"`)}
@@ -564,6 +585,10 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.AllowedCounts(); ok {
 		_spec.SetField(agent.FieldAllowedCounts, field.TypeJSON, value)
 		_node.AllowedCounts = value
+	}
+	if value, ok := _c.mutation.Overlay(); ok {
+		_spec.SetField(agent.FieldOverlay, field.TypeJSON, value)
+		_node.Overlay = value
 	}
 	if value, ok := _c.mutation.Links(); ok {
 		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)
@@ -885,6 +910,18 @@ func (u *AgentUpsert) SetAllowedCounts(v report.Counts) *AgentUpsert {
 // UpdateAllowedCounts sets the "allowed_counts" field to the value that was provided on create.
 func (u *AgentUpsert) UpdateAllowedCounts() *AgentUpsert {
 	u.SetExcluded(agent.FieldAllowedCounts)
+	return u
+}
+
+// SetOverlay sets the "overlay" field.
+func (u *AgentUpsert) SetOverlay(v report.Overlay) *AgentUpsert {
+	u.Set(agent.FieldOverlay, v)
+	return u
+}
+
+// UpdateOverlay sets the "overlay" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateOverlay() *AgentUpsert {
+	u.SetExcluded(agent.FieldOverlay)
 	return u
 }
 
@@ -1217,6 +1254,20 @@ func (u *AgentUpsertOne) SetAllowedCounts(v report.Counts) *AgentUpsertOne {
 func (u *AgentUpsertOne) UpdateAllowedCounts() *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateAllowedCounts()
+	})
+}
+
+// SetOverlay sets the "overlay" field.
+func (u *AgentUpsertOne) SetOverlay(v report.Overlay) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetOverlay(v)
+	})
+}
+
+// UpdateOverlay sets the "overlay" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateOverlay() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateOverlay()
 	})
 }
 
@@ -1722,6 +1773,20 @@ func (u *AgentUpsertBulk) SetAllowedCounts(v report.Counts) *AgentUpsertBulk {
 func (u *AgentUpsertBulk) UpdateAllowedCounts() *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateAllowedCounts()
+	})
+}
+
+// SetOverlay sets the "overlay" field.
+func (u *AgentUpsertBulk) SetOverlay(v report.Overlay) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetOverlay(v)
+	})
+}
+
+// UpdateOverlay sets the "overlay" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateOverlay() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateOverlay()
 	})
 }
 

@@ -255,6 +255,20 @@ func (_u *AgentUpdate) SetAllowedCounts(v report.Counts) *AgentUpdate {
 	return _u
 }
 
+// SetOverlay sets the "overlay" field.
+func (_u *AgentUpdate) SetOverlay(v report.Overlay) *AgentUpdate {
+	_u.mutation.SetOverlay(v)
+	return _u
+}
+
+// SetNillableOverlay sets the "overlay" field if the given value is not nil.
+func (_u *AgentUpdate) SetNillableOverlay(v *report.Overlay) *AgentUpdate {
+	if v != nil {
+		_u.SetOverlay(*v)
+	}
+	return _u
+}
+
 // SetLinks sets the "links" field.
 func (_u *AgentUpdate) SetLinks(v []report.Link) *AgentUpdate {
 	_u.mutation.SetLinks(v)
@@ -522,6 +536,9 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AllowedCounts(); ok {
 		_spec.SetField(agent.FieldAllowedCounts, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.Overlay(); ok {
+		_spec.SetField(agent.FieldOverlay, field.TypeJSON, value)
 	}
 	if value, ok := _u.mutation.Links(); ok {
 		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)
@@ -895,6 +912,20 @@ func (_u *AgentUpdateOne) SetAllowedCounts(v report.Counts) *AgentUpdateOne {
 	return _u
 }
 
+// SetOverlay sets the "overlay" field.
+func (_u *AgentUpdateOne) SetOverlay(v report.Overlay) *AgentUpdateOne {
+	_u.mutation.SetOverlay(v)
+	return _u
+}
+
+// SetNillableOverlay sets the "overlay" field if the given value is not nil.
+func (_u *AgentUpdateOne) SetNillableOverlay(v *report.Overlay) *AgentUpdateOne {
+	if v != nil {
+		_u.SetOverlay(*v)
+	}
+	return _u
+}
+
 // SetLinks sets the "links" field.
 func (_u *AgentUpdateOne) SetLinks(v []report.Link) *AgentUpdateOne {
 	_u.mutation.SetLinks(v)
@@ -1192,6 +1223,9 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 	}
 	if value, ok := _u.mutation.AllowedCounts(); ok {
 		_spec.SetField(agent.FieldAllowedCounts, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.Overlay(); ok {
+		_spec.SetField(agent.FieldOverlay, field.TypeJSON, value)
 	}
 	if value, ok := _u.mutation.Links(); ok {
 		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)

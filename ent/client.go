@@ -53,6 +53,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -148,6 +149,8 @@ type Client struct {
 	SessionGroup *SessionGroupClient
 	// SessionMount is the client for interacting with the SessionMount builders.
 	SessionMount *SessionMountClient
+	// SessionNetwork is the client for interacting with the SessionNetwork builders.
+	SessionNetwork *SessionNetworkClient
 	// ShareWeight is the client for interacting with the ShareWeight builders.
 	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
@@ -215,6 +218,7 @@ func (c *Client) init() {
 	c.SessionEvent = NewSessionEventClient(c.config)
 	c.SessionGroup = NewSessionGroupClient(c.config)
 	c.SessionMount = NewSessionMountClient(c.config)
+	c.SessionNetwork = NewSessionNetworkClient(c.config)
 	c.ShareWeight = NewShareWeightClient(c.config)
 	c.SlotType = NewSlotTypeClient(c.config)
 	c.StorageProxy = NewStorageProxyClient(c.config)
@@ -354,6 +358,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		SessionEvent:      NewSessionEventClient(cfg),
 		SessionGroup:      NewSessionGroupClient(cfg),
 		SessionMount:      NewSessionMountClient(cfg),
+		SessionNetwork:    NewSessionNetworkClient(cfg),
 		ShareWeight:       NewShareWeightClient(cfg),
 		SlotType:          NewSlotTypeClient(cfg),
 		StorageProxy:      NewStorageProxyClient(cfg),
@@ -420,6 +425,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		SessionEvent:      NewSessionEventClient(cfg),
 		SessionGroup:      NewSessionGroupClient(cfg),
 		SessionMount:      NewSessionMountClient(cfg),
+		SessionNetwork:    NewSessionNetworkClient(cfg),
 		ShareWeight:       NewShareWeightClient(cfg),
 		SlotType:          NewSlotTypeClient(cfg),
 		StorageProxy:      NewStorageProxyClient(cfg),
@@ -465,8 +471,8 @@ func (c *Client) Use(hooks ...Hook) {
 		c.Project, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
 		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
 		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder,
-		c.VfolderShare, c.Volume, c.VolumeGrant,
+		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
+		c.Vfolder, c.VfolderShare, c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -483,8 +489,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.Project, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
 		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
 		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder,
-		c.VfolderShare, c.Volume, c.VolumeGrant,
+		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
+		c.Vfolder, c.VfolderShare, c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -569,6 +575,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SessionGroup.mutate(ctx, m)
 	case *SessionMountMutation:
 		return c.SessionMount.mutate(ctx, m)
+	case *SessionNetworkMutation:
+		return c.SessionNetwork.mutate(ctx, m)
 	case *ShareWeightMutation:
 		return c.ShareWeight.mutate(ctx, m)
 	case *SlotTypeMutation:
@@ -6258,6 +6266,22 @@ func (c *SessionClient) QueryMounts(_m *Session) *SessionMountQuery {
 	return query
 }
 
+// QueryNetworks queries the networks edge of a Session.
+func (c *SessionClient) QueryNetworks(_m *Session) *SessionNetworkQuery {
+	query := (&SessionNetworkClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(sessionnetwork.Table, sessionnetwork.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.NetworksTable, session.NetworksColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryHistory queries the history edge of a Session.
 func (c *SessionClient) QueryHistory(_m *Session) *SessionEventQuery {
 	query := (&SessionEventClient{config: c.config}).Query()
@@ -7041,6 +7065,155 @@ func (c *SessionMountClient) mutate(ctx context.Context, m *SessionMountMutation
 		return (&SessionMountDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown SessionMount mutation op: %q", m.Op())
+	}
+}
+
+// SessionNetworkClient is a client for the SessionNetwork schema.
+type SessionNetworkClient struct {
+	config
+}
+
+// NewSessionNetworkClient returns a client for the SessionNetwork from the given config.
+func NewSessionNetworkClient(c config) *SessionNetworkClient {
+	return &SessionNetworkClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessionnetwork.Hooks(f(g(h())))`.
+func (c *SessionNetworkClient) Use(hooks ...Hook) {
+	c.hooks.SessionNetwork = append(c.hooks.SessionNetwork, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessionnetwork.Intercept(f(g(h())))`.
+func (c *SessionNetworkClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionNetwork = append(c.inters.SessionNetwork, interceptors...)
+}
+
+// Create returns a builder for creating a SessionNetwork entity.
+func (c *SessionNetworkClient) Create() *SessionNetworkCreate {
+	mutation := newSessionNetworkMutation(c.config, OpCreate)
+	return &SessionNetworkCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionNetwork entities.
+func (c *SessionNetworkClient) CreateBulk(builders ...*SessionNetworkCreate) *SessionNetworkCreateBulk {
+	return &SessionNetworkCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionNetworkClient) MapCreateBulk(slice any, setFunc func(*SessionNetworkCreate, int)) *SessionNetworkCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionNetworkCreateBulk{err: fmt.Errorf("calling to SessionNetworkClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionNetworkCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionNetworkCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionNetwork.
+func (c *SessionNetworkClient) Update() *SessionNetworkUpdate {
+	mutation := newSessionNetworkMutation(c.config, OpUpdate)
+	return &SessionNetworkUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionNetworkClient) UpdateOne(_m *SessionNetwork) *SessionNetworkUpdateOne {
+	mutation := newSessionNetworkMutation(c.config, OpUpdateOne, withSessionNetwork(_m))
+	return &SessionNetworkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionNetworkClient) UpdateOneID(id uuid.UUID) *SessionNetworkUpdateOne {
+	mutation := newSessionNetworkMutation(c.config, OpUpdateOne, withSessionNetworkID(id))
+	return &SessionNetworkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionNetwork.
+func (c *SessionNetworkClient) Delete() *SessionNetworkDelete {
+	mutation := newSessionNetworkMutation(c.config, OpDelete)
+	return &SessionNetworkDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionNetworkClient) DeleteOne(_m *SessionNetwork) *SessionNetworkDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionNetworkClient) DeleteOneID(id uuid.UUID) *SessionNetworkDeleteOne {
+	builder := c.Delete().Where(sessionnetwork.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionNetworkDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionNetwork.
+func (c *SessionNetworkClient) Query() *SessionNetworkQuery {
+	return &SessionNetworkQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionNetwork},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionNetwork entity by its id.
+func (c *SessionNetworkClient) Get(ctx context.Context, id uuid.UUID) (*SessionNetwork, error) {
+	return c.Query().Where(sessionnetwork.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionNetworkClient) GetX(ctx context.Context, id uuid.UUID) *SessionNetwork {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySession queries the session edge of a SessionNetwork.
+func (c *SessionNetworkClient) QuerySession(_m *SessionNetwork) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessionnetwork.Table, sessionnetwork.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, sessionnetwork.SessionTable, sessionnetwork.SessionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *SessionNetworkClient) Hooks() []Hook {
+	return c.hooks.SessionNetwork
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionNetworkClient) Interceptors() []Interceptor {
+	return c.inters.SessionNetwork
+}
+
+func (c *SessionNetworkClient) mutate(ctx context.Context, m *SessionNetworkMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionNetworkCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionNetworkUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionNetworkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionNetworkDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionNetwork mutation op: %q", m.Op())
 	}
 }
 
@@ -8755,8 +8928,8 @@ type (
 		Membership, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
 		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, Volume,
-		VolumeGrant []ent.Hook
+		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
+		VfolderShare, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
@@ -8765,8 +8938,8 @@ type (
 		Membership, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
 		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, Volume,
-		VolumeGrant []ent.Interceptor
+		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
+		VfolderShare, Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

@@ -49,6 +49,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -157,6 +158,7 @@ func checkColumn(t, c string) error {
 			sessionevent.Table:      sessionevent.ValidColumn,
 			sessiongroup.Table:      sessiongroup.ValidColumn,
 			sessionmount.Table:      sessionmount.ValidColumn,
+			sessionnetwork.Table:    sessionnetwork.ValidColumn,
 			shareweight.Table:       shareweight.ValidColumn,
 			slottype.Table:          slottype.ValidColumn,
 			storageproxy.Table:      storageproxy.ValidColumn,

@@ -49,6 +49,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -113,6 +114,7 @@ const (
 	TypeSessionEvent      = "SessionEvent"
 	TypeSessionGroup      = "SessionGroup"
 	TypeSessionMount      = "SessionMount"
+	TypeSessionNetwork    = "SessionNetwork"
 	TypeShareWeight       = "ShareWeight"
 	TypeSlotType          = "SlotType"
 	TypeStorageProxy      = "StorageProxy"
@@ -1162,6 +1164,7 @@ type AgentMutation struct {
 	appendvolumes         []string
 	counters              *report.Counters
 	allowed_counts        *report.Counts
+	overlay               *report.Overlay
 	links                 *[]report.Link
 	appendlinks           []report.Link
 	first_seen_at         *time.Time
@@ -1944,6 +1947,42 @@ func (m *AgentMutation) ResetAllowedCounts() {
 	m.allowed_counts = nil
 }
 
+// SetOverlay sets the "overlay" field.
+func (m *AgentMutation) SetOverlay(r report.Overlay) {
+	m.overlay = &r
+}
+
+// Overlay returns the value of the "overlay" field in the mutation.
+func (m *AgentMutation) Overlay() (r report.Overlay, exists bool) {
+	v := m.overlay
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOverlay returns the old "overlay" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldOverlay(ctx context.Context) (v report.Overlay, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOverlay is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOverlay requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOverlay: %w", err)
+	}
+	return oldValue.Overlay, nil
+}
+
+// ResetOverlay resets all changes to the "overlay" field.
+func (m *AgentMutation) ResetOverlay() {
+	m.overlay = nil
+}
+
 // SetLinks sets the "links" field.
 func (m *AgentMutation) SetLinks(r []report.Link) {
 	m.links = &r
@@ -2272,7 +2311,7 @@ func (m *AgentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentMutation) Fields() []string {
-	fields := make([]string, 0, 20)
+	fields := make([]string, 0, 21)
 	if m.name != nil {
 		fields = append(fields, agent.FieldName)
 	}
@@ -2320,6 +2359,9 @@ func (m *AgentMutation) Fields() []string {
 	}
 	if m.allowed_counts != nil {
 		fields = append(fields, agent.FieldAllowedCounts)
+	}
+	if m.overlay != nil {
+		fields = append(fields, agent.FieldOverlay)
 	}
 	if m.links != nil {
 		fields = append(fields, agent.FieldLinks)
@@ -2373,6 +2415,8 @@ func (m *AgentMutation) Field(name string) (ent.Value, bool) {
 		return m.Counters()
 	case agent.FieldAllowedCounts:
 		return m.AllowedCounts()
+	case agent.FieldOverlay:
+		return m.Overlay()
 	case agent.FieldLinks:
 		return m.Links()
 	case agent.FieldFirstSeenAt:
@@ -2422,6 +2466,8 @@ func (m *AgentMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldCounters(ctx)
 	case agent.FieldAllowedCounts:
 		return m.OldAllowedCounts(ctx)
+	case agent.FieldOverlay:
+		return m.OldOverlay(ctx)
 	case agent.FieldLinks:
 		return m.OldLinks(ctx)
 	case agent.FieldFirstSeenAt:
@@ -2550,6 +2596,13 @@ func (m *AgentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetAllowedCounts(v)
+		return nil
+	case agent.FieldOverlay:
+		v, ok := value.(report.Overlay)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOverlay(v)
 		return nil
 	case agent.FieldLinks:
 		v, ok := value.([]report.Link)
@@ -2696,6 +2749,9 @@ func (m *AgentMutation) ResetField(name string) error {
 		return nil
 	case agent.FieldAllowedCounts:
 		m.ResetAllowedCounts()
+		return nil
+	case agent.FieldOverlay:
+		m.ResetOverlay()
 		return nil
 	case agent.FieldLinks:
 		m.ResetLinks()
@@ -32607,6 +32663,9 @@ type SessionMutation struct {
 	mounts                map[uuid.UUID]struct{}
 	removedmounts         map[uuid.UUID]struct{}
 	clearedmounts         bool
+	networks              map[uuid.UUID]struct{}
+	removednetworks       map[uuid.UUID]struct{}
+	clearednetworks       bool
 	history               map[uuid.UUID]struct{}
 	removedhistory        map[uuid.UUID]struct{}
 	clearedhistory        bool
@@ -34639,6 +34698,60 @@ func (m *SessionMutation) ResetMounts() {
 	m.removedmounts = nil
 }
 
+// AddNetworkIDs adds the "networks" edge to the SessionNetwork entity by ids.
+func (m *SessionMutation) AddNetworkIDs(ids ...uuid.UUID) {
+	if m.networks == nil {
+		m.networks = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.networks[ids[i]] = struct{}{}
+	}
+}
+
+// ClearNetworks clears the "networks" edge to the SessionNetwork entity.
+func (m *SessionMutation) ClearNetworks() {
+	m.clearednetworks = true
+}
+
+// NetworksCleared reports if the "networks" edge to the SessionNetwork entity was cleared.
+func (m *SessionMutation) NetworksCleared() bool {
+	return m.clearednetworks
+}
+
+// RemoveNetworkIDs removes the "networks" edge to the SessionNetwork entity by IDs.
+func (m *SessionMutation) RemoveNetworkIDs(ids ...uuid.UUID) {
+	if m.removednetworks == nil {
+		m.removednetworks = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.networks, ids[i])
+		m.removednetworks[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedNetworks returns the removed IDs of the "networks" edge to the SessionNetwork entity.
+func (m *SessionMutation) RemovedNetworksIDs() (ids []uuid.UUID) {
+	for id := range m.removednetworks {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// NetworksIDs returns the "networks" edge IDs in the mutation.
+func (m *SessionMutation) NetworksIDs() (ids []uuid.UUID) {
+	for id := range m.networks {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetNetworks resets all changes to the "networks" edge.
+func (m *SessionMutation) ResetNetworks() {
+	m.networks = nil
+	m.clearednetworks = false
+	m.removednetworks = nil
+}
+
 // AddHistoryIDs adds the "history" edge to the SessionEvent entity by ids.
 func (m *SessionMutation) AddHistoryIDs(ids ...uuid.UUID) {
 	if m.history == nil {
@@ -35789,7 +35902,7 @@ func (m *SessionMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SessionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 12)
+	edges := make([]string, 0, 13)
 	if m.domain != nil {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -35810,6 +35923,9 @@ func (m *SessionMutation) AddedEdges() []string {
 	}
 	if m.mounts != nil {
 		edges = append(edges, session.EdgeMounts)
+	}
+	if m.networks != nil {
+		edges = append(edges, session.EdgeNetworks)
 	}
 	if m.history != nil {
 		edges = append(edges, session.EdgeHistory)
@@ -35865,6 +35981,12 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeNetworks:
+		ids := make([]ent.Value, 0, len(m.networks))
+		for id := range m.networks {
+			ids = append(ids, id)
+		}
+		return ids
 	case session.EdgeHistory:
 		ids := make([]ent.Value, 0, len(m.history))
 		for id := range m.history {
@@ -35899,12 +36021,15 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SessionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 12)
+	edges := make([]string, 0, 13)
 	if m.removedkernels != nil {
 		edges = append(edges, session.EdgeKernels)
 	}
 	if m.removedmounts != nil {
 		edges = append(edges, session.EdgeMounts)
+	}
+	if m.removednetworks != nil {
+		edges = append(edges, session.EdgeNetworks)
 	}
 	if m.removedhistory != nil {
 		edges = append(edges, session.EdgeHistory)
@@ -35934,6 +36059,12 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 	case session.EdgeMounts:
 		ids := make([]ent.Value, 0, len(m.removedmounts))
 		for id := range m.removedmounts {
+			ids = append(ids, id)
+		}
+		return ids
+	case session.EdgeNetworks:
+		ids := make([]ent.Value, 0, len(m.removednetworks))
+		for id := range m.removednetworks {
 			ids = append(ids, id)
 		}
 		return ids
@@ -35967,7 +36098,7 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SessionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 12)
+	edges := make([]string, 0, 13)
 	if m.cleareddomain {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -35988,6 +36119,9 @@ func (m *SessionMutation) ClearedEdges() []string {
 	}
 	if m.clearedmounts {
 		edges = append(edges, session.EdgeMounts)
+	}
+	if m.clearednetworks {
+		edges = append(edges, session.EdgeNetworks)
 	}
 	if m.clearedhistory {
 		edges = append(edges, session.EdgeHistory)
@@ -36025,6 +36159,8 @@ func (m *SessionMutation) EdgeCleared(name string) bool {
 		return m.clearedkernels
 	case session.EdgeMounts:
 		return m.clearedmounts
+	case session.EdgeNetworks:
+		return m.clearednetworks
 	case session.EdgeHistory:
 		return m.clearedhistory
 	case session.EdgeAgents:
@@ -36089,6 +36225,9 @@ func (m *SessionMutation) ResetEdge(name string) error {
 		return nil
 	case session.EdgeMounts:
 		m.ResetMounts()
+		return nil
+	case session.EdgeNetworks:
+		m.ResetNetworks()
 		return nil
 	case session.EdgeHistory:
 		m.ResetHistory()
@@ -39223,6 +39362,753 @@ func (m *SessionMountMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown SessionMount edge %s", name)
+}
+
+// SessionNetworkMutation represents an operation that mutates the SessionNetwork nodes in the graph.
+type SessionNetworkMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	vni            *int
+	addvni         *int
+	subnet         *string
+	mtu            *int
+	addmtu         *int
+	freed_at       *time.Time
+	clearedFields  map[string]struct{}
+	session        *uuid.UUID
+	clearedsession bool
+	done           bool
+	oldValue       func(context.Context) (*SessionNetwork, error)
+	predicates     []predicate.SessionNetwork
+}
+
+var _ ent.Mutation = (*SessionNetworkMutation)(nil)
+
+// sessionnetworkOption allows management of the mutation configuration using functional options.
+type sessionnetworkOption func(*SessionNetworkMutation)
+
+// newSessionNetworkMutation creates new mutation for the SessionNetwork entity.
+func newSessionNetworkMutation(c config, op Op, opts ...sessionnetworkOption) *SessionNetworkMutation {
+	m := &SessionNetworkMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSessionNetwork,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSessionNetworkID sets the ID field of the mutation.
+func withSessionNetworkID(id uuid.UUID) sessionnetworkOption {
+	return func(m *SessionNetworkMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SessionNetwork
+		)
+		m.oldValue = func(ctx context.Context) (*SessionNetwork, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SessionNetwork.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSessionNetwork sets the old SessionNetwork of the mutation.
+func withSessionNetwork(node *SessionNetwork) sessionnetworkOption {
+	return func(m *SessionNetworkMutation) {
+		m.oldValue = func(context.Context) (*SessionNetwork, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SessionNetworkMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SessionNetworkMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SessionNetwork entities.
+func (m *SessionNetworkMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SessionNetworkMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SessionNetworkMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SessionNetwork.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SessionNetworkMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SessionNetworkMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SessionNetwork entity.
+// If the SessionNetwork object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionNetworkMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SessionNetworkMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetVni sets the "vni" field.
+func (m *SessionNetworkMutation) SetVni(i int) {
+	m.vni = &i
+	m.addvni = nil
+}
+
+// Vni returns the value of the "vni" field in the mutation.
+func (m *SessionNetworkMutation) Vni() (r int, exists bool) {
+	v := m.vni
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVni returns the old "vni" field's value of the SessionNetwork entity.
+// If the SessionNetwork object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionNetworkMutation) OldVni(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVni is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVni requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVni: %w", err)
+	}
+	return oldValue.Vni, nil
+}
+
+// AddVni adds i to the "vni" field.
+func (m *SessionNetworkMutation) AddVni(i int) {
+	if m.addvni != nil {
+		*m.addvni += i
+	} else {
+		m.addvni = &i
+	}
+}
+
+// AddedVni returns the value that was added to the "vni" field in this mutation.
+func (m *SessionNetworkMutation) AddedVni() (r int, exists bool) {
+	v := m.addvni
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVni resets all changes to the "vni" field.
+func (m *SessionNetworkMutation) ResetVni() {
+	m.vni = nil
+	m.addvni = nil
+}
+
+// SetSubnet sets the "subnet" field.
+func (m *SessionNetworkMutation) SetSubnet(s string) {
+	m.subnet = &s
+}
+
+// Subnet returns the value of the "subnet" field in the mutation.
+func (m *SessionNetworkMutation) Subnet() (r string, exists bool) {
+	v := m.subnet
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubnet returns the old "subnet" field's value of the SessionNetwork entity.
+// If the SessionNetwork object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionNetworkMutation) OldSubnet(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubnet is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubnet requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubnet: %w", err)
+	}
+	return oldValue.Subnet, nil
+}
+
+// ResetSubnet resets all changes to the "subnet" field.
+func (m *SessionNetworkMutation) ResetSubnet() {
+	m.subnet = nil
+}
+
+// SetMtu sets the "mtu" field.
+func (m *SessionNetworkMutation) SetMtu(i int) {
+	m.mtu = &i
+	m.addmtu = nil
+}
+
+// Mtu returns the value of the "mtu" field in the mutation.
+func (m *SessionNetworkMutation) Mtu() (r int, exists bool) {
+	v := m.mtu
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMtu returns the old "mtu" field's value of the SessionNetwork entity.
+// If the SessionNetwork object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionNetworkMutation) OldMtu(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMtu is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMtu requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMtu: %w", err)
+	}
+	return oldValue.Mtu, nil
+}
+
+// AddMtu adds i to the "mtu" field.
+func (m *SessionNetworkMutation) AddMtu(i int) {
+	if m.addmtu != nil {
+		*m.addmtu += i
+	} else {
+		m.addmtu = &i
+	}
+}
+
+// AddedMtu returns the value that was added to the "mtu" field in this mutation.
+func (m *SessionNetworkMutation) AddedMtu() (r int, exists bool) {
+	v := m.addmtu
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetMtu resets all changes to the "mtu" field.
+func (m *SessionNetworkMutation) ResetMtu() {
+	m.mtu = nil
+	m.addmtu = nil
+}
+
+// SetFreedAt sets the "freed_at" field.
+func (m *SessionNetworkMutation) SetFreedAt(t time.Time) {
+	m.freed_at = &t
+}
+
+// FreedAt returns the value of the "freed_at" field in the mutation.
+func (m *SessionNetworkMutation) FreedAt() (r time.Time, exists bool) {
+	v := m.freed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFreedAt returns the old "freed_at" field's value of the SessionNetwork entity.
+// If the SessionNetwork object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionNetworkMutation) OldFreedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFreedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFreedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFreedAt: %w", err)
+	}
+	return oldValue.FreedAt, nil
+}
+
+// ClearFreedAt clears the value of the "freed_at" field.
+func (m *SessionNetworkMutation) ClearFreedAt() {
+	m.freed_at = nil
+	m.clearedFields[sessionnetwork.FieldFreedAt] = struct{}{}
+}
+
+// FreedAtCleared returns if the "freed_at" field was cleared in this mutation.
+func (m *SessionNetworkMutation) FreedAtCleared() bool {
+	_, ok := m.clearedFields[sessionnetwork.FieldFreedAt]
+	return ok
+}
+
+// ResetFreedAt resets all changes to the "freed_at" field.
+func (m *SessionNetworkMutation) ResetFreedAt() {
+	m.freed_at = nil
+	delete(m.clearedFields, sessionnetwork.FieldFreedAt)
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *SessionNetworkMutation) SetSessionID(u uuid.UUID) {
+	m.session = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *SessionNetworkMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the SessionNetwork entity.
+// If the SessionNetwork object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionNetworkMutation) OldSessionID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *SessionNetworkMutation) ResetSessionID() {
+	m.session = nil
+}
+
+// ClearSession clears the "session" edge to the Session entity.
+func (m *SessionNetworkMutation) ClearSession() {
+	m.clearedsession = true
+	m.clearedFields[sessionnetwork.FieldSessionID] = struct{}{}
+}
+
+// SessionCleared reports if the "session" edge to the Session entity was cleared.
+func (m *SessionNetworkMutation) SessionCleared() bool {
+	return m.clearedsession
+}
+
+// SessionIDs returns the "session" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SessionID instead. It exists only for internal usage by the builders.
+func (m *SessionNetworkMutation) SessionIDs() (ids []uuid.UUID) {
+	if id := m.session; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSession resets all changes to the "session" edge.
+func (m *SessionNetworkMutation) ResetSession() {
+	m.session = nil
+	m.clearedsession = false
+}
+
+// Where appends a list predicates to the SessionNetworkMutation builder.
+func (m *SessionNetworkMutation) Where(ps ...predicate.SessionNetwork) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SessionNetworkMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SessionNetworkMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SessionNetwork, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SessionNetworkMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SessionNetworkMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SessionNetwork).
+func (m *SessionNetworkMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SessionNetworkMutation) Fields() []string {
+	fields := make([]string, 0, 6)
+	if m.created_at != nil {
+		fields = append(fields, sessionnetwork.FieldCreatedAt)
+	}
+	if m.vni != nil {
+		fields = append(fields, sessionnetwork.FieldVni)
+	}
+	if m.subnet != nil {
+		fields = append(fields, sessionnetwork.FieldSubnet)
+	}
+	if m.mtu != nil {
+		fields = append(fields, sessionnetwork.FieldMtu)
+	}
+	if m.freed_at != nil {
+		fields = append(fields, sessionnetwork.FieldFreedAt)
+	}
+	if m.session != nil {
+		fields = append(fields, sessionnetwork.FieldSessionID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SessionNetworkMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sessionnetwork.FieldCreatedAt:
+		return m.CreatedAt()
+	case sessionnetwork.FieldVni:
+		return m.Vni()
+	case sessionnetwork.FieldSubnet:
+		return m.Subnet()
+	case sessionnetwork.FieldMtu:
+		return m.Mtu()
+	case sessionnetwork.FieldFreedAt:
+		return m.FreedAt()
+	case sessionnetwork.FieldSessionID:
+		return m.SessionID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SessionNetworkMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sessionnetwork.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case sessionnetwork.FieldVni:
+		return m.OldVni(ctx)
+	case sessionnetwork.FieldSubnet:
+		return m.OldSubnet(ctx)
+	case sessionnetwork.FieldMtu:
+		return m.OldMtu(ctx)
+	case sessionnetwork.FieldFreedAt:
+		return m.OldFreedAt(ctx)
+	case sessionnetwork.FieldSessionID:
+		return m.OldSessionID(ctx)
+	}
+	return nil, fmt.Errorf("unknown SessionNetwork field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionNetworkMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sessionnetwork.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case sessionnetwork.FieldVni:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVni(v)
+		return nil
+	case sessionnetwork.FieldSubnet:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubnet(v)
+		return nil
+	case sessionnetwork.FieldMtu:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMtu(v)
+		return nil
+	case sessionnetwork.FieldFreedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFreedAt(v)
+		return nil
+	case sessionnetwork.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionNetwork field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SessionNetworkMutation) AddedFields() []string {
+	var fields []string
+	if m.addvni != nil {
+		fields = append(fields, sessionnetwork.FieldVni)
+	}
+	if m.addmtu != nil {
+		fields = append(fields, sessionnetwork.FieldMtu)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SessionNetworkMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case sessionnetwork.FieldVni:
+		return m.AddedVni()
+	case sessionnetwork.FieldMtu:
+		return m.AddedMtu()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionNetworkMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case sessionnetwork.FieldVni:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVni(v)
+		return nil
+	case sessionnetwork.FieldMtu:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMtu(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionNetwork numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SessionNetworkMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(sessionnetwork.FieldFreedAt) {
+		fields = append(fields, sessionnetwork.FieldFreedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SessionNetworkMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SessionNetworkMutation) ClearField(name string) error {
+	switch name {
+	case sessionnetwork.FieldFreedAt:
+		m.ClearFreedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionNetwork nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SessionNetworkMutation) ResetField(name string) error {
+	switch name {
+	case sessionnetwork.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case sessionnetwork.FieldVni:
+		m.ResetVni()
+		return nil
+	case sessionnetwork.FieldSubnet:
+		m.ResetSubnet()
+		return nil
+	case sessionnetwork.FieldMtu:
+		m.ResetMtu()
+		return nil
+	case sessionnetwork.FieldFreedAt:
+		m.ResetFreedAt()
+		return nil
+	case sessionnetwork.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionNetwork field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SessionNetworkMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.session != nil {
+		edges = append(edges, sessionnetwork.EdgeSession)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SessionNetworkMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case sessionnetwork.EdgeSession:
+		if id := m.session; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SessionNetworkMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SessionNetworkMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SessionNetworkMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedsession {
+		edges = append(edges, sessionnetwork.EdgeSession)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SessionNetworkMutation) EdgeCleared(name string) bool {
+	switch name {
+	case sessionnetwork.EdgeSession:
+		return m.clearedsession
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SessionNetworkMutation) ClearEdge(name string) error {
+	switch name {
+	case sessionnetwork.EdgeSession:
+		m.ClearSession()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionNetwork unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SessionNetworkMutation) ResetEdge(name string) error {
+	switch name {
+	case sessionnetwork.EdgeSession:
+		m.ResetSession()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionNetwork edge %s", name)
 }
 
 // ShareWeightMutation represents an operation that mutates the ShareWeight nodes in the graph.

@@ -124,6 +124,8 @@ type SessionEdges struct {
 	Kernels []*Kernel `json:"kernels,omitempty"`
 	// Mounts holds the value of the mounts edge.
 	Mounts []*SessionMount `json:"mounts,omitempty"`
+	// Networks holds the value of the networks edge.
+	Networks []*SessionNetwork `json:"networks,omitempty"`
 	// History holds the value of the history edge.
 	History []*SessionEvent `json:"history,omitempty"`
 	// Agents holds the value of the agents edge.
@@ -136,12 +138,13 @@ type SessionEdges struct {
 	Dependents []*SessionDependency `json:"dependents,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [12]bool
+	loadedTypes [13]bool
 	// totalCount holds the count of the edges above.
 	totalCount [12]map[string]int
 
 	namedKernels    map[string][]*Kernel
 	namedMounts     map[string][]*SessionMount
+	namedNetworks   map[string][]*SessionNetwork
 	namedHistory    map[string][]*SessionEvent
 	namedAgents     map[string][]*Agent
 	namedDependsOn  map[string][]*SessionDependency
@@ -221,10 +224,19 @@ func (e SessionEdges) MountsOrErr() ([]*SessionMount, error) {
 	return nil, &NotLoadedError{edge: "mounts"}
 }
 
+// NetworksOrErr returns the Networks value or an error if the edge
+// was not loaded in eager-loading.
+func (e SessionEdges) NetworksOrErr() ([]*SessionNetwork, error) {
+	if e.loadedTypes[7] {
+		return e.Networks, nil
+	}
+	return nil, &NotLoadedError{edge: "networks"}
+}
+
 // HistoryOrErr returns the History value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) HistoryOrErr() ([]*SessionEvent, error) {
-	if e.loadedTypes[7] {
+	if e.loadedTypes[8] {
 		return e.History, nil
 	}
 	return nil, &NotLoadedError{edge: "history"}
@@ -233,7 +245,7 @@ func (e SessionEdges) HistoryOrErr() ([]*SessionEvent, error) {
 // AgentsOrErr returns the Agents value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) AgentsOrErr() ([]*Agent, error) {
-	if e.loadedTypes[8] {
+	if e.loadedTypes[9] {
 		return e.Agents, nil
 	}
 	return nil, &NotLoadedError{edge: "agents"}
@@ -244,7 +256,7 @@ func (e SessionEdges) AgentsOrErr() ([]*Agent, error) {
 func (e SessionEdges) SessionGroupOrErr() (*SessionGroup, error) {
 	if e.SessionGroup != nil {
 		return e.SessionGroup, nil
-	} else if e.loadedTypes[9] {
+	} else if e.loadedTypes[10] {
 		return nil, &NotFoundError{label: sessiongroup.Label}
 	}
 	return nil, &NotLoadedError{edge: "session_group"}
@@ -253,7 +265,7 @@ func (e SessionEdges) SessionGroupOrErr() (*SessionGroup, error) {
 // DependsOnOrErr returns the DependsOn value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[10] {
+	if e.loadedTypes[11] {
 		return e.DependsOn, nil
 	}
 	return nil, &NotLoadedError{edge: "depends_on"}
@@ -262,7 +274,7 @@ func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
 // DependentsOrErr returns the Dependents value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependentsOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[11] {
+	if e.loadedTypes[12] {
 		return e.Dependents, nil
 	}
 	return nil, &NotLoadedError{edge: "dependents"}
@@ -602,6 +614,11 @@ func (_m *Session) QueryMounts() *SessionMountQuery {
 	return NewSessionClient(_m.config).QueryMounts(_m)
 }
 
+// QueryNetworks queries the "networks" edge of the Session entity.
+func (_m *Session) QueryNetworks() *SessionNetworkQuery {
+	return NewSessionClient(_m.config).QueryNetworks(_m)
+}
+
 // QueryHistory queries the "history" edge of the Session entity.
 func (_m *Session) QueryHistory() *SessionEventQuery {
 	return NewSessionClient(_m.config).QueryHistory(_m)
@@ -833,6 +850,30 @@ func (_m *Session) appendNamedMounts(name string, edges ...*SessionMount) {
 		_m.Edges.namedMounts[name] = []*SessionMount{}
 	} else {
 		_m.Edges.namedMounts[name] = append(_m.Edges.namedMounts[name], edges...)
+	}
+}
+
+// NamedNetworks returns the Networks named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Session) NamedNetworks(name string) ([]*SessionNetwork, error) {
+	if _m.Edges.namedNetworks == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedNetworks[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Session) appendNamedNetworks(name string, edges ...*SessionNetwork) {
+	if _m.Edges.namedNetworks == nil {
+		_m.Edges.namedNetworks = make(map[string][]*SessionNetwork)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedNetworks[name] = []*SessionNetwork{}
+	} else {
+		_m.Edges.namedNetworks[name] = append(_m.Edges.namedNetworks[name], edges...)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
@@ -519,6 +520,21 @@ func (_c *SessionCreate) AddMounts(v ...*SessionMount) *SessionCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddMountIDs(ids...)
+}
+
+// AddNetworkIDs adds the "networks" edge to the SessionNetwork entity by IDs.
+func (_c *SessionCreate) AddNetworkIDs(ids ...uuid.UUID) *SessionCreate {
+	_c.mutation.AddNetworkIDs(ids...)
+	return _c
+}
+
+// AddNetworks adds the "networks" edges to the SessionNetwork entity.
+func (_c *SessionCreate) AddNetworks(v ...*SessionNetwork) *SessionCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddNetworkIDs(ids...)
 }
 
 // AddHistoryIDs adds the "history" edge to the SessionEvent entity by IDs.
@@ -1068,6 +1084,22 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionmount.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.NetworksIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.NetworksTable,
+			Columns: []string{session.NetworksColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionnetwork.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

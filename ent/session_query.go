@@ -25,6 +25,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -43,6 +44,7 @@ type SessionQuery struct {
 	withImage           *ImageQuery
 	withKernels         *KernelQuery
 	withMounts          *SessionMountQuery
+	withNetworks        *SessionNetworkQuery
 	withHistory         *SessionEventQuery
 	withAgents          *AgentQuery
 	withSessionGroup    *SessionGroupQuery
@@ -52,6 +54,7 @@ type SessionQuery struct {
 	modifiers           []func(*sql.Selector)
 	withNamedKernels    map[string]*KernelQuery
 	withNamedMounts     map[string]*SessionMountQuery
+	withNamedNetworks   map[string]*SessionNetworkQuery
 	withNamedHistory    map[string]*SessionEventQuery
 	withNamedAgents     map[string]*AgentQuery
 	withNamedDependsOn  map[string]*SessionDependencyQuery
@@ -239,6 +242,28 @@ func (_q *SessionQuery) QueryMounts() *SessionMountQuery {
 			sqlgraph.From(session.Table, session.FieldID, selector),
 			sqlgraph.To(sessionmount.Table, sessionmount.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, session.MountsTable, session.MountsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryNetworks chains the current query on the "networks" edge.
+func (_q *SessionQuery) QueryNetworks() *SessionNetworkQuery {
+	query := (&SessionNetworkClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(sessionnetwork.Table, sessionnetwork.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.NetworksTable, session.NetworksColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -555,6 +580,7 @@ func (_q *SessionQuery) Clone() *SessionQuery {
 		withImage:         _q.withImage.Clone(),
 		withKernels:       _q.withKernels.Clone(),
 		withMounts:        _q.withMounts.Clone(),
+		withNetworks:      _q.withNetworks.Clone(),
 		withHistory:       _q.withHistory.Clone(),
 		withAgents:        _q.withAgents.Clone(),
 		withSessionGroup:  _q.withSessionGroup.Clone(),
@@ -641,6 +667,17 @@ func (_q *SessionQuery) WithMounts(opts ...func(*SessionMountQuery)) *SessionQue
 		opt(query)
 	}
 	_q.withMounts = query
+	return _q
+}
+
+// WithNetworks tells the query-builder to eager-load the nodes that are connected to
+// the "networks" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithNetworks(opts ...func(*SessionNetworkQuery)) *SessionQuery {
+	query := (&SessionNetworkClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withNetworks = query
 	return _q
 }
 
@@ -777,7 +814,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 	var (
 		nodes       = []*Session{}
 		_spec       = _q.querySpec()
-		loadedTypes = [12]bool{
+		loadedTypes = [13]bool{
 			_q.withDomain != nil,
 			_q.withProject != nil,
 			_q.withOwner != nil,
@@ -785,6 +822,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			_q.withImage != nil,
 			_q.withKernels != nil,
 			_q.withMounts != nil,
+			_q.withNetworks != nil,
 			_q.withHistory != nil,
 			_q.withAgents != nil,
 			_q.withSessionGroup != nil,
@@ -857,6 +895,13 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			return nil, err
 		}
 	}
+	if query := _q.withNetworks; query != nil {
+		if err := _q.loadNetworks(ctx, query, nodes,
+			func(n *Session) { n.Edges.Networks = []*SessionNetwork{} },
+			func(n *Session, e *SessionNetwork) { n.Edges.Networks = append(n.Edges.Networks, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withHistory; query != nil {
 		if err := _q.loadHistory(ctx, query, nodes,
 			func(n *Session) { n.Edges.History = []*SessionEvent{} },
@@ -902,6 +947,13 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 		if err := _q.loadMounts(ctx, query, nodes,
 			func(n *Session) { n.appendNamedMounts(name) },
 			func(n *Session, e *SessionMount) { n.appendNamedMounts(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedNetworks {
+		if err := _q.loadNetworks(ctx, query, nodes,
+			func(n *Session) { n.appendNamedNetworks(name) },
+			func(n *Session, e *SessionNetwork) { n.appendNamedNetworks(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -1131,6 +1183,36 @@ func (_q *SessionQuery) loadMounts(ctx context.Context, query *SessionMountQuery
 	}
 	query.Where(predicate.SessionMount(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(session.MountsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SessionID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "session_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SessionQuery) loadNetworks(ctx context.Context, query *SessionNetworkQuery, nodes []*Session, init func(*Session), assign func(*Session, *SessionNetwork)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Session)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(sessionnetwork.FieldSessionID)
+	}
+	query.Where(predicate.SessionNetwork(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(session.NetworksColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -1495,6 +1577,20 @@ func (_q *SessionQuery) WithNamedMounts(name string, opts ...func(*SessionMountQ
 		_q.withNamedMounts = make(map[string]*SessionMountQuery)
 	}
 	_q.withNamedMounts[name] = query
+	return _q
+}
+
+// WithNamedNetworks tells the query-builder to eager-load the nodes that are connected to the "networks"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithNamedNetworks(name string, opts ...func(*SessionNetworkQuery)) *SessionQuery {
+	query := (&SessionNetworkClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedNetworks == nil {
+		_q.withNamedNetworks = make(map[string]*SessionNetworkQuery)
+	}
+	_q.withNamedNetworks[name] = query
 	return _q
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -425,6 +426,21 @@ func (_u *SessionUpdate) AddMounts(v ...*SessionMount) *SessionUpdate {
 	return _u.AddMountIDs(ids...)
 }
 
+// AddNetworkIDs adds the "networks" edge to the SessionNetwork entity by IDs.
+func (_u *SessionUpdate) AddNetworkIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.AddNetworkIDs(ids...)
+	return _u
+}
+
+// AddNetworks adds the "networks" edges to the SessionNetwork entity.
+func (_u *SessionUpdate) AddNetworks(v ...*SessionNetwork) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddNetworkIDs(ids...)
+}
+
 // AddHistoryIDs adds the "history" edge to the SessionEvent entity by IDs.
 func (_u *SessionUpdate) AddHistoryIDs(ids ...uuid.UUID) *SessionUpdate {
 	_u.mutation.AddHistoryIDs(ids...)
@@ -536,6 +552,27 @@ func (_u *SessionUpdate) RemoveMounts(v ...*SessionMount) *SessionUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveMountIDs(ids...)
+}
+
+// ClearNetworks clears all "networks" edges to the SessionNetwork entity.
+func (_u *SessionUpdate) ClearNetworks() *SessionUpdate {
+	_u.mutation.ClearNetworks()
+	return _u
+}
+
+// RemoveNetworkIDs removes the "networks" edge to SessionNetwork entities by IDs.
+func (_u *SessionUpdate) RemoveNetworkIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.RemoveNetworkIDs(ids...)
+	return _u
+}
+
+// RemoveNetworks removes "networks" edges to SessionNetwork entities.
+func (_u *SessionUpdate) RemoveNetworks(v ...*SessionNetwork) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveNetworkIDs(ids...)
 }
 
 // ClearHistory clears all "history" edges to the SessionEvent entity.
@@ -935,6 +972,51 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionmount.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.NetworksCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.NetworksTable,
+			Columns: []string{session.NetworksColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionnetwork.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedNetworksIDs(); len(nodes) > 0 && !_u.mutation.NetworksCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.NetworksTable,
+			Columns: []string{session.NetworksColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionnetwork.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.NetworksIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.NetworksTable,
+			Columns: []string{session.NetworksColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionnetwork.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1529,6 +1611,21 @@ func (_u *SessionUpdateOne) AddMounts(v ...*SessionMount) *SessionUpdateOne {
 	return _u.AddMountIDs(ids...)
 }
 
+// AddNetworkIDs adds the "networks" edge to the SessionNetwork entity by IDs.
+func (_u *SessionUpdateOne) AddNetworkIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.AddNetworkIDs(ids...)
+	return _u
+}
+
+// AddNetworks adds the "networks" edges to the SessionNetwork entity.
+func (_u *SessionUpdateOne) AddNetworks(v ...*SessionNetwork) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddNetworkIDs(ids...)
+}
+
 // AddHistoryIDs adds the "history" edge to the SessionEvent entity by IDs.
 func (_u *SessionUpdateOne) AddHistoryIDs(ids ...uuid.UUID) *SessionUpdateOne {
 	_u.mutation.AddHistoryIDs(ids...)
@@ -1640,6 +1737,27 @@ func (_u *SessionUpdateOne) RemoveMounts(v ...*SessionMount) *SessionUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveMountIDs(ids...)
+}
+
+// ClearNetworks clears all "networks" edges to the SessionNetwork entity.
+func (_u *SessionUpdateOne) ClearNetworks() *SessionUpdateOne {
+	_u.mutation.ClearNetworks()
+	return _u
+}
+
+// RemoveNetworkIDs removes the "networks" edge to SessionNetwork entities by IDs.
+func (_u *SessionUpdateOne) RemoveNetworkIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.RemoveNetworkIDs(ids...)
+	return _u
+}
+
+// RemoveNetworks removes "networks" edges to SessionNetwork entities.
+func (_u *SessionUpdateOne) RemoveNetworks(v ...*SessionNetwork) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveNetworkIDs(ids...)
 }
 
 // ClearHistory clears all "history" edges to the SessionEvent entity.
@@ -2069,6 +2187,51 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionmount.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.NetworksCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.NetworksTable,
+			Columns: []string{session.NetworksColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionnetwork.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedNetworksIDs(); len(nodes) > 0 && !_u.mutation.NetworksCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.NetworksTable,
+			Columns: []string{session.NetworksColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionnetwork.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.NetworksIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.NetworksTable,
+			Columns: []string{session.NetworksColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionnetwork.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

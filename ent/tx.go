@@ -90,6 +90,8 @@ type Tx struct {
 	SessionGroup *SessionGroupClient
 	// SessionMount is the client for interacting with the SessionMount builders.
 	SessionMount *SessionMountClient
+	// SessionNetwork is the client for interacting with the SessionNetwork builders.
+	SessionNetwork *SessionNetworkClient
 	// ShareWeight is the client for interacting with the ShareWeight builders.
 	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
@@ -277,6 +279,7 @@ func (tx *Tx) init() {
 	tx.SessionEvent = NewSessionEventClient(tx.config)
 	tx.SessionGroup = NewSessionGroupClient(tx.config)
 	tx.SessionMount = NewSessionMountClient(tx.config)
+	tx.SessionNetwork = NewSessionNetworkClient(tx.config)
 	tx.ShareWeight = NewShareWeightClient(tx.config)
 	tx.SlotType = NewSlotTypeClient(tx.config)
 	tx.StorageProxy = NewStorageProxyClient(tx.config)

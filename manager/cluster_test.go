@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,6 +33,14 @@ import (
 type wires struct {
 	mu   sync.Mutex
 	held map[string]bool
+
+	reach network.Reach
+	wide  []network.Attachment
+}
+
+func newWires(n int) *wires {
+	endpoint := netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 51, 100, byte(n + 1)}), network.DefaultPort)
+	return &wires{held: map[string]bool{}, reach: network.Reach{Endpoint: endpoint, MTU: 1450}}
 }
 
 func (w *wires) Reserve(key, session string) (network.Attachment, error) {
@@ -41,10 +50,32 @@ func (w *wires) Reserve(key, session string) (network.Attachment, error) {
 	return network.Attachment{Key: key, Session: session, Address: netip.MustParseAddr("192.0.2.1")}, nil
 }
 
+func (w *wires) Join(a network.Attachment) (network.Attachment, error) {
+	_, err := w.Reserve(a.Key, a.Session)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wide = append(w.wide, a)
+	return a, err
+}
+
+// joined is the latest attachment of a kernel in a network over several agents.
+func (w *wires) joined(kernel uuid.UUID) (last network.Attachment) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.wide {
+		if strings.Contains(a.Key, kernel.String()) {
+			last = a
+		}
+	}
+	return last
+}
+
 func (w *wires) Adopt(a network.Attachment) error {
 	_, err := w.Reserve(a.Key, a.Session)
 	return err
 }
+
+func (w *wires) Reach() network.Reach { return w.reach }
 
 func (w *wires) Remove(a network.Attachment) error {
 	w.mu.Lock()
@@ -109,7 +140,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 func (c *cluster) grow(t *testing.T, nodes int, plugins ...agent.PluginConfig) {
 	t.Helper()
 	for range nodes {
-		n := &node{name: string(rune('a' + len(c.nodes))), dir: t.TempDir(), wires: &wires{held: map[string]bool{}},
+		n := &node{name: string(rune('a' + len(c.nodes))), dir: t.TempDir(), wires: newWires(len(c.nodes)),
 			host: fake.NewHost(runtime.Image{Reference: image, Digest: "sha256:1"}), plugins: plugins}
 		c.nodes = append(c.nodes, n)
 		c.join(t, n, c.m)

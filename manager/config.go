@@ -28,6 +28,9 @@ type Config struct {
 	// Storage is the HTTP side of a storage proxy in the same process; nil
 	// when proxies run elsewhere. It is served below /storage.
 	Storage http.Handler
+	// OverlayRange is divided among sessions over several agents, the same for all
+	// replicas; "" = 10.214.0.0/16. It must not be in use where agents are.
+	OverlayRange string
 	// TLS tells that people reach HTTP through TLS, so cookies are Secure.
 	TLS bool
 	// TrustedProxies are networks whose X-Forwarded-For is believed.

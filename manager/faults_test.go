@@ -125,7 +125,7 @@ func TestStrayContainerEnds(t *testing.T) {
 func TestAnotherManagerTakesOver(t *testing.T) {
 	c := newCluster(t, 0)
 	second := c.Start(t)
-	n := &node{name: "a", dir: t.TempDir(), wires: &wires{held: map[string]bool{}}, host: fake.NewHost(pulled())}
+	n := &node{name: "a", dir: t.TempDir(), wires: newWires(len(c.nodes)), host: fake.NewHost(pulled())}
 	c.nodes = append(c.nodes, n)
 	c.join(t, n, c.m) // it learns of the other from the managers
 	runs := c.create(t, input(nil, "sleep", "600"))

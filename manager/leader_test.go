@@ -20,7 +20,7 @@ func TestLeaderIsKilled(t *testing.T) {
 	c := newCluster(t, 0)
 	second := c.Start(t)
 	for _, name := range []string{"a", "b", "c"} {
-		n := &node{name: name, dir: t.TempDir(), wires: &wires{held: map[string]bool{}}, host: fake.NewHost(pulled())}
+		n := &node{name: name, dir: t.TempDir(), wires: newWires(len(c.nodes)), host: fake.NewHost(pulled())}
 		c.nodes = append(c.nodes, n)
 		c.join(t, n, c.m) // it learns of the other from the managers
 		managertest.Eventually(t, "the second manager reaches "+name, func() bool { return second.Reaches(name) })

@@ -39,6 +39,7 @@ import (
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
+	"github.com/berthhq/berth/manager/overlay"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/role"
@@ -144,6 +145,11 @@ func (m *Manager) wire() error {
 	m.agents.Fingerprint = m.ca.Fingerprint()
 	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, managers, m.log)
 	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
+	networks, err := overlay.Parse(m.cfg.OverlayRange)
+	if err != nil {
+		return err
+	}
+	m.scheduler.Join(networks)
 	m.presets = preset.New(m.client, m.scheduler)
 	m.sessions = session.New(session.Config{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,

@@ -95,7 +95,7 @@ func TestHostIsNearTheAccelerator(t *testing.T) {
 	}
 	c := newCluster(t, 0)
 	ctx := c.System(t)
-	n := &node{name: "a", dir: t.TempDir(), sysfs: t.TempDir(), wires: &wires{held: map[string]bool{}}, host: fake.NewHost(pulled()),
+	n := &node{name: "a", dir: t.TempDir(), sysfs: t.TempDir(), wires: newWires(len(c.nodes)), host: fake.NewHost(pulled()),
 		plugins: []agent.PluginConfig{{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 2, "numa_nodes": 2}`)}}}
 	for path, text := range map[string]string{
 		"devices/system/node/node0/cpulist": "0", "devices/system/node/node0/meminfo": "Node 0 MemTotal: 4194304 kB",

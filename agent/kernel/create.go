@@ -135,7 +135,7 @@ func (m *Manager) reserve(ctx context.Context, k *Kernel) error {
 	if err := m.cfg.Devices.Hold(k.AllocationID(), r.Allocations); err != nil {
 		return err
 	}
-	if k.rec.network, err = m.cfg.Network.Reserve(containerID(r), r.SessionId); err != nil {
+	if k.rec.network, err = m.attach(r); err != nil {
 		return err
 	}
 	if k.replaces != nil {
@@ -204,6 +204,9 @@ func validate(r *agentpb.CreateKernelRequest) error {
 		if !slices.ContainsFunc(r.Allocations, func(a *agentpb.Allocation) bool { return a.Slot == slot }) {
 			return bad("allocations give no %s", slot)
 		}
+	}
+	if _, err := wide(r); err != nil {
+		return err
 	}
 	return mount.Check(folders(r))
 }

@@ -29,6 +29,7 @@ import (
 // Network is what kernels need of network.Manager.
 type Network interface {
 	Reserve(key, session string) (network.Attachment, error)
+	Join(network.Attachment) (network.Attachment, error)
 	Adopt(network.Attachment) error
 	Create(network.Attachment) (path string, err error)
 	Connect(context.Context, network.Attachment) error

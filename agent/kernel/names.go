@@ -10,13 +10,14 @@ import (
 
 // shareNames tells every kernel of a session on this node the names of the
 // others. Each kernel calls it once it has its own files and so its address, so
-// that the last one tells all.
+// that the last one tells all. Where the session is on several agents, requests
+// tell all names.
 func (m *Manager) shareNames(session string) error {
 	m.naming.Lock()
 	defer m.naming.Unlock()
 	var mates []*Kernel
 	for _, k := range m.List() {
-		if k.rec.request.SessionId == session && !k.ended() && k.attachment().Address.IsValid() {
+		if k.rec.request.SessionId == session && k.rec.request.Network == nil && !k.ended() && k.attachment().Address.IsValid() {
 			mates = append(mates, k)
 		}
 	}

@@ -127,7 +127,7 @@ func (k *Kernel) mounts(lines []string) (*mount.Bound, []specs.Mount, error) {
 func (k *Kernel) files() mount.Files {
 	return mount.Files{
 		Dir: k.m.dir(k.ID), Runner: k.m.cfg.Runner, Hostname: k.hostname(),
-		Address: k.rec.network.Address, Bootstrap: k.rec.request.BootstrapScript,
+		Address: k.rec.network.Address, Peers: peers(k.rec.request), Bootstrap: k.rec.request.BootstrapScript,
 	}
 }
 

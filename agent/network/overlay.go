@@ -3,6 +3,7 @@ package network
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -181,14 +182,15 @@ func hardware(a netip.Addr) net.HardwareAddr {
 // tunnel names the device of an overlay.
 func (m *Manager) tunnel(vni uint32) string { return fmt.Sprintf("%s%x", m.tunnels(), vni) }
 
-// tryOverlay makes a device that reaches nobody, to see whether the host can.
+// tryOverlay makes a device that reaches nobody, to see whether the host can. Its
+// number is one that no overlay has, and hardly that of another agent's trial.
 func (m *Manager) tryOverlay() error {
 	name := m.tunnels() + "try"
 	err := m.removeLink(name)
 	if err == nil {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = name
-		err = m.handle.LinkAdd(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: agentpb.MinVNI - 1, Port: int(m.cfg.Endpoint.Port()), Proxy: true})
+		err = m.handle.LinkAdd(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: 1 + rand.IntN(agentpb.MinVNI-1), Port: int(m.cfg.Endpoint.Port()), Proxy: true})
 		if errors.Is(err, unix.EOPNOTSUPP) {
 			return errors.New("the kernel has no vxlan")
 		}

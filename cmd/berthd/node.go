@@ -46,6 +46,7 @@ func agentCommand() *cobra.Command {
 		plugins []string
 		file    string
 		group   string
+		overlay string
 		keep    bool
 	)
 	cmd := &cobra.Command{
@@ -57,7 +58,7 @@ func agentCommand() *cobra.Command {
 			}
 			cfg := agent.Config{
 				Name: o.name, Dir: o.dir, Managers: o.managers, JoinToken: o.token, CAFingerprint: o.fingerprint,
-				Volumes: map[string]string{}, ResourceGroup: group, KeepSessions: keep, Logger: log,
+				Volumes: map[string]string{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
 				RunnerPath: filepath.Join(o.bin, "berth-runner"),
 			}
@@ -105,6 +106,7 @@ func agentCommand() *cobra.Command {
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
 	pathFlag(cmd, &file, "plugin-file", "", "YAML file of more accelerator plugins, with settings, roots and what they may ask for")
 	f.StringVar(&group, "resource-group", "", "group to begin in")
+	f.StringVar(&overlay, "overlay", "", "where agents of other machines send what is for kernels here, for sessions over several agents: an IPv4 address, :UDP-port or both (default the address on the way to the managers, and :4789), or off")
 	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
 	return cmd
 }

@@ -100,23 +100,12 @@ func (p *Platform) mounts() ([]string, error) {
 // networks looks for the names that an agent gives: a prefix and a hash of its
 // id.
 func (p *Platform) networks() ([]string, error) {
-	var tags []string
-	for _, agent := range p.agents {
-		sum := sha256.Sum256([]byte(agent))
-		tags = append(tags, strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:5]))
-	}
-	ours := func(name string) bool {
-		return slices.ContainsFunc(tags, func(tag string) bool { return strings.Contains(name, tag) })
-	}
-	interfaces, err := net.Interfaces()
+	found, err := p.Interfaces()
 	if err != nil {
 		return nil, err
 	}
-	var found []string
-	for _, i := range interfaces {
-		if ours(i.Name) {
-			found = append(found, "interface "+i.Name)
-		}
+	for i := range found {
+		found[i] = "interface " + found[i]
 	}
 	firewall, err := nftables.New()
 	if err != nil {
@@ -127,11 +116,32 @@ func (p *Platform) networks() ([]string, error) {
 		return nil, fmt.Errorf("list firewall tables: %w", err)
 	}
 	for _, t := range tables {
-		if ours(t.Name) {
+		if p.named(t.Name) {
 			found = append(found, "firewall table "+t.Name)
 		}
 	}
 	return found, nil
+}
+
+// Interfaces are the network interfaces that agents have made.
+func (p *Platform) Interfaces() (found []string, err error) {
+	interfaces, err := net.Interfaces()
+	for _, i := range interfaces {
+		if p.named(i.Name) {
+			found = append(found, i.Name)
+		}
+	}
+	return found, err
+}
+
+// named tells whether a name has the hash of an agent's id in it.
+func (p *Platform) named(name string) bool {
+	var tags []string
+	for _, agent := range p.agents {
+		sum := sha256.Sum256([]byte(agent))
+		tags = append(tags, strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:5]))
+	}
+	return slices.ContainsFunc(tags, func(tag string) bool { return strings.Contains(name, tag) })
 }
 
 func (p *Platform) cgroups() ([]string, error) {

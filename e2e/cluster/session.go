@@ -87,12 +87,18 @@ func (u *User) Show(id string) *client.SessionDetail {
 	return s
 }
 
-// Exec runs a shell command in a session.
+// Exec runs a shell command in the main kernel of a session.
 func (u *User) Exec(session, script string) (string, int) {
+	u.t.Helper()
+	return u.ExecIn(session, "", script)
+}
+
+// ExecIn runs a shell command in a kernel of a session, by its id.
+func (u *User) ExecIn(session, kernel, script string) (string, int) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), Patience)
 	defer cancel()
-	term, err := u.OpenTerminal(ctx, client.TerminalOptions{Session: session, Command: []string{"sh", "-c", script}})
+	term, err := u.OpenTerminal(ctx, client.TerminalOptions{Session: session, Kernel: kernel, Command: []string{"sh", "-c", script}})
 	if err != nil {
 		u.t.Fatalf("exec %q: %v", script, err)
 	}

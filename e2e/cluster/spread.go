@@ -141,6 +141,10 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 		}
 		name := "node-" + strconv.Itoa(i+1)
 		dirs = append(dirs, filepath.Join("agent", name))
+		overlay, err := freeUDP() // on machines of their own all have the same port
+		if err != nil {
+			return err
+		}
 		plugins := filepath.Join(s.data, name+".yaml")
 		if err := os.WriteFile(plugins, fmt.Appendf(nil, "plugins: [{path: %s, force: true, config: {devices: %d, seed: 1}}]\n",
 			filepath.Join(s.bin, "plugins/accelerator/mock"), devices), 0o644); err != nil {
@@ -149,7 +153,7 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 		x := s.process(name)
 		s.Agents = append(s.Agents, x)
 		x.args = append(strings.Fields(token.Command)[1:], "--name", name, "--data", filepath.Join(s.data, "agent", name), "--bin", s.bin,
-			"--plugin-file", plugins, "--keep-sessions=false")
+			"--plugin-file", plugins, "--overlay", overlay, "--keep-sessions=false")
 		if err := x.Start(); err != nil {
 			return err
 		}
@@ -218,6 +222,15 @@ func (s *Spread) discard(err error) error {
 		err = errors.Join(err, s.stores.Stop(ctx))
 	}
 	return s.remove(err)
+}
+
+func freeUDP() (string, error) {
+	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	return c.LocalAddr().String(), nil
 }
 
 func freePorts(n int) ([]string, error) {

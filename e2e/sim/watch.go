@@ -55,7 +55,8 @@ func (m *machine) report() *agentpb.Event {
 			{Name: resource.Mem, Kind: agentpb.SlotType_BYTES, Quantum: "1"},
 			{Name: "mock.shares", Kind: agentpb.SlotType_SHARES, Quantum: "0.001"},
 		},
-		Images: slices.Sorted(maps.Keys(m.images)),
+		Images:  slices.Sorted(maps.Keys(m.images)),
+		Overlay: &agentpb.Overlay{Endpoint: "198.51.100.1:4789", Mtu: 1450},
 	}
 	held := m.held()
 	for _, id := range slices.Sorted(maps.Keys(m.capacity)) {

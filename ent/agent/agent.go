@@ -52,6 +52,8 @@ const (
 	FieldCounters = "counters"
 	// FieldAllowedCounts holds the string denoting the allowed_counts field in the database.
 	FieldAllowedCounts = "allowed_counts"
+	// FieldOverlay holds the string denoting the overlay field in the database.
+	FieldOverlay = "overlay"
 	// FieldLinks holds the string denoting the links field in the database.
 	FieldLinks = "links"
 	// FieldFirstSeenAt holds the string denoting the first_seen_at field in the database.
@@ -108,6 +110,7 @@ var Columns = []string{
 	FieldVolumes,
 	FieldCounters,
 	FieldAllowedCounts,
+	FieldOverlay,
 	FieldLinks,
 	FieldFirstSeenAt,
 	FieldLastSeenAt,
@@ -161,6 +164,8 @@ var (
 	DefaultCounters report.Counters
 	// DefaultAllowedCounts holds the default value on creation for the "allowed_counts" field.
 	DefaultAllowedCounts report.Counts
+	// DefaultOverlay holds the default value on creation for the "overlay" field.
+	DefaultOverlay report.Overlay
 	// DefaultLinks holds the default value on creation for the "links" field.
 	DefaultLinks []report.Link
 	// DefaultFirstSeenAt holds the default value on creation for the "first_seen_at" field.

@@ -465,6 +465,18 @@ func (f SessionMountFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionMountMutation", m)
 }
 
+// The SessionNetworkFunc type is an adapter to allow the use of ordinary
+// function as SessionNetwork mutator.
+type SessionNetworkFunc func(context.Context, *ent.SessionNetworkMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SessionNetworkFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SessionNetworkMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionNetworkMutation", m)
+}
+
 // The ShareWeightFunc type is an adapter to allow the use of ordinary
 // function as ShareWeight mutator.
 type ShareWeightFunc func(context.Context, *ent.ShareWeightMutation) (ent.Value, error)

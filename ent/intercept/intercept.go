@@ -46,6 +46,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -1140,6 +1141,33 @@ func (f TraverseSessionMount) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.SessionMountQuery", q)
 }
 
+// The SessionNetworkFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SessionNetworkFunc func(context.Context, *ent.SessionNetworkQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SessionNetworkFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SessionNetworkQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SessionNetworkQuery", q)
+}
+
+// The TraverseSessionNetwork type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSessionNetwork func(context.Context, *ent.SessionNetworkQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSessionNetwork) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSessionNetwork) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SessionNetworkQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SessionNetworkQuery", q)
+}
+
 // The ShareWeightFunc type is an adapter to allow the use of ordinary function as a Querier.
 type ShareWeightFunc func(context.Context, *ent.ShareWeightQuery) (ent.Value, error)
 
@@ -1462,6 +1490,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.SessionGroupQuery, predicate.SessionGroup, sessiongroup.OrderOption]{typ: ent.TypeSessionGroup, tq: q}, nil
 	case *ent.SessionMountQuery:
 		return &query[*ent.SessionMountQuery, predicate.SessionMount, sessionmount.OrderOption]{typ: ent.TypeSessionMount, tq: q}, nil
+	case *ent.SessionNetworkQuery:
+		return &query[*ent.SessionNetworkQuery, predicate.SessionNetwork, sessionnetwork.OrderOption]{typ: ent.TypeSessionNetwork, tq: q}, nil
 	case *ent.ShareWeightQuery:
 		return &query[*ent.ShareWeightQuery, predicate.ShareWeight, shareweight.OrderOption]{typ: ent.TypeShareWeight, tq: q}, nil
 	case *ent.SlotTypeQuery:

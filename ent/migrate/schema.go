@@ -69,6 +69,7 @@ var (
 		{Name: "volumes", Type: field.TypeJSON},
 		{Name: "counters", Type: field.TypeJSON},
 		{Name: "allowed_counts", Type: field.TypeJSON},
+		{Name: "overlay", Type: field.TypeJSON},
 		{Name: "links", Type: field.TypeJSON},
 		{Name: "first_seen_at", Type: field.TypeTime},
 		{Name: "last_seen_at", Type: field.TypeTime},
@@ -82,7 +83,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "agents_resource_groups_agents",
-				Columns:    []*schema.Column{AgentsColumns[20]},
+				Columns:    []*schema.Column{AgentsColumns[21]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -91,7 +92,7 @@ var (
 			{
 				Name:    "agent_resource_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{AgentsColumns[20]},
+				Columns: []*schema.Column{AgentsColumns[21]},
 			},
 		},
 	}
@@ -1641,6 +1642,66 @@ var (
 			},
 		},
 	}
+	// SessionNetworksColumns holds the columns for the "session_networks" table.
+	SessionNetworksColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "vni", Type: field.TypeInt},
+		{Name: "subnet", Type: field.TypeString},
+		{Name: "mtu", Type: field.TypeInt},
+		{Name: "freed_at", Type: field.TypeTime, Nullable: true},
+		{Name: "session_id", Type: field.TypeUUID},
+	}
+	// SessionNetworksTable holds the schema information for the "session_networks" table.
+	SessionNetworksTable = &schema.Table{
+		Name:       "session_networks",
+		Columns:    SessionNetworksColumns,
+		PrimaryKey: []*schema.Column{SessionNetworksColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "session_networks_sessions_networks",
+				Columns:    []*schema.Column{SessionNetworksColumns[6]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sessionnetwork_vni",
+				Unique:  true,
+				Columns: []*schema.Column{SessionNetworksColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "freed_at IS NULL",
+				},
+			},
+			{
+				Name:    "sessionnetwork_subnet",
+				Unique:  true,
+				Columns: []*schema.Column{SessionNetworksColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "freed_at IS NULL",
+				},
+			},
+			{
+				Name:    "sessionnetwork_session_id",
+				Unique:  true,
+				Columns: []*schema.Column{SessionNetworksColumns[6]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "freed_at IS NULL",
+				},
+			},
+			{
+				Name:    "sessionnetwork_all",
+				Unique:  false,
+				Columns: []*schema.Column{SessionNetworksColumns[6]},
+			},
+			{
+				Name:    "sessionnetwork_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{SessionNetworksColumns[1]},
+			},
+		},
+	}
 	// ShareWeightsColumns holds the columns for the "share_weights" table.
 	ShareWeightsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2203,6 +2264,7 @@ var (
 		SessionEventsTable,
 		SessionGroupsTable,
 		SessionMountsTable,
+		SessionNetworksTable,
 		ShareWeightsTable,
 		SlotTypesTable,
 		StorageProxiesTable,
@@ -2284,6 +2346,7 @@ func init() {
 	SessionGroupsTable.ForeignKeys[2].RefTable = UsersTable
 	SessionMountsTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionMountsTable.ForeignKeys[1].RefTable = VfoldersTable
+	SessionNetworksTable.ForeignKeys[0].RefTable = SessionsTable
 	ShareWeightsTable.ForeignKeys[0].RefTable = ResourceGroupsTable
 	ShareWeightsTable.ForeignKeys[1].RefTable = DomainsTable
 	ShareWeightsTable.ForeignKeys[2].RefTable = ProjectsTable

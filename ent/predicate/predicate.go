@@ -120,6 +120,9 @@ type SessionGroup func(*sql.Selector)
 // SessionMount is the predicate function for sessionmount builders.
 type SessionMount func(*sql.Selector)
 
+// SessionNetwork is the predicate function for sessionnetwork builders.
+type SessionNetwork func(*sql.Selector)
+
 // ShareWeight is the predicate function for shareweight builders.
 type ShareWeight func(*sql.Selector)
 

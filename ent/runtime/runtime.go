@@ -43,6 +43,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -171,16 +172,20 @@ func init() {
 	agentDescAllowedCounts := agentFields[15].Descriptor()
 	// agent.DefaultAllowedCounts holds the default value on creation for the allowed_counts field.
 	agent.DefaultAllowedCounts = agentDescAllowedCounts.Default.(report.Counts)
+	// agentDescOverlay is the schema descriptor for overlay field.
+	agentDescOverlay := agentFields[16].Descriptor()
+	// agent.DefaultOverlay holds the default value on creation for the overlay field.
+	agent.DefaultOverlay = agentDescOverlay.Default.(report.Overlay)
 	// agentDescLinks is the schema descriptor for links field.
-	agentDescLinks := agentFields[16].Descriptor()
+	agentDescLinks := agentFields[17].Descriptor()
 	// agent.DefaultLinks holds the default value on creation for the links field.
 	agent.DefaultLinks = agentDescLinks.Default.([]report.Link)
 	// agentDescFirstSeenAt is the schema descriptor for first_seen_at field.
-	agentDescFirstSeenAt := agentFields[17].Descriptor()
+	agentDescFirstSeenAt := agentFields[18].Descriptor()
 	// agent.DefaultFirstSeenAt holds the default value on creation for the first_seen_at field.
 	agent.DefaultFirstSeenAt = agentDescFirstSeenAt.Default.(func() time.Time)
 	// agentDescLastSeenAt is the schema descriptor for last_seen_at field.
-	agentDescLastSeenAt := agentFields[18].Descriptor()
+	agentDescLastSeenAt := agentFields[19].Descriptor()
 	// agent.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
 	agent.DefaultLastSeenAt = agentDescLastSeenAt.Default.(func() time.Time)
 	// agentDescID is the schema descriptor for id field.
@@ -1437,6 +1442,21 @@ func init() {
 	sessionmountDescID := sessionmountMixinFields0[0].Descriptor()
 	// sessionmount.DefaultID holds the default value on creation for the id field.
 	sessionmount.DefaultID = sessionmountDescID.Default.(func() uuid.UUID)
+	sessionnetworkMixin := schema.SessionNetwork{}.Mixin()
+	sessionnetworkMixinFields0 := sessionnetworkMixin[0].Fields()
+	_ = sessionnetworkMixinFields0
+	sessionnetworkMixinFields1 := sessionnetworkMixin[1].Fields()
+	_ = sessionnetworkMixinFields1
+	sessionnetworkFields := schema.SessionNetwork{}.Fields()
+	_ = sessionnetworkFields
+	// sessionnetworkDescCreatedAt is the schema descriptor for created_at field.
+	sessionnetworkDescCreatedAt := sessionnetworkMixinFields1[0].Descriptor()
+	// sessionnetwork.DefaultCreatedAt holds the default value on creation for the created_at field.
+	sessionnetwork.DefaultCreatedAt = sessionnetworkDescCreatedAt.Default.(func() time.Time)
+	// sessionnetworkDescID is the schema descriptor for id field.
+	sessionnetworkDescID := sessionnetworkMixinFields0[0].Descriptor()
+	// sessionnetwork.DefaultID holds the default value on creation for the id field.
+	sessionnetwork.DefaultID = sessionnetworkDescID.Default.(func() uuid.UUID)
 	shareweightMixin := schema.ShareWeight{}.Mixin()
 	shareweightInters := schema.ShareWeight{}.Interceptors()
 	shareweight.Interceptors[0] = shareweightInters[0]

@@ -38,6 +38,7 @@ func (Agent) Fields() []ent.Field {
 		field.JSON("volumes", []string{}).Default([]string{}).Annotations(entgql.Skip()),
 		field.JSON("counters", report.Counters{}).Default(report.Counters{}).Annotations(entgql.Skip()),
 		field.JSON("allowed_counts", report.Counts{}).Default(report.Counts{}).Annotations(entgql.Skip()),
+		field.JSON("overlay", report.Overlay{}).Default(report.Overlay{}).Annotations(entgql.Skip()),
 		field.JSON("links", []report.Link{}).Default([]report.Link{}).Annotations(entgql.Skip()),
 		field.Time("first_seen_at").Default(now).Immutable().Annotations(entgql.OrderField("FIRST_SEEN_AT")),
 		field.Time("last_seen_at").Default(now),

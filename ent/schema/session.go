@@ -73,6 +73,7 @@ func (Session) Edges() []ent.Edge {
 		edge.To("image", Image.Type).Field("image_id").Unique().Required().Immutable(),
 		edge.To("kernels", Kernel.Type),
 		edge.To("mounts", SessionMount.Type),
+		edge.To("networks", SessionNetwork.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.To("history", SessionEvent.Type),
 		edge.To("agents", Agent.Type), // that were asked for
 		edge.From("session_group", SessionGroup.Type).Ref("sessions").Field("session_group_id").Unique().Immutable(),

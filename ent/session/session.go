@@ -109,6 +109,8 @@ const (
 	EdgeKernels = "kernels"
 	// EdgeMounts holds the string denoting the mounts edge name in mutations.
 	EdgeMounts = "mounts"
+	// EdgeNetworks holds the string denoting the networks edge name in mutations.
+	EdgeNetworks = "networks"
 	// EdgeHistory holds the string denoting the history edge name in mutations.
 	EdgeHistory = "history"
 	// EdgeAgents holds the string denoting the agents edge name in mutations.
@@ -170,6 +172,13 @@ const (
 	MountsInverseTable = "session_mounts"
 	// MountsColumn is the table column denoting the mounts relation/edge.
 	MountsColumn = "session_id"
+	// NetworksTable is the table that holds the networks relation/edge.
+	NetworksTable = "session_networks"
+	// NetworksInverseTable is the table name for the SessionNetwork entity.
+	// It exists in this package in order to avoid circular dependency with the "sessionnetwork" package.
+	NetworksInverseTable = "session_networks"
+	// NetworksColumn is the table column denoting the networks relation/edge.
+	NetworksColumn = "session_id"
 	// HistoryTable is the table that holds the history relation/edge.
 	HistoryTable = "session_events"
 	// HistoryInverseTable is the table name for the SessionEvent entity.
@@ -627,6 +636,20 @@ func ByMounts(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByNetworksCount orders the results by networks count.
+func ByNetworksCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newNetworksStep(), opts...)
+	}
+}
+
+// ByNetworks orders the results by networks terms.
+func ByNetworks(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newNetworksStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByHistoryCount orders the results by history count.
 func ByHistoryCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -736,6 +759,13 @@ func newMountsStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(MountsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, MountsTable, MountsColumn),
+	)
+}
+func newNetworksStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(NetworksInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, NetworksTable, NetworksColumn),
 	)
 }
 func newHistoryStep() *sqlgraph.Step {

@@ -1553,6 +1553,29 @@ func HasMountsWith(preds ...predicate.SessionMount) predicate.Session {
 	})
 }
 
+// HasNetworks applies the HasEdge predicate on the "networks" edge.
+func HasNetworks() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, NetworksTable, NetworksColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasNetworksWith applies the HasEdge predicate on the "networks" edge with a given conditions (other predicates).
+func HasNetworksWith(preds ...predicate.SessionNetwork) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newNetworksStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasHistory applies the HasEdge predicate on the "history" edge.
 func HasHistory() predicate.Session {
 	return predicate.Session(func(s *sql.Selector) {

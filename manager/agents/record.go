@@ -83,12 +83,21 @@ func upsertAgent(ctx context.Context, tx *ent.Tx, r *agentpb.Report) (uuid.UUID,
 		return uuid.Nil, err
 	}
 	err = tx.Agent.UpdateOne(a).
-		SetCounters(counters).SetLinks(linksOf(r.Links)).SetAllowedCounts(countsOf(r.SlotTypes)).
+		SetCounters(counters).SetLinks(linksOf(r.Links)).SetOverlay(overlayOf(r.Overlay)).SetAllowedCounts(countsOf(r.SlotTypes)).
 		SetStatus(agent.StatusAlive).ClearLostAt().SetIncarnation(r.Incarnation).SetVersion(r.Version).
 		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(nonNil(r.Volumes)).
 		SetPlugins(plugins(r.Plugins)).SetProbes(probes(r.Probes)).SetLastSeenAt(time.Now()).
 		Exec(ctx)
 	return a.ID, err
+}
+
+// overlayOf is how kernels on other agents reach those of an agent. An agent that
+// says nothing of it knows nothing of it.
+func overlayOf(o *agentpb.Overlay) report.Overlay {
+	if o == nil {
+		return report.Overlay{Off: "its version has none"}
+	}
+	return report.Overlay{Endpoint: o.Endpoint, MTU: int(o.Mtu), Off: o.Off}
 }
 
 // firstGroup is where an agent begins: the group it wishes, or the oldest.

@@ -75,7 +75,7 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	for _, w := range still {
 		byID[w.ID] = w
 	}
-	homes, err := open(ctx, tx, batch)
+	homes, err := t.open(ctx, tx, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +88,26 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	for _, d := range batch {
 		w := byID[d.SessionID]
 		r := &t.model.live[d.SessionID].request
-		shut := slices.ContainsFunc(d.Assignments, func(a plan.Assignment) bool { return homes[a.AgentID] != r.Group })
+		shut := slices.ContainsFunc(d.Assignments, func(a plan.Assignment) bool { return homes.group[a.AgentID] != r.Group })
 		if w == nil || changed(w, r) || shut || len(ledger.Reached(r)) > 0 {
 			for _, a := range d.Assignments {
 				t.agents[a.AgentID] = t.agents[a.AgentID] || shut
 			}
 			continue
 		}
+		network, ok, err := homes.network(ctx, tx, d)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			t.settings = true // they tell the planner what networks are left
+			for _, a := range d.Assignments {
+				t.agents[a.AgentID] = true
+			}
+			continue
+		}
 		ledger.Charge(r)
-		places = append(places, msession.Place{Session: w, Kernels: placements(d, touched)})
+		places = append(places, msession.Place{Session: w, Kernels: placements(d, touched), Network: network})
 	}
 	if len(places) == 0 {
 		return nil, nil
@@ -111,31 +122,6 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 func changed(w *ent.Session, r *plan.Request) bool {
 	return w.ResourceGroupID != r.Group || w.StrictAgents != r.Strict ||
 		len(r.Kernels) == 1 && !maps.Equal(w.Slots, r.Kernels[0].Slots)
-}
-
-// open tells the groups of those agents of a batch that take new sessions.
-func open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (map[uuid.UUID]uuid.UUID, error) {
-	ids := map[string]bool{}
-	for _, d := range batch {
-		for _, a := range d.Assignments {
-			ids[a.AgentID.String()] = true
-		}
-	}
-	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id FROM agents WHERE id IN (SELECT unnest($1::text[]::uuid[])) AND schedulable AND status = 'alive'`,
-		slices.Collect(maps.Keys(ids)))
-	if err != nil {
-		return nil, fmt.Errorf("read agents: %w", err)
-	}
-	defer rows.Close()
-	homes := map[uuid.UUID]uuid.UUID{}
-	for rows.Next() {
-		var id, group uuid.UUID
-		if err := rows.Scan(&id, &group); err != nil {
-			return nil, fmt.Errorf("read agents: %w", err)
-		}
-		homes[id] = group
-	}
-	return homes, rows.Err()
 }
 
 // ledger has the limits that bind what is in a batch, and what is used of them.

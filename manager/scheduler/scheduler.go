@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/overlay"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
@@ -34,18 +35,23 @@ type Scheduler struct {
 	roster   roster
 	strays   func(agent uuid.UUID) map[string]resource.Slots // nil: there are none
 	images   func(agent string) map[string]bool              // nil: nobody knows
+	networks overlay.Range                                   // of sessions over several agents
 }
 
 // New returns a Scheduler.
 func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
 	return &Scheduler{
-		client: client, bus: bus, policies: policies, log: log,
+		networks: overlay.Default(),
+		client:   client, bus: bus, policies: policies, log: log,
 		past: newLately[[]plan.Usage](), asked: newLately[[]plan.Demand](), roster: roster{turn: semaphore.NewWeighted(1)},
 	}
 }
 
 // Spare makes the scheduler leave alone what strays hold of an agent's devices.
 func (s *Scheduler) Spare(strays func(agent uuid.UUID) map[string]resource.Slots) { s.strays = strays }
+
+// Join makes the scheduler take the networks of sessions over several agents from r.
+func (s *Scheduler) Join(r overlay.Range) { s.networks = r }
 
 // Prefer makes the scheduler prefer, of equally good agents, one that has the image.
 func (s *Scheduler) Prefer(images func(agent string) map[string]bool) { s.images = images }

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -62,6 +63,7 @@ func (s *Scheduler) readSettings(ctx context.Context, snap *plan.Snapshot) error
 		{"slot types", s.readSlotTypes},
 		{"shares", s.readShares},
 		{"recent demand", s.readDemandOf},
+		{"networks", s.readNetworks},
 	} {
 		if err := part.read(ctx, snap); err != nil {
 			return fmt.Errorf("read %s: %w", part.what, err)
@@ -99,6 +101,9 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Counts: a.AllowedCounts, Counters: a.Counters, Links: a.Links,
 		}
 		pa.Closed, pa.Because = closed(a)
+		if a.Overlay.Endpoint == "" {
+			pa.Alone = cmp.Or(a.Overlay.Off, "nothing is known of it")
+		}
 		if s.images != nil {
 			pa.Images = s.images(a.Name)
 		}
@@ -141,6 +146,17 @@ func (s *Scheduler) readDemandOf(ctx context.Context, snap *plan.Snapshot) (err 
 		snap.Demand, err = s.asked.get(ctx, snap.Now, func() ([]plan.Demand, error) { return s.readDemand(ctx) })
 	}
 	return err
+}
+
+// readNetworks finds out for how many kernels a network is left.
+func (s *Scheduler) readNetworks(ctx context.Context, snap *plan.Snapshot) error {
+	used, err := s.networks.Read(ctx, s.client.SessionNetwork)
+	if err != nil {
+		return err
+	}
+	most := used.Largest()
+	snap.Networked = &most
+	return nil
 }
 
 // planLimit is a limit as the planner takes it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,8 +151,12 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 			if err != nil {
 				return false, retryAfter, nil
 			}
+			request, err := s.request(k)
+			if err != nil {
+				return false, 0, err
+			}
 			call, cancel := context.WithTimeout(ctx, callTimeout)
-			state, err = rpc.CreateKernel(call, s.request(k))
+			state, err = rpc.CreateKernel(call, request)
 			cancel()
 			if err = errgrpc.ToNative(err); err != nil && unreachable(err) {
 				return false, retryAfter, nil
@@ -172,8 +177,8 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 	return true, 0, s.move(ctx, move{to: lifecycle.Running, phase: "create", message: "running", steps: steps})
 }
 
-func (s step) request(k *ent.Kernel) *agentpb.CreateKernelRequest {
-	r := &agentpb.CreateKernelRequest{
+func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error) {
+	r = &agentpb.CreateKernelRequest{
 		Epoch: s.epoch, KernelId: k.ID.String(), SessionId: s.sess.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
 		Environment: s.environment(k), Command: s.sess.Command, BootstrapScript: s.sess.BootstrapScript,
@@ -189,7 +194,8 @@ func (s step) request(k *ent.Kernel) *agentpb.CreateKernelRequest {
 		})
 	}
 	runAs(r, s.sess.Edges.Owner)
-	return r
+	r.Network, err = s.network(k)
+	return r, err
 }
 
 // holds lists what the present launch of a kernel holds of its agent's devices.
@@ -204,14 +210,26 @@ func holds(k *ent.Kernel) (held []*agentpb.Allocation) {
 	return held
 }
 
-// environment is what was asked for, and which of how many kernels this is.
+// environment is what was asked for, and which of how many kernels this is. Where
+// there are several, it is also what programs over several machines look for.
 func (s step) environment(k *ent.Kernel) map[string]string {
 	env := map[string]string{
 		"BERTH_KERNELS": fmt.Sprint(len(s.sess.Edges.Kernels)), "BERTH_KERNEL_INDEX": fmt.Sprint(k.Index),
 	}
+	if len(s.sess.Edges.Kernels) > 1 {
+		hosts := make([]string, len(s.sess.Edges.Kernels))
+		for _, o := range s.sess.Edges.Kernels {
+			hosts[o.Index] = o.Hostname
+		}
+		env["BERTH_KERNEL_HOST"], env["BERTH_KERNEL_HOSTS"] = k.Hostname, strings.Join(hosts, ",")
+		env["MASTER_ADDR"], env["MASTER_PORT"] = hosts[0], masterPort
+	}
 	maps.Copy(env, s.sess.Environment)
 	return env
 }
+
+// masterPort is where torchrun has the first process listen unless told otherwise.
+const masterPort = "29500"
 
 // runAs makes the container's user the one that its owner is given. A group
 // that is not given is the one of the same number, as for a user of his own.

@@ -164,7 +164,7 @@ func moveKernels(ctx context.Context, tx *ent.Tx, id uuid.UUID, m move, now time
 	if err != nil {
 		return fmt.Errorf("free allocations of session %s: %w", id, err)
 	}
-	return nil
+	return disconnect(ctx, tx, id, now)
 }
 
 // apply runs one fenced move in its own transaction and tells listeners.

@@ -23,6 +23,7 @@ import (
 type Place struct {
 	Session *ent.Session
 	Kernels []Placement
+	Network *Network // where they go to several agents
 }
 
 // Placement is where one kernel goes and what it holds there.
@@ -79,6 +80,9 @@ func Schedule(ctx context.Context, tx *ent.Tx, places []Place) error {
 	now := clock.Now()
 	// One statement: the sessions are held by the caller, so what it does not
 	// change was changed by nobody else.
+	if err := connect(ctx, tx, places); err != nil {
+		return err
+	}
 	row, err := tx.QueryContext(ctx, `WITH k AS (UPDATE kernels k SET agent_id = w.agent, launch_epoch = k.launch_epoch + 1, status = $3
   FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS w(id, agent) WHERE k.id = w.id AND k.terminated_at IS NULL RETURNING 1),
 a AS (INSERT INTO allocations

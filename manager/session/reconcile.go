@@ -138,7 +138,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 // of that changes, but for what move notes on the entity.
 func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
 	return s.Client.Session.Query().Where(session.ID(id)).
-		WithOwner().WithResourceGroup().WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
+		WithOwner().WithResourceGroup().WithNetworks(present).WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
 		WithKernels(func(q *ent.KernelQuery) {
 			q.WithAgent().WithAllocations(func(q *ent.AllocationQuery) { q.WithDevice() })
 		}).

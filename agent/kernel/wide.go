@@ -1,0 +1,73 @@
+package kernel
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/mount"
+	"github.com/berthhq/berth/agent/network"
+)
+
+// attach reserves a kernel's place in the network of its session: one of this
+// agent, or, as the request says, one over several.
+func (m *Manager) attach(r *agentpb.CreateKernelRequest) (network.Attachment, error) {
+	a, err := wide(r)
+	if err != nil || r.Network == nil {
+		if err == nil {
+			a, err = m.cfg.Network.Reserve(containerID(r), r.SessionId)
+		}
+		return a, err
+	}
+	return m.cfg.Network.Join(a)
+}
+
+// wide is the place that a request gives a kernel in a network over several
+// agents; without one, nothing. What it may hold the network itself knows.
+func wide(r *agentpb.CreateKernelRequest) (a network.Attachment, err error) {
+	n := r.Network
+	if n == nil {
+		return a, nil
+	}
+	bad := func(field, value string, err error) (network.Attachment, error) {
+		return a, fmt.Errorf("network.%s %.80q: %w: %w", field, value, err, errdefs.ErrInvalidArgument)
+	}
+	a = network.Attachment{Key: containerID(r), Session: r.SessionId, Overlay: &network.Overlay{VNI: n.Vni, MTU: int(n.Mtu)}}
+	if a.Subnet, err = netip.ParsePrefix(n.Subnet); err != nil {
+		return bad("subnet", n.Subnet, err)
+	}
+	if a.Address, err = netip.ParseAddr(n.Address); err != nil {
+		return bad("address", n.Address, err)
+	}
+	for i, p := range n.Peers {
+		field := fmt.Sprintf("peers[%d].", i)
+		address, err := netip.ParseAddr(p.Address)
+		if err != nil {
+			return bad(field+"address", p.Address, err)
+		}
+		if !hostnameForm.MatchString(p.Hostname) {
+			return a, fmt.Errorf("network.%shostname %.80q is malformed: %w", field, p.Hostname, errdefs.ErrInvalidArgument)
+		}
+		if p.Endpoint == "" {
+			continue // on this agent
+		}
+		endpoint, err := netip.ParseAddrPort(p.Endpoint)
+		if err != nil {
+			return bad(field+"endpoint", p.Endpoint, err)
+		}
+		a.Overlay.Peers = append(a.Overlay.Peers, network.Peer{Address: address, Endpoint: endpoint})
+	}
+	return a, nil
+}
+
+// peers are the other kernels of a session over several agents, by name.
+func peers(r *agentpb.CreateKernelRequest) (list []mount.Peer) {
+	for _, p := range r.GetNetwork().GetPeers() {
+		if address, err := netip.ParseAddr(p.Address); err == nil {
+			list = append(list, mount.Peer{Hostname: p.Hostname, Address: address})
+		}
+	}
+	return list
+}

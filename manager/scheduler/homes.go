@@ -1,0 +1,88 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/overlay"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+	msession "github.com/berthhq/berth/manager/session"
+)
+
+// homes are those agents of a batch that take new sessions, and what joins them.
+type homes struct {
+	group    map[uuid.UUID]uuid.UUID
+	overlay  map[uuid.UUID]report.Overlay
+	networks overlay.Range
+	used     *overlay.Used // read for the first session over several agents
+}
+
+func (t *term) open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (*homes, error) {
+	ids := map[string]bool{}
+	for _, d := range batch {
+		for _, a := range d.Assignments {
+			ids[a.AgentID.String()] = true
+		}
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id, overlay::text FROM agents WHERE id IN (SELECT unnest($1::text[]::uuid[])) AND schedulable AND status = 'alive'`,
+		slices.Collect(maps.Keys(ids)))
+	if err != nil {
+		return nil, fmt.Errorf("read agents: %w", err)
+	}
+	defer rows.Close()
+	h := &homes{group: map[uuid.UUID]uuid.UUID{}, overlay: map[uuid.UUID]report.Overlay{}, networks: t.networks}
+	for rows.Next() {
+		var id, group uuid.UUID
+		var text string
+		var o report.Overlay
+		err := rows.Scan(&id, &group, &text)
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &o)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read agents: %w", err)
+		}
+		h.group[id], h.overlay[id] = group, o
+	}
+	return h, rows.Err()
+}
+
+// network takes one for a session that is placed on several agents, nil for one
+// on a single agent; false where there is none.
+func (h *homes) network(ctx context.Context, tx *ent.Tx, d plan.Decision) (*msession.Network, bool, error) {
+	on := map[uuid.UUID]bool{}
+	mtu := 0
+	for _, a := range d.Assignments {
+		on[a.AgentID] = true
+		o := h.overlay[a.AgentID]
+		if o.Endpoint == "" {
+			mtu = -1
+		} else if mtu == 0 || o.MTU < mtu {
+			mtu = o.MTU
+		}
+	}
+	switch {
+	case len(on) < 2:
+		return nil, true, nil
+	case mtu < 0:
+		return nil, false, nil
+	}
+	if h.used == nil {
+		var err error
+		if h.used, err = h.networks.Read(ctx, tx.SessionNetwork); err != nil {
+			return nil, false, err
+		}
+	}
+	p, ok := h.used.Take(len(d.Assignments))
+	if !ok {
+		return nil, false, nil
+	}
+	return &msession.Network{Part: p, MTU: mtu}, true, nil
+}
