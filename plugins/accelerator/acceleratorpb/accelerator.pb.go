@@ -1940,10 +1940,15 @@ func (x *PrepareRequest) GetOptions() map[string]string {
 }
 
 type PrepareResponse struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Edits    *ContainerEdits        `protobuf:"bytes,1,opt,name=edits,proto3" json:"edits,omitempty"`
-	Attached []*AttachedDevice      `protobuf:"bytes,2,rep,name=attached,proto3" json:"attached,omitempty"`
-	// Lines for people and programs in the container: CUDA_MEMORY_LIMITS=…
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Edits *ContainerEdits        `protobuf:"bytes,1,opt,name=edits,proto3" json:"edits,omitempty"`
+	// Also lines for the container, in a file that it reads and does not write:
+	// <KEY>_0_DEVICE=…, _MODEL, _MEMORY, _UNITS, with the plugin's key in upper case.
+	Attached []*AttachedDevice `protobuf:"bytes,2,rep,name=attached,proto3" json:"attached,omitempty"`
+	// Further lines for people and programs in the container:
+	// BERTH_CUDA_MEMORY_LIMITS=… At most 128; keys of at most 64 of A-Z a-z 0-9 _, not
+	// a digit first; values of one line, at most 4096 bytes. Where two plugins of a
+	// container say one key, they say the same. Otherwise the answer is refused.
 	ResourceData map[string]string `protobuf:"bytes,3,rep,name=resource_data,json=resourceData,proto3" json:"resource_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Opaque; the agent stores it and hands it back in Restore.
 	State         []byte `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
