@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
+
+	"google.golang.org/grpc/codes"
 
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
@@ -13,51 +18,53 @@ import (
 
 var processChecks = []Check{
 	{"kill", "after kill -9 a new process finds every scope and limit as they were", killed},
-	{"close", "after CloseVolume the volume can be opened again and nothing is lost", closed},
-	{"cancel", "a call whose caller has gone does not hold up the next one", cancelled},
+	{"kill-midway", "a process that is killed while it makes scopes leaves none that the next cannot finish", killedMidway},
+	{"cancel", "calls whose callers have gone hold up nobody, and do no harm", cancelled},
+	{"deadline", "a call ends with its deadline, as DEADLINE_EXCEEDED, and the next is served", deadline},
+	{"many-calls", "200 calls of all kinds at once are all served", manyCalls},
+	{"sigterm", "SIGTERM ends the process within 5 s", sigterm},
+	{"secrets", "what is in secret files is in no log line, argument, variable or error", secrets},
+	{"frugal", "it stays below 256 MiB", frugal},
+}
+
+// end kills a process and waits for its end.
+func end(c *volume.Client) error {
+	if err := syscall.Kill(c.Pid(), syscall.SIGKILL); err != nil {
+		return err
+	}
+	select {
+	case <-c.Done():
+		return nil
+	case <-time.After(startTime):
+		return fmt.Errorf("the process is still there %v after kill -9", startTime)
+	}
 }
 
 func killed(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, _ *pb.OpenVolumeResponse, id string) error {
-		before, err := c.GetScope(ctx, ref(id))
-		if err != nil {
+	c, r, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	if has(r, pb.Capability_QUOTA_BYTES) {
+		if err := set(ctx, c, id, bytesOf(1<<30)); err != nil {
 			return err
 		}
-		if err := syscall.Kill(c.Pid(), syscall.SIGKILL); err != nil {
-			return err
-		}
-		select {
-		case <-c.Done():
-		case <-time.After(5 * time.Second):
-			return errors.New("the process is still there 5 s after kill -9")
-		}
-		next, _, err := b.open(ctx)
-		if err != nil {
-			return err
-		}
-		return same(ctx, next, before)
-	})
+	}
+	before, err := c.GetScope(ctx, ref(id))
+	if err != nil {
+		return err
+	}
+	if err := end(c); err != nil {
+		return err
+	}
+	next, _, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	return same(ctx, next, before)
 }
 
-func closed(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, _ *pb.OpenVolumeResponse, id string) error {
-		before, err := c.GetScope(ctx, ref(id))
-		if err != nil {
-			return err
-		}
-		if _, err := c.CloseVolume(ctx, &pb.VolumeRef{Volume: volumeName}); err != nil {
-			return err
-		}
-		if _, err := c.GetScope(ctx, ref(id)); err == nil {
-			return errors.New("a closed volume still answers")
-		}
-		if _, err := c.OpenVolume(ctx, b.request()); err != nil {
-			return err
-		}
-		return same(ctx, c, before)
-	})
-}
-
+// same checks that a scope is what it was.
 func same(ctx context.Context, c *volume.Client, before *pb.Scope) error {
 	after, err := c.GetScope(ctx, ref(before.Scope))
 	if err != nil {
@@ -69,18 +76,247 @@ func same(ctx context.Context, c *volume.Client, before *pb.Scope) error {
 	return nil
 }
 
-func cancelled(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, _ *pb.OpenVolumeResponse, id string) error {
-		for range 20 {
-			gone, cancel := context.WithCancel(ctx)
-			cancel()
-			if _, err := c.GetScope(gone, ref(id)); err == nil {
-				return errors.New("a cancelled call succeeded")
+func killedMidway(ctx context.Context, b *bench) error {
+	var limit *pb.Limit
+	for round := range 5 {
+		c, r, err := b.open(ctx)
+		if err != nil {
+			return err
+		}
+		if has(r, pb.Capability_QUOTA_BYTES) {
+			limit = bytesOf(1 << 30)
+		}
+		ids := make([]string, 16)
+		for i := range ids {
+			ids[i] = b.reserve()
+		}
+		request := func(id string) *pb.ScopeRequest {
+			return &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: limit}
+		}
+		var wg sync.WaitGroup
+		made := make([]bool, len(ids))
+		for i, id := range ids {
+			wg.Go(func() {
+				_, err := c.CreateScope(ctx, request(id))
+				made[i] = err == nil
+			})
+		}
+		time.Sleep(time.Duration(round*round) * time.Millisecond) // somewhere in the middle of it
+		if err := end(c); err != nil {
+			return err
+		}
+		wg.Wait()
+		next, _, err := b.open(ctx)
+		if err != nil {
+			return err
+		}
+		for i, id := range ids {
+			if made[i] {
+				if _, err := next.GetScope(ctx, ref(id)); err != nil {
+					return fmt.Errorf("a scope that had been made: %w", err)
+				}
+			}
+			s, err := next.CreateScope(ctx, request(id))
+			if err != nil {
+				return fmt.Errorf("made again after the kill: %w", err)
+			}
+			if err := sameLimit(limit, s.GetLimit()); err != nil {
+				return fmt.Errorf("made again after the kill: %w", err)
+			}
+			if _, err := next.DeleteScope(ctx, ref(id)); err != nil {
+				return err
 			}
 		}
-		soon, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		_, err := c.GetScope(soon, ref(id))
+	}
+	return nil
+}
+
+func cancelled(ctx context.Context, b *bench) error {
+	c, _, id, err := b.scope(ctx)
+	if err != nil {
 		return err
-	})
+	}
+	for i := range 20 {
+		gone, cancel := context.WithCancel(ctx)
+		if i%2 == 0 {
+			cancel()
+		} else {
+			time.AfterFunc(time.Duration(i)*200*time.Microsecond, cancel)
+		}
+		_, err := c.GetScope(gone, ref(id))
+		if err == nil && i%2 == 0 {
+			cancel()
+			return errors.New("a cancelled call succeeded")
+		}
+		other := b.reserve()
+		_, _ = c.CreateScope(gone, &pb.ScopeRequest{Volume: volumeName, Scope: other})
+		cancel()
+	}
+	for _, id := range b.scopes { // also what a cancelled call may have begun
+		soon, cancel := context.WithTimeout(ctx, startTime)
+		_, err := c.CreateScope(soon, &pb.ScopeRequest{Volume: volumeName, Scope: id})
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deadline(ctx context.Context, b *bench) error {
+	c, _, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for range 10 {
+		short, cancel := context.WithTimeout(ctx, time.Nanosecond)
+		_, err := c.GetScope(short, ref(id))
+		cancel()
+		if err := want("a call without time", err, codes.DeadlineExceeded); err != nil {
+			return err
+		}
+	}
+	if took := time.Since(began); took > startTime {
+		return fmt.Errorf("10 calls without time took %v", took)
+	}
+	_, err = c.GetScope(ctx, ref(id))
+	return err
+}
+
+func manyCalls(ctx context.Context, b *bench) error {
+	c, r, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, 200)
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 16) // the proxy's limit of calls in flight
+	for i := range errs {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			switch {
+			case i%4 == 1:
+				_, errs[i] = c.Health(ctx, this())
+			case i%4 == 2 && has(r, pb.Capability_CAPACITY):
+				_, errs[i] = c.Capacity(ctx, this())
+			case i%4 == 3 && has(r, pb.Capability_QUOTA_BYTES):
+				_, errs[i] = c.SetScopeLimit(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: bytesOf(1 << 30)})
+			default:
+				_, errs[i] = c.GetScope(ctx, ref(id))
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func sigterm(ctx context.Context, b *bench) error {
+	c, _, _, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := syscall.Kill(c.Pid(), syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-c.Done():
+		return note(fmt.Sprintf("after %.2f s", time.Since(began).Seconds()))
+	case <-time.After(startTime): // 5 s, on a machine that has nothing else to do
+		return fmt.Errorf("still running after %v", startTime)
+	}
+}
+
+func secrets(ctx context.Context, b *bench) error {
+	given, err := b.given()
+	if err != nil {
+		return err
+	}
+	found := map[string]string{}
+	for name, value := range given {
+		path, _ := value.(string)
+		if !strings.HasSuffix(name, "_file") || path == "" {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
+			continue // a certificate, which all may read
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if text := strings.TrimSpace(string(raw)); len(text) >= 4 {
+			found[name] = text
+		}
+	}
+	if len(found) == 0 {
+		return skip("it is tested without secrets")
+	}
+	c, _, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	said := []string{}
+	for _, err := range []error{
+		func() error { _, err := c.GetScope(ctx, ref(b.reserve())); return err }(),
+		func() error { _, err := c.GetScope(ctx, ref("nonsense")); return err }(),
+		func() error {
+			_, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id})
+			return err
+		}(),
+	} {
+		said = append(said, fmt.Sprint(err))
+	}
+	h, err := c.Health(ctx, this())
+	if err != nil {
+		return err
+	}
+	places := map[string]string{"an error": strings.Join(said, "\n"), "its health": h.String(), "its description": c.Description.String()}
+	for _, f := range []string{"cmdline", "environ"} {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", c.Pid(), f))
+		if err != nil {
+			return err
+		}
+		places["its "+f] = string(raw)
+	}
+	if err := c.Close(); err != nil { // and all has been logged
+		return err
+	}
+	places["its log"] = b.logs.String()
+	for option, secret := range found {
+		for place, text := range places {
+			if strings.Contains(text, secret) {
+				b.logs.text.Reset() // not into the report either
+				return fmt.Errorf("the secret in %s is in %s", option, place)
+			}
+		}
+	}
+	return note(fmt.Sprintf("%d secrets", len(found)))
+}
+
+func frugal(ctx context.Context, b *bench) error {
+	c, _, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	for range 50 {
+		if _, err := c.GetScope(ctx, ref(id)); err != nil {
+			return err
+		}
+	}
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", c.Pid()))
+	if err != nil {
+		return err
+	}
+	var size, resident int
+	if _, err := fmt.Sscan(string(raw), &size, &resident); err != nil {
+		return err
+	}
+	n := resident * os.Getpagesize() >> 20
+	if n > 256 {
+		return fmt.Errorf("%d MiB resident", n)
+	}
+	return note(fmt.Sprintf("%d MiB", n))
 }

@@ -2,16 +2,15 @@ package volumetest
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
-	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 
 	"github.com/berthhq/berth/plugins/volume"
@@ -20,118 +19,194 @@ import (
 
 var scopeChecks = []Check{
 	{"scope-life", "a scope is made as a directory of its own name, found, and gone after deletion", scopeLife},
+	{"scope-mode", "a scope's directory has the mode 0755, whatever the umask", scopeMode},
 	{"scope-idempotent", "creating again changes nothing, the limit included; deleting again is a success", scopeIdempotent},
 	{"scope-concurrent", "32 creations at once make one scope", scopeConcurrent},
+	{"scope-many", "16 scopes made and deleted at once are all made and all gone", scopeMany},
+	{"scope-anew", "a scope made after one of its name was deleted is empty and has no limit", scopeAnew},
 	{"scope-unknown", "reading or limiting an unknown scope is NOT_FOUND", scopeUnknown},
 	{"scope-names", "a name that is no scope is INVALID_ARGUMENT and makes nothing", scopeNames},
-	{"scope-not-empty", "deleting a scope with a file or folder is FAILED_PRECONDITION and removes nothing", scopeNotEmpty},
-	{"scope-list", "ListScopes gives every scope once", scopeList},
-	{"limit", "no limit, zero and a number are three different things and survive a restart", limits},
-	{"limit-refused", "a limit that cannot be kept is INVALID_ARGUMENT and changes nothing", limitRefused},
-	{"usage", "the usage of a scope reaches what was written, within 1 % or 4 MiB", usage},
+	{"scope-not-empty", "deleting a scope in which anything remains is FAILED_PRECONDITION and removes nothing", scopeNotEmpty},
+	{"scope-file", "a file where a scope would be is not taken for one", scopeFile},
+	{"scope-link", "a symbolic link where a scope would be is not followed", scopeLink},
+	{"scope-list", "ListScopes gives the scopes that were made, each once, and not those deleted", scopeList},
 }
 
-func newScope() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
-// withScope opens the volume and makes a scope for the time of f.
-func withScope(ctx context.Context, b *bench, f func(*volume.Client, *pb.OpenVolumeResponse, string) error) error {
-	c, r, err := b.open(ctx)
+func scopeLife(ctx context.Context, b *bench) error {
+	c, _, id, err := b.scope(ctx)
 	if err != nil {
 		return err
 	}
-	id := newScope()
-	if _, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id}); err != nil {
-		return fmt.Errorf("create scope: %w", err)
+	s, err := c.GetScope(ctx, ref(id))
+	if err != nil {
+		return err
 	}
-	err = f(c, r, id)
-	// Emptied here, so that a product's volume stays as it was.
-	entries, _ := filepath.Glob(filepath.Join(b.mount, id, "*"))
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(e))
+	st, err := os.Lstat(b.at(s.Path))
+	if err != nil {
+		return err
 	}
-	if _, derr := b.clients[len(b.clients)-1].DeleteScope(ctx, ref(id)); derr != nil {
-		err = errors.Join(err, fmt.Errorf("delete scope: %w", derr))
+	if s.Scope != id || s.Path != id || !st.IsDir() {
+		return fmt.Errorf("scope %v at %v", s, st)
+	}
+	if s.GetLimit() != nil && (s.Limit.Bytes != nil || s.Limit.Inodes != nil) {
+		return fmt.Errorf("limits %v, none were asked for", s.Limit)
+	}
+	if _, err := c.DeleteScope(ctx, ref(id)); err != nil {
+		return err
+	}
+	return b.gone(ctx, c, id)
+}
+
+// gone checks that nothing is left of a scope.
+func (b *bench) gone(ctx context.Context, c *volume.Client, id string) error {
+	if _, err := os.Lstat(b.at(id)); !os.IsNotExist(err) {
+		return fmt.Errorf("after deletion of the scope its directory: %v", err)
+	}
+	_, err := c.GetScope(ctx, ref(id))
+	return want("after deletion", err, codes.NotFound)
+}
+
+func scopeMode(ctx context.Context, b *bench) error {
+	old := unix.Umask(0o077) // the plugin inherits it
+	c, _, err := b.open(ctx)
+	unix.Umask(old)
+	if err != nil {
+		return err
+	}
+	id, err := b.create(ctx, c, nil)
+	if err != nil {
+		return err
+	}
+	st, err := os.Stat(b.at(id))
+	if err == nil && st.Mode().Perm() != 0o755 {
+		err = fmt.Errorf("mode %v", st.Mode())
 	}
 	return err
 }
 
-func ref(id string) *pb.ScopeRef { return &pb.ScopeRef{Volume: volumeName, Scope: id} }
-
-func scopeLife(ctx context.Context, b *bench) error {
-	var at string
-	err := withScope(ctx, b, func(c *volume.Client, _ *pb.OpenVolumeResponse, id string) error {
-		s, err := c.GetScope(ctx, ref(id))
-		if err != nil {
-			return err
-		}
-		at = filepath.Join(b.mount, s.Path)
-		st, err := os.Stat(at)
-		if err != nil {
-			return err
-		}
-		if s.Scope != id || s.Path != id || !st.IsDir() {
-			return fmt.Errorf("scope %v at %v", s, st)
-		}
-		if st.Mode().Perm() != 0o755 {
-			return fmt.Errorf("mode %v, want 0755 whatever the umask", st.Mode())
-		}
-		if s.Limit.GetBytes() != 0 || s.GetLimit().GetInodes() != 0 {
-			return fmt.Errorf("limits %v, none were asked for", s.Limit)
-		}
-		return nil
-	})
+func scopeIdempotent(ctx context.Context, b *bench) error {
+	c, r, id, err := b.scope(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(at); !os.IsNotExist(err) {
-		return fmt.Errorf("after deletion: %v", err)
+	if err := os.WriteFile(b.at(id, "file"), []byte("x"), 0o644); err != nil {
+		return err
 	}
-	_, err = b.clients[0].GetScope(ctx, ref(filepath.Base(at)))
-	return want("after deletion", err, codes.NotFound)
-}
-
-func scopeIdempotent(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, r *pb.OpenVolumeResponse, id string) error {
-		q := &pb.ScopeRequest{Volume: volumeName, Scope: id}
-		if has(r, pb.Capability_QUOTA_BYTES) {
-			bytes := int64(64 << 20)
-			q.Limit = &pb.Limit{Bytes: &bytes}
+	q := &pb.ScopeRequest{Volume: volumeName, Scope: id}
+	if has(r, pb.Capability_QUOTA_BYTES) {
+		q.Limit = bytesOf(64 << 20)
+	}
+	s, err := c.CreateScope(ctx, q)
+	if err != nil {
+		return fmt.Errorf("again: %w", err)
+	}
+	if s.GetLimit() != nil && s.Limit.Bytes != nil {
+		return fmt.Errorf("creating again set the limit %v", s.Limit)
+	}
+	if err := os.Remove(b.at(id, "file")); err != nil {
+		return fmt.Errorf("creating again: %w", err)
+	}
+	for range 2 {
+		if _, err := c.DeleteScope(ctx, ref(id)); err != nil {
+			return fmt.Errorf("delete: %w", err)
 		}
-		s, err := c.CreateScope(ctx, q)
-		if err != nil {
-			return fmt.Errorf("again: %w", err)
-		}
-		if s.GetLimit() != nil && s.Limit.Bytes != nil {
-			return fmt.Errorf("creating again set the limit %v", s.Limit)
-		}
-		for range 2 {
-			if _, err := c.DeleteScope(ctx, ref(id)); err != nil {
-				return fmt.Errorf("delete: %w", err)
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func scopeConcurrent(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, _ *pb.OpenVolumeResponse, id string) error {
-		if _, err := c.DeleteScope(ctx, ref(id)); err != nil {
-			return err
-		}
-		errs := make([]error, 32)
+	c, r, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	q := &pb.ScopeRequest{Volume: volumeName, Scope: b.reserve()}
+	if has(r, pb.Capability_QUOTA_BYTES) {
+		q.Limit = bytesOf(64 << 20)
+	}
+	errs := make([]error, 32)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			var s *pb.Scope
+			if s, errs[i] = c.CreateScope(ctx, q); errs[i] == nil && s.GetLimit().GetBytes() != q.GetLimit().GetBytes() {
+				errs[i] = fmt.Errorf("a creation answers %v", s)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if _, err := c.DeleteScope(ctx, ref(q.Scope)); err != nil {
+		return err
+	}
+	return b.gone(ctx, c, q.Scope)
+}
+
+func scopeMany(ctx context.Context, b *bench) error {
+	c, _, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	ids := make([]string, 16)
+	for i := range ids {
+		ids[i] = b.reserve()
+	}
+	each := func(what string, f func(id string) error) error {
+		errs := make([]error, len(ids))
 		var wg sync.WaitGroup
-		for i := range errs {
+		for i, id := range ids {
 			wg.Go(func() {
-				_, errs[i] = c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id})
+				if err := f(id); err != nil {
+					errs[i] = fmt.Errorf("%s: %w", what, err)
+				}
 			})
 		}
 		wg.Wait()
 		return errors.Join(errs...)
-	})
+	}
+	if err := each("create", func(id string) error {
+		_, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id})
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := each("made", func(id string) error { _, err := os.ReadDir(b.at(id)); return err }); err != nil {
+		return err
+	}
+	if err := each("delete", func(id string) error { _, err := c.DeleteScope(ctx, ref(id)); return err }); err != nil {
+		return err
+	}
+	return each("deleted", func(id string) error { return b.gone(ctx, c, id) })
+}
+
+func scopeAnew(ctx context.Context, b *bench) error {
+	c, r, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	var limit *pb.Limit
+	if has(r, pb.Capability_QUOTA_BYTES) {
+		limit = bytesOf(64 << 20)
+	}
+	id, err := b.create(ctx, c, limit)
+	if err != nil {
+		return err
+	}
+	if _, err := c.DeleteScope(ctx, ref(id)); err != nil {
+		return err
+	}
+	s, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id})
+	if err != nil {
+		return err
+	}
+	if s.GetLimit() != nil && s.Limit.Bytes != nil {
+		return fmt.Errorf("the deleted scope's limit came back: %v", s.Limit)
+	}
+	if entries, err := os.ReadDir(b.at(id)); err != nil || len(entries) > 0 {
+		return fmt.Errorf("%d entries in a new scope (%v)", len(entries), err)
+	}
+	return nil
 }
 
 func scopeUnknown(ctx context.Context, b *bench) error {
@@ -139,11 +214,15 @@ func scopeUnknown(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.GetScope(ctx, ref(newScope()))
+	_, err = c.GetScope(ctx, ref(b.reserve()))
 	errs := []error{want("get", err, codes.NotFound)}
-	if has(r, pb.Capability_QUOTA_BYTES) {
-		_, err = c.SetScopeLimit(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: newScope()})
+	if limited(r) {
+		id := b.reserve()
+		_, err = c.SetScopeLimit(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id})
 		errs = append(errs, want("limit", err, codes.NotFound))
+		if _, err := os.Lstat(b.at(id)); !os.IsNotExist(err) {
+			errs = append(errs, fmt.Errorf("limiting an unknown scope made its directory (%v)", err))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -157,13 +236,15 @@ func scopeNames(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	id := newScope()
+	id := "0123456789abcdef0123456789abcdef"
 	var errs []error
-	for _, name := range []string{"", "..", "../" + id, "/" + id, id + "/x", id[:31], id + "0", "A" + id[1:], id[:31] + "\x00", id[:31] + "ü", "."} {
+	for _, name := range []string{"", "..", "../" + id, "/" + id, id + "/x", id[:31], id + "0", "A" + id[1:], id[:31] + "\x00", id[:31] + "ü", ".", " " + id[1:], strings.Repeat("a", 5000)} {
 		_, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: name})
-		errs = append(errs, want(fmt.Sprintf("create %q", name), err, codes.InvalidArgument))
+		errs = append(errs, want(fmt.Sprintf("create %.40q", name), err, codes.InvalidArgument))
 		_, err = c.DeleteScope(ctx, ref(name))
-		errs = append(errs, want(fmt.Sprintf("delete %q", name), err, codes.InvalidArgument))
+		errs = append(errs, want(fmt.Sprintf("delete %.40q", name), err, codes.InvalidArgument))
+		_, err = c.GetScope(ctx, ref(name))
+		errs = append(errs, want(fmt.Sprintf("get %.40q", name), err, codes.InvalidArgument))
 	}
 	after, err := os.ReadDir(b.mount)
 	if len(after) != len(before) {
@@ -173,175 +254,160 @@ func scopeNames(ctx context.Context, b *bench) error {
 }
 
 func scopeNotEmpty(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, _ *pb.OpenVolumeResponse, id string) error {
-		for _, name := range []string{"ab/cd/folder/file", ".hidden"} {
-			file := filepath.Join(b.mount, id, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("x"), 0o644)); err != nil {
-				return err
-			}
-			_, err := c.DeleteScope(ctx, ref(id))
-			if err := want("delete with "+name, err, codes.FailedPrecondition); err != nil {
-				return err
-			}
-			if _, err := os.Stat(file); err != nil {
-				return fmt.Errorf("after the refusal: %w", err)
-			}
-			if err := os.RemoveAll(filepath.Join(b.mount, id, name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func scopeList(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, r *pb.OpenVolumeResponse, id string) error {
-		if !has(r, pb.Capability_LIST_SCOPES) {
-			return skip("no LIST_SCOPES")
-		}
-		s, err := c.ListScopes(ctx, &pb.VolumeRef{Volume: volumeName})
-		if err != nil {
-			return err
-		}
-		seen := map[string]int{}
-		for {
-			m, err := s.Recv()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			seen[m.Scope]++
-		}
-		for name, n := range seen {
-			if n > 1 {
-				return fmt.Errorf("scope %s is listed %d times", name, n)
-			}
-		}
-		if seen[id] != 1 {
-			return fmt.Errorf("scope %s is not listed", id)
-		}
-		return nil
-	})
-}
-
-func limits(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, r *pb.OpenVolumeResponse, id string) error {
-		if !has(r, pb.Capability_QUOTA_BYTES) {
-			return skip("no QUOTA_BYTES")
-		}
-		zero, some := int64(0), int64(1<<30)
-		for _, bytes := range []*int64{&some, nil, &zero, &some} {
-			q := &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: &pb.Limit{Bytes: bytes}}
-			if bytes == nil {
-				q.Limit = nil
-			}
-			_, err := c.SetScopeLimit(ctx, q)
-			if bytes == &zero && want("", err, codes.InvalidArgument) == nil {
-				continue // a product that cannot hold zero may say so
-			}
-			if err != nil {
-				return err
-			}
-			s, err := c.GetScope(ctx, ref(id))
-			if err != nil {
-				return err
-			}
-			if err := sameLimit(bytes, s.GetLimit()); err != nil {
-				return err
-			}
-		}
-		// A new process knows it too.
-		if err := c.Close(); err != nil {
-			return err
-		}
-		next, _, err := b.open(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := next.GetScope(ctx, ref(id))
-		if err != nil {
-			return err
-		}
-		return sameLimit(&some, s.GetLimit())
-	})
-}
-
-func sameLimit(want *int64, got *pb.Limit) error {
-	var have *int64
-	if got != nil {
-		have = got.Bytes
+	c, _, id, err := b.scope(ctx)
+	if err != nil {
+		return err
 	}
-	if (want == nil) != (have == nil) || want != nil && *want != *have {
-		return fmt.Errorf("limit is %v, want %s", got, text(want))
+	makers := map[string]func(path string) error{
+		"a file":         func(p string) error { return os.WriteFile(p, []byte("x"), 0o644) },
+		".hidden":        func(p string) error { return os.WriteFile(p, nil, 0o644) },
+		"a directory":    func(p string) error { return os.Mkdir(p, 0o755) },
+		"a link":         func(p string) error { return os.Symlink("/nowhere", p) },
+		"ab/cd/a folder": func(p string) error { return os.MkdirAll(p, 0o755) },
+		"\xff\n no text": func(p string) error { return os.WriteFile(p, nil, 0o644) },
+	}
+	for name, made := range makers {
+		at := b.at(id, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), made(at)); err != nil {
+			if name[0] == 0xff { // this file system knows text alone
+				continue
+			}
+			return err
+		}
+		_, err := c.DeleteScope(ctx, ref(id))
+		if err := want(fmt.Sprintf("delete with %q", name), err, codes.FailedPrecondition); err != nil {
+			return err
+		}
+		if _, err := os.Lstat(at); err != nil {
+			return fmt.Errorf("after the refusal: %w", err)
+		}
+		if _, err := c.GetScope(ctx, ref(id)); err != nil {
+			return fmt.Errorf("after the refusal: %w", err)
+		}
+		if err := b.empty(id); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func text(n *int64) string {
-	if n == nil {
-		return "none"
+func scopeFile(ctx context.Context, b *bench) error {
+	c, _, err := b.open(ctx)
+	if err != nil {
+		return err
 	}
-	return fmt.Sprint(*n)
+	id := b.reserve()
+	if err := os.WriteFile(b.at(id), []byte("x"), 0o644); err != nil {
+		return skip("no file can be made there: " + err.Error())
+	}
+	defer os.Remove(b.at(id))
+	if _, err := c.GetScope(ctx, ref(id)); err == nil {
+		return errors.New("a file is a scope")
+	}
+	_, err = c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id})
+	if err := want("create", err, codes.FailedPrecondition, codes.AlreadyExists); err != nil {
+		return err
+	}
+	if raw, err := os.ReadFile(b.at(id)); err != nil || string(raw) != "x" {
+		return fmt.Errorf("the file is %q now (%v)", raw, err)
+	}
+	return nil
 }
 
-func limitRefused(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, r *pb.OpenVolumeResponse, id string) error {
-		negative, count := int64(-1), int64(1000)
-		bad := []*pb.Limit{{Bytes: &negative}}
-		if !has(r, pb.Capability_QUOTA_INODES) {
-			bad = append(bad, &pb.Limit{Inodes: &count})
+func scopeLink(ctx context.Context, b *bench) error {
+	c, r, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	id, target := b.reserve(), filepath.Join(b.dir, "target")
+	if err := os.Mkdir(target, 0o700); err != nil {
+		return err
+	}
+	if err := os.Symlink(target, b.at(id)); err != nil {
+		return skip("no link can be made there: " + err.Error())
+	}
+	defer os.Remove(b.at(id))
+	if _, err := c.GetScope(ctx, ref(id)); err == nil {
+		return errors.New("what a link leads to is a scope")
+	}
+	if _, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id}); err == nil {
+		return errors.New("what a link leads to became a scope")
+	}
+	if limited(r) {
+		if _, err := c.SetScopeLimit(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: bytesOf(1 << 30)}); err == nil && has(r, pb.Capability_QUOTA_BYTES) {
+			return errors.New("what a link leads to was limited")
 		}
-		var errs []error
-		for _, l := range bad {
-			_, err := c.SetScopeLimit(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: l})
-			code := codes.InvalidArgument
-			if !has(r, pb.Capability_QUOTA_BYTES) && !has(r, pb.Capability_QUOTA_INODES) {
-				code = codes.Unimplemented
-			}
-			errs = append(errs, want(fmt.Sprintf("limit %v", l), err, code))
-		}
-		s, err := c.GetScope(ctx, ref(id))
-		if err == nil && s.GetLimit() != nil && (s.Limit.Bytes != nil || s.Limit.Inodes != nil) {
-			err = fmt.Errorf("a refused limit was kept: %v", s.Limit)
-		}
-		return errors.Join(append(errs, err)...)
-	})
+	}
+	_, _ = c.DeleteScope(ctx, ref(id)) // it may refuse, or take the link away
+	st, err := os.Stat(target)
+	if err != nil || st.Mode().Perm() != 0o700 {
+		return fmt.Errorf("the link's target was changed: %v (%v)", st, err)
+	}
+	return nil
 }
 
-// usageDelay bounds how long a product may take to notice what was written.
-const usageDelay = time.Minute
+// listed counts how often each scope is in the list.
+func listed(ctx context.Context, c *volume.Client) (map[string]int, error) {
+	s, err := c.ListScopes(ctx, this())
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]int{}
+	for {
+		m, err := s.Recv()
+		if errors.Is(err, io.EOF) {
+			return seen, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.Path != m.Scope {
+			return nil, fmt.Errorf("scope %v", m)
+		}
+		seen[m.Scope]++
+	}
+}
 
-func usage(ctx context.Context, b *bench) error {
-	return withScope(ctx, b, func(c *volume.Client, _ *pb.OpenVolumeResponse, id string) error {
-		const size = 8 << 20
-		data := make([]byte, size)
-		rand.Read(data)
-		file := filepath.Join(b.mount, id, "data")
-		if err := os.WriteFile(file, data, 0o644); err != nil {
+func scopeList(ctx context.Context, b *bench) error {
+	c, r, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	if !has(r, pb.Capability_LIST_SCOPES) {
+		return skip("no LIST_SCOPES")
+	}
+	before, err := listed(ctx, c)
+	if err != nil {
+		return err
+	}
+	var made []string
+	for range 5 {
+		id, err := b.create(ctx, c, nil)
+		if err != nil {
 			return err
 		}
-		// A second name is no second file.
-		if err := os.Link(file, filepath.Join(b.mount, id, "again")); err != nil {
+		made = append(made, id)
+	}
+	deleted, kept := made[0], made[1:]
+	if _, err := c.DeleteScope(ctx, ref(deleted)); err != nil {
+		return err
+	}
+	return b.eventually(ctx, func() error {
+		seen, err := listed(ctx, c)
+		if err != nil {
 			return err
 		}
-		for end := time.Now().Add(usageDelay); ; {
-			s, err := c.GetScope(ctx, ref(id))
-			if err != nil {
-				return err
-			}
-			if off := s.GetUsedBytes() - size; s.UsedBytes != nil && max(off, -off) <= 4<<20 {
-				return nil
-			}
-			if time.Now().After(end) {
-				return fmt.Errorf("usage is %s after %v, %d bytes were written", text(s.UsedBytes), usageDelay, size)
-			}
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
-				return ctx.Err()
+		for _, id := range kept {
+			if seen[id] != 1 {
+				return fmt.Errorf("scope %s is listed %d times", id, seen[id])
 			}
 		}
+		if seen[deleted] != 0 {
+			return fmt.Errorf("scope %s was deleted and is listed", deleted)
+		}
+		if len(seen) != len(before)+len(kept) {
+			return fmt.Errorf("%d scopes are listed, %d were before and %d were made", len(seen), len(before), len(kept))
+		}
+		return nil
 	})
 }

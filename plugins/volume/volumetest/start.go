@@ -1,33 +1,144 @@
 package volumetest
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
-	"golang.org/x/sys/unix"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
 var startChecks = []Check{
-	{"describe", "the process starts and describes itself, twice the same", describe},
-	{"open", "OpenVolume lists SCOPE, no capability twice, an enforcement that fits, and may be repeated", open},
-	{"open-options", "an unknown option is INVALID_ARGUMENT and named", openOptions},
-	{"open-missing", "OpenVolume of a path that is not there fails", openMissing},
-	{"not-open", "calls for a volume that is not open are NOT_FOUND, Close of it a success", notOpen},
-	{"health", "a mounted volume has a health state; a reason unless healthy", health},
-	{"capacity", "total, used and available agree with each other and, within 1 %, with statfs", capacity},
-	{"unimplemented", "calls whose capability is not listed are UNIMPLEMENTED", unimplemented},
+	{"cookie", "started by hand, the program explains itself and ends with an error", cookie},
+	{"version", "a host that speaks only another contract is refused, not crashed", version},
+	{"negotiation", "of several versions that a host offers the common one is taken", negotiation},
+	{"stdout", "nothing but the handshake line goes to standard output", stdout},
+	{"tls", "it serves with mutual TLS, or plainly says that it cannot", mutualTLS},
+	{"describe", "it describes itself, twice the same, without a volume", describe},
+	{"schema", "options_schema is an object's, allows no other options, and explains each", schema},
+}
+
+const startTime = 30 * time.Second
+
+func cookie(ctx context.Context, b *bench) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, b.plugin.Path)
+	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH")}, b.dir
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if ctx.Err() != nil || !errors.As(err, &exit) {
+		return fmt.Errorf("without the cookie the program did not end with an error: %v", err)
+	}
+	if strings.Contains(string(out), "|grpc") {
+		return fmt.Errorf("it offers its service to anyone: %q", out)
+	}
+	if len(exit.Stderr) == 0 {
+		return errors.New("nothing on standard error explains why")
+	}
+	return nil
+}
+
+func version(_ context.Context, b *bench) error {
+	_, err := b.negotiate(999)
+	if err == nil {
+		return errors.New("version 999 was accepted")
+	}
+	if !strings.Contains(strings.ToLower(err.Error()), "version") {
+		return fmt.Errorf("the plugin gave no version to refuse: %w", err)
+	}
+	return nil
+}
+
+func negotiation(_ context.Context, b *bench) error {
+	got, err := b.negotiate(volume.Version, 999)
+	if err == nil && got != volume.Version {
+		err = fmt.Errorf("it took version %d", got)
+	}
+	return err
+}
+
+// negotiate starts the plugin as a host that speaks these versions.
+func (b *bench) negotiate(versions ...int) (int, error) {
+	cmd := exec.Command(b.plugin.Path)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.dir}, b.plugin.Env...)
+	offer := map[int]plugin.PluginSet{}
+	for _, v := range versions {
+		offer[v] = plugin.PluginSet{}
+	}
+	c := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: volume.CookieKey, MagicCookieValue: volume.CookieValue},
+		VersionedPlugins: offer,
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		StartTimeout:     startTime,
+		SkipHostEnv:      true,
+		Cmd:              cmd,
+		Logger:           hclog.NewNullLogger(),
+	})
+	defer c.Kill()
+	_, err := c.Start()
+	return c.NegotiatedVersion(), err
+}
+
+// stdout starts the program without go-plugin's help to see the raw output.
+func stdout(ctx context.Context, b *bench) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, b.plugin.Path)
+	cmd.Env = slices.Concat([]string{
+		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.dir,
+		volume.CookieKey + "=" + volume.CookieValue, "PLUGIN_PROTOCOL_VERSIONS=1",
+	}, b.plugin.Env)
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() { _ = cmd.Wait() }()
+	defer func() { _ = cmd.Process.Kill() }()
+	out := bufio.NewReader(pipe)
+	line, err := out.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("no handshake line: %w", err)
+	}
+	if p := strings.Split(line, "|"); len(p) < 5 || p[0] != "1" || p[1] != "1" || p[2] != "unix" || strings.TrimSpace(p[4]) != "grpc" {
+		return fmt.Errorf("handshake line is %q", line)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { _ = cmd.Process.Kill() })
+	if more, err := io.ReadAll(out); err != nil || len(more) > 0 {
+		return fmt.Errorf("more on standard output: %.200q (%v)", more, err)
+	}
+	return nil
+}
+
+func mutualTLS(ctx context.Context, b *bench) error {
+	o := b.options()
+	o.Plain = false
+	c, err := volume.Launch(ctx, o)
+	if err != nil {
+		return skip("only without TLS, which the operator says with plain: " + err.Error())
+	}
+	b.clients = append(b.clients, c)
+	return c.Ping(ctx)
 }
 
 func describe(ctx context.Context, b *bench) error {
-	c, err := b.launch(ctx)
+	c, err := b.launch(ctx) // checks the description
 	if err != nil {
 		return err
 	}
@@ -35,158 +146,70 @@ func describe(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	if again.String() != c.Description.String() {
+	if !proto.Equal(again, c.Description) {
 		return fmt.Errorf("described as %v and then as %v", c.Description, again)
 	}
 	return nil
 }
 
-func open(ctx context.Context, b *bench) error {
-	c, first, err := b.open(ctx)
-	if err != nil {
-		return err
-	}
-	again, err := c.OpenVolume(ctx, b.request())
-	if err != nil {
-		return fmt.Errorf("opened again: %w", err)
-	}
-	if first.String() != again.String() {
-		return fmt.Errorf("opened as %v and then as %v", first, again)
-	}
-	caps := slices.Clone(first.Capabilities)
-	slices.Sort(caps)
-	if len(slices.Compact(slices.Clone(caps))) != len(caps) {
-		return fmt.Errorf("a capability is listed twice: %v", first.Capabilities)
-	}
-	if !has(first, pb.Capability_SCOPE) || has(first, pb.Capability_CAPABILITY_UNSPECIFIED) {
-		return fmt.Errorf("capabilities %v", first.Capabilities)
-	}
-	quota := has(first, pb.Capability_QUOTA_BYTES) || has(first, pb.Capability_QUOTA_INODES)
-	none := first.Enforcement == pb.Enforcement_NONE
-	if first.Enforcement == pb.Enforcement_ENFORCEMENT_UNSPECIFIED || quota == none {
-		return fmt.Errorf("enforcement %v with capabilities %v", first.Enforcement, first.Capabilities)
-	}
-	return nil
+// optionsSchema is what the suite understands of a schema.
+type optionsSchema struct {
+	Type       string              `json:"type"`
+	Additional *bool               `json:"additionalProperties"`
+	Properties map[string]property `json:"properties"`
+	Required   []string            `json:"required"`
 }
 
-func openOptions(ctx context.Context, b *bench) error {
+type property struct {
+	Type        string   `json:"type"`
+	Description string   `json:"description"`
+	Enum        []any    `json:"enum"`
+	Minimum     *float64 `json:"minimum"`
+	Maximum     *float64 `json:"maximum"`
+}
+
+// readSchema reads the plugin's; skip when it takes no options.
+func readSchema(c *volume.Client) (*optionsSchema, error) {
+	text := c.Description.GetOptionsSchema()
+	s := &optionsSchema{}
+	if text == "" {
+		return nil, skip("it takes no options")
+	}
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		return nil, err
+	}
+	if len(s.Properties) == 0 {
+		return s, skip("it takes no options")
+	}
+	return s, nil
+}
+
+func schema(ctx context.Context, b *bench) error {
 	c, err := b.launch(ctx)
 	if err != nil {
 		return err
 	}
-	q := b.request()
-	q.OptionsJson = `{"no_such_option_x7": 1}`
-	_, err = c.OpenVolume(ctx, q)
-	if err := want("unknown option", err, codes.InvalidArgument); err != nil {
-		return err
-	}
-	if text := status.Convert(err).Message(); !strings.Contains(text, "no_such_option_x7") {
-		return fmt.Errorf("the message %q does not name the option", text)
-	}
-	return nil
-}
-
-func openMissing(ctx context.Context, b *bench) error {
-	c, err := b.launch(ctx)
+	s, err := readSchema(c)
 	if err != nil {
 		return err
 	}
-	q := b.request()
-	q.MountPath = filepath.Join(b.dir, "missing")
-	if _, err := c.OpenVolume(ctx, q); err == nil {
-		return errors.New("a missing mount path was opened")
+	if s.Type != "object" || s.Additional == nil || *s.Additional {
+		return errors.New(`want "type": "object" and "additionalProperties": false`)
 	}
-	return nil
-}
-
-func notOpen(ctx context.Context, b *bench) error {
-	c, err := b.launch(ctx)
-	if err != nil {
-		return err
-	}
-	ref := &pb.VolumeRef{Volume: volumeName}
-	_, health := c.Health(ctx, ref)
-	_, scope := c.GetScope(ctx, &pb.ScopeRef{Volume: volumeName, Scope: newScope()})
-	_, closed := c.CloseVolume(ctx, ref)
-	return errors.Join(want("health", health, codes.NotFound), want("scope", scope, codes.NotFound), want("close", closed, codes.OK))
-}
-
-func health(ctx context.Context, b *bench) error {
-	c, _, err := b.open(ctx)
-	if err != nil {
-		return err
-	}
-	h, err := c.Health(ctx, &pb.VolumeRef{Volume: volumeName})
-	if err != nil {
-		return err
-	}
-	if h.State == pb.HealthReport_STATE_UNSPECIFIED || h.State != pb.HealthReport_HEALTHY && h.Reason == "" {
-		return fmt.Errorf("health %v", h)
-	}
-	return nil
-}
-
-func capacity(ctx context.Context, b *bench) error {
-	c, r, err := b.open(ctx)
-	if err != nil {
-		return err
-	}
-	if !has(r, pb.Capability_CAPACITY) {
-		return skip("no CAPACITY")
-	}
-	got, err := c.Capacity(ctx, &pb.VolumeRef{Volume: volumeName})
-	if err != nil {
-		return err
-	}
-	if got.TotalBytes <= 0 || got.UsedBytes < 0 || got.AvailableBytes < 0 || got.AsOfUnixMs <= 0 ||
-		!got.Elastic && got.UsedBytes+got.AvailableBytes > got.TotalBytes {
-		return fmt.Errorf("capacity %v", got)
-	}
-	var st unix.Statfs_t
-	if err := unix.Statfs(b.mount, &st); err != nil {
-		return err
-	}
-	total := int64(st.Blocks) * st.Bsize
-	if off := got.TotalBytes - total; !got.Elastic && max(off, -off) > total/100 {
-		return fmt.Errorf("total %d, statfs says %d", got.TotalBytes, total)
-	}
-	return nil
-}
-
-func unimplemented(ctx context.Context, b *bench) error {
-	c, r, err := b.open(ctx)
-	if err != nil {
-		return err
-	}
-	ref, tree := &pb.VolumeRef{Volume: volumeName}, &pb.TreeRef{Volume: volumeName, Path: "x"}
-	copying := &pb.CopyRequest{Volume: volumeName, From: "x", To: "y"}
-	calls := map[pb.Capability]func() error{
-		pb.Capability_METRICS:    func() error { _, err := c.Performance(ctx, ref); return err },
-		pb.Capability_CAPACITY:   func() error { _, err := c.Capacity(ctx, ref); return err },
-		pb.Capability_USAGE_FAST: func() error { _, err := c.TreeUsage(ctx, tree); return err },
-		pb.Capability_PER_SCOPE_MOUNT: func() error {
-			_, err := c.MountPlan(ctx, &pb.ScopeRef{Volume: volumeName, Scope: newScope()})
-			return err
-		},
-		pb.Capability_LIST_SCOPES: func() error { s, err := c.ListScopes(ctx, ref); return first(s, err) },
-		pb.Capability_DELETE:      func() error { s, err := c.DeleteTree(ctx, tree); return first(s, err) },
-		pb.Capability_SCAN:        func() error { s, err := c.ScanTree(ctx, tree); return first(s, err) },
-		pb.Capability_COPY:        func() error { s, err := c.CopyTree(ctx, copying); return first(s, err) },
-		pb.Capability_CLONE:       func() error { s, err := c.CloneTree(ctx, copying); return first(s, err) },
-	}
-	var errs []error
-	for capability, call := range calls {
-		if !has(r, capability) {
-			errs = append(errs, want(capability.String(), call(), codes.Unimplemented))
+	for name, p := range s.Properties {
+		if p.Description == "" || !slices.Contains([]string{"string", "integer", "number", "boolean", "array", "object"}, p.Type) {
+			return fmt.Errorf("option %s: the type %q, the text %q", name, p.Type, p.Description)
+		}
+		for _, word := range []string{"password", "secret", "token", "private_key"} {
+			if strings.HasSuffix(name, word) && !slices.Contains(c.Description.GetSecrets(), name) {
+				return fmt.Errorf("option %s is a secret: want its file's name in %s_file, or the option among Describe's secrets", name, name)
+			}
 		}
 	}
-	return errors.Join(errs...)
-}
-
-// first is the error that a stream begins with.
-func first[M any](s interface{ Recv() (*M, error) }, err error) error {
-	if err == nil {
-		_, err = s.Recv()
+	for _, name := range slices.Concat(s.Required, c.Description.GetSecrets()) {
+		if _, ok := s.Properties[name]; !ok {
+			return fmt.Errorf("%s is named but is no option", name)
+		}
 	}
-	return err
+	return nil
 }

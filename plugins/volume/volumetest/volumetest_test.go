@@ -1,38 +1,33 @@
 package volumetest_test
 
 import (
-	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/berthhq/berth/plugins/volume"
-	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-var vfs string
+var dir string
 
 func TestMain(m *testing.M) {
-	if lie := os.Getenv("VOLUMETEST_LIE"); lie != "" {
-		volume.Serve(&liar{lie: lie, scopes: map[string]*pb.Scope{}})
-		return
+	flag.Parse()
+	if testing.Short() { // nothing is run that would have to be built
+		os.Exit(m.Run())
 	}
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "volumetest")
-		if err != nil {
+		var err error
+		if dir, err = os.MkdirTemp("", "volumetest"); err != nil {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		vfs = filepath.Join(dir, "vfs")
-		if out, err := exec.Command("go", "build", "-o", vfs, "../vfs").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build plugin: %v\n%s", err, out)
+		if out, err := exec.Command("go", "build", "-o", dir+"/", "../vfs", "./testdata/villain").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build plugins: %v\n%s", err, out)
 			return 1
 		}
 		return m.Run()
@@ -40,32 +35,79 @@ func TestMain(m *testing.M) {
 }
 
 func TestVFS(t *testing.T) {
-	volumetest.Test(t, volumetest.Plugin{Path: vfs, Options: `{"usage_max_age_s": 0}`})
+	volumetest.Test(t, volumetest.Plugin{Path: filepath.Join(dir, "vfs"), Options: `{"usage_max_age_s": 0}`})
+}
+
+// villain is the plugin that does nothing wrong unless it is told to.
+func villain(t *testing.T, deed string) volumetest.Plugin {
+	t.Helper()
+	secret := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(secret, []byte("correct horse"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return volumetest.Plugin{Path: filepath.Join(dir, "villain"), Env: []string{"VILLAIN=" + deed}, Options: `{"password_file": "` + secret + `"}`,
+		Lane: volumetest.Lane{Patience: 3 * time.Second}}
+}
+
+// What a copy without shared blocks cannot show is all that it fails in.
+func TestReformedVillain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs plugins")
+	}
+	err := volumetest.Run(t.Context(), villain(t, ""), nil, func(r volumetest.Result) {
+		if r.Outcome == volumetest.Failed && r.Check.Name != "clone-shares" {
+			t.Errorf("%s: %s\n%s", r.Check.Name, r.Detail, r.Log)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // TestMisdeedsAreCaught proves that the suite can fail.
 func TestMisdeedsAreCaught(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	if testing.Short() {
+		t.Skip("runs plugins")
 	}
-	for lie, only := range map[string][]string{
-		"no-scope-capability": {"open"},
-		"enforces-nothing":    {"open"},
-		"half-the-disk":       {"capacity"},
-		"forgets":             {"kill", "limit"},
-		"zero-is-none":        {"limit"},
-		"no-directory":        {"scope-life"},
-		"deletes-all":         {"scope-not-empty"},
-		"any-name":            {"scope-names"},
-		"any-option":          {"open-options"},
-		"resets-limit":        {"scope-idempotent"},
-		"silent-stub":         {"unimplemented"},
+	for deed, only := range map[string][]string{
+		"prints":                         {"stdout"},
+		"serves anyone":                  {"cookie"},
+		"changes":                        {"describe"},
+		"takes anything":                 {"schema"},
+		"ignores options":                {"options-unknown", "options-types", "options-bounds", "options-garbage", "options-kept"},
+		"names no option":                {"options-unknown", "options-types", "options-bounds"},
+		"logs its secret":                {"secrets"},
+		"no scopes":                      {"open"},
+		"no enforcement":                 {"open"},
+		"hides what it has":              {"unimplemented"},
+		"half the disk":                  {"capacity"},
+		"counts":                         {"performance"},
+		"writes to the bare mount point": {"unmounted", "other-mount"},
+		"private scopes":                 {"scope-mode"},
+		"one at a time":                  {"scope-idempotent", "scope-concurrent"},
+		"resets limits":                  {"scope-idempotent"},
+		"takes any name":                 {"scope-names"},
+		"deletes what is full":           {"scope-not-empty"},
+		"keeps limits of the dead":       {"scope-anew"},
+		"lists one twice":                {"scope-list"},
+		"lists one less":                 {"scope-list"},
+		"zero is none":                   {"limit"},
+		"drops the first limit":          {"limit-initial", "scope-concurrent", "kill-midway"},
+		"follows links":                  {"usage-links"},
+		"apparent sizes":                 {"usage", "usage-names"},
+		"no age":                         {"usage"},
+		"guesses trees":                  {"usage-tree"},
+		"copies what links lead to":      {"copy"},
+		"clones by second names":         {"clone-apart"},
+		"":                               {"clone-shares"},
+		"does not delete":                {"delete"},
+		"skips odd names":                {"scan"},
+		"tells secrets to nodes":         {"mount-plan"},
+		"says that it enforces":          {"effect-bytes", "effect-raise", "effect-zero", "effect-free", "effect-lower", "effect-usage"},
 	} {
-		t.Run(lie, func(t *testing.T) {
+		t.Run(deed, func(t *testing.T) {
 			t.Parallel()
-			p := volumetest.Plugin{Path: self, Env: []string{"VOLUMETEST_LIE=" + lie}}
-			err := volumetest.Run(t.Context(), p, only, func(r volumetest.Result) {
+			err := volumetest.Run(t.Context(), villain(t, deed), only, func(r volumetest.Result) {
 				if r.Outcome != volumetest.Failed || r.Detail == "" {
 					t.Errorf("%s: %s (%s), want a failure", r.Check.Name, r.Outcome, r.Detail)
 				}
@@ -78,7 +120,10 @@ func TestMisdeedsAreCaught(t *testing.T) {
 }
 
 func TestUnknownCheck(t *testing.T) {
-	if err := volumetest.Run(t.Context(), volumetest.Plugin{Path: vfs}, []string{"nonsense"}, func(volumetest.Result) {}); err == nil {
+	if testing.Short() {
+		t.Skip("runs plugins")
+	}
+	if err := volumetest.Run(t.Context(), villain(t, ""), []string{"nonsense"}, func(volumetest.Result) {}); err == nil {
 		t.Error("a check that does not exist was run")
 	}
 }
@@ -91,82 +136,4 @@ func TestChecksAreDocumented(t *testing.T) {
 		}
 		names = append(names, c.Name)
 	}
-}
-
-// liar is a plugin that keeps its scopes in memory and does one thing wrong.
-type liar struct {
-	pb.UnimplementedVolumeServer
-	lie    string
-	mount  string
-	scopes map[string]*pb.Scope
-}
-
-func (l *liar) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
-	return &pb.DescribeResponse{Vendor: "Liar", Backend: "liar", Version: "1"}, nil
-}
-
-func (l *liar) OpenVolume(_ context.Context, q *pb.OpenVolumeRequest) (*pb.OpenVolumeResponse, error) {
-	if q.OptionsJson != "" && l.lie != "any-option" {
-		return nil, status.Error(codes.InvalidArgument, q.OptionsJson)
-	}
-	l.mount = q.MountPath
-	r := &pb.OpenVolumeResponse{
-		Capabilities: []pb.Capability{pb.Capability_SCOPE, pb.Capability_QUOTA_BYTES, pb.Capability_CAPACITY},
-		Enforcement:  pb.Enforcement_COOPERATIVE,
-	}
-	switch l.lie {
-	case "no-scope-capability":
-		r.Capabilities = r.Capabilities[1:]
-	case "enforces-nothing":
-		r.Enforcement = pb.Enforcement_NONE
-	}
-	return r, nil
-}
-
-func (l *liar) Capacity(context.Context, *pb.VolumeRef) (*pb.CapacityReport, error) {
-	return &pb.CapacityReport{TotalBytes: 1 << 40, UsedBytes: 1, AvailableBytes: 1, AsOfUnixMs: 1}, nil
-}
-
-func (l *liar) Performance(context.Context, *pb.VolumeRef) (*pb.PerformanceSample, error) {
-	if l.lie == "silent-stub" {
-		return &pb.PerformanceSample{}, nil
-	}
-	return nil, status.Error(codes.Unimplemented, "no")
-}
-
-func (l *liar) CreateScope(_ context.Context, q *pb.ScopeRequest) (*pb.Scope, error) {
-	if len(q.Scope) != 32 && l.lie != "any-name" {
-		return nil, status.Error(codes.InvalidArgument, "name")
-	}
-	s := l.scopes[q.Scope]
-	if s == nil || l.lie == "resets-limit" {
-		s = &pb.Scope{Scope: q.Scope, Path: q.Scope, Limit: q.Limit}
-		l.scopes[q.Scope] = s
-	}
-	if l.lie != "no-directory" {
-		_ = os.MkdirAll(filepath.Join(l.mount, q.Scope), 0o755)
-	}
-	return s, nil
-}
-
-func (l *liar) GetScope(_ context.Context, q *pb.ScopeRef) (*pb.Scope, error) {
-	if s := l.scopes[q.Scope]; s != nil {
-		return s, nil
-	}
-	return nil, status.Error(codes.NotFound, "scope")
-}
-
-func (l *liar) SetScopeLimit(_ context.Context, q *pb.ScopeRequest) (*pb.Scope, error) {
-	s := l.scopes[q.Scope]
-	s.Limit = q.Limit
-	if l.lie == "zero-is-none" && q.Limit.GetBytes() == 0 {
-		s.Limit = nil
-	}
-	return s, nil
-}
-
-func (l *liar) DeleteScope(_ context.Context, q *pb.ScopeRef) (*pb.DeleteScopeResponse, error) {
-	delete(l.scopes, q.Scope)
-	_ = os.RemoveAll(filepath.Join(l.mount, q.Scope))
-	return &pb.DeleteScopeResponse{}, nil
 }

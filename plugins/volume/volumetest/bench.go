@@ -1,0 +1,229 @@
+package volumetest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+const (
+	volumeName = "conformance"
+	// patience is how long a product may take until it shows what was done to it.
+	patience = time.Minute
+)
+
+// bench is the place one check works at, and every process it started.
+type bench struct {
+	plugin  Plugin
+	dir     string
+	mount   string
+	logs    *logs
+	clients []*volume.Client
+	scopes  []string // made by the check; emptied and removed at its end
+	undo    []func() error
+}
+
+func newBench(p Plugin) (*bench, error) {
+	b := &bench{plugin: p, mount: p.Mount, logs: &logs{}}
+	dir, err := os.MkdirTemp("", "vol")
+	if err != nil {
+		return b, err
+	}
+	b.dir = dir
+	if b.mount == "" {
+		b.mount = filepath.Join(dir, "mount")
+		err = os.Mkdir(b.mount, 0o755)
+	}
+	// Sessions' users must be able to pass.
+	return b, errors.Join(err, os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "run"), 0o700))
+}
+
+func (b *bench) close() error {
+	var errs []error
+	if len(b.scopes) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		errs = append(errs, b.sweep(ctx))
+		cancel()
+	}
+	for _, c := range b.clients {
+		errs = append(errs, c.Close())
+	}
+	for i := len(b.undo) - 1; i >= 0; i-- {
+		errs = append(errs, b.undo[i]())
+	}
+	if b.dir != "" {
+		errs = append(errs, os.RemoveAll(b.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// sweep leaves a product's volume as it was.
+func (b *bench) sweep(ctx context.Context) error {
+	if b.plugin.Mount == "" {
+		return nil // a directory that goes
+	}
+	c, _, err := b.open(ctx)
+	if err != nil {
+		return fmt.Errorf("to remove what was made: %w", err)
+	}
+	var errs []error
+	for _, id := range b.scopes {
+		err := b.empty(id)
+		if err == nil {
+			_, err = c.DeleteScope(ctx, ref(id))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove what was made: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// empty removes what is in a scope.
+func (b *bench) empty(id string) error {
+	entries, err := os.ReadDir(b.at(id))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(b.at(id, e.Name())))
+	}
+	return err
+}
+
+// at is a path below the mount point.
+func (b *bench) at(elem ...string) string {
+	return filepath.Join(append([]string{b.mount}, elem...)...)
+}
+
+// options start the plugin without TLS, which is faster; a check of its own looks
+// at that.
+func (b *bench) options() volume.Options {
+	return volume.Options{
+		Path: b.plugin.Path, Env: b.plugin.Env, SocketDir: filepath.Join(b.dir, "run"), Plain: true,
+		Logger: slog.New(slog.NewTextHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+}
+
+// launch starts a process that has only been described.
+func (b *bench) launch(ctx context.Context) (*volume.Client, error) {
+	c, err := volume.Launch(ctx, b.options())
+	if err == nil {
+		b.clients = append(b.clients, c)
+	}
+	return c, err
+}
+
+// open starts a process and opens the volume in it.
+func (b *bench) open(ctx context.Context) (*volume.Client, *pb.OpenVolumeResponse, error) {
+	c, err := b.launch(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := c.OpenVolume(ctx, b.request())
+	if err != nil {
+		return nil, nil, fmt.Errorf("open volume: %w", err)
+	}
+	return c, r, nil
+}
+
+func (b *bench) request() *pb.OpenVolumeRequest {
+	return &pb.OpenVolumeRequest{Volume: volumeName, MountPath: b.mount, OptionsJson: b.plugin.Options}
+}
+
+func this() *pb.VolumeRef { return &pb.VolumeRef{Volume: volumeName} }
+
+// reserve is a name for a scope, which is removed at the end.
+func (b *bench) reserve() string {
+	var raw [16]byte
+	rand.Read(raw[:]) // never fails
+	id := hex.EncodeToString(raw[:])
+	b.scopes = append(b.scopes, id)
+	return id
+}
+
+// scope opens the volume and makes a scope.
+func (b *bench) scope(ctx context.Context) (*volume.Client, *pb.OpenVolumeResponse, string, error) {
+	c, r, err := b.open(ctx)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	id, err := b.create(ctx, c, nil)
+	return c, r, id, err
+}
+
+// create makes a scope.
+func (b *bench) create(ctx context.Context, c *volume.Client, limit *pb.Limit) (string, error) {
+	id := b.reserve()
+	_, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: limit})
+	if err != nil {
+		return "", fmt.Errorf("create scope: %w", err)
+	}
+	return id, nil
+}
+
+func ref(id string) *pb.ScopeRef { return &pb.ScopeRef{Volume: volumeName, Scope: id} }
+
+func bytesOf(n int64) *pb.Limit { return &pb.Limit{Bytes: &n} }
+
+// want returns an error unless err has one of the codes.
+func want(what string, err error, any ...codes.Code) error {
+	got := status.Code(err)
+	for _, code := range any {
+		if got == code {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %v (%v), want %v", what, got, err, any)
+}
+
+// eventually asks until it is true: products take a while to show what was done.
+func (b *bench) eventually(ctx context.Context, ask func() error) error {
+	for end := time.Now().Add(cmp.Or(b.plugin.Lane.Patience, patience)); ; {
+		err := ask()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// logs gathers the plugins' lines, which arrive from other goroutines.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text.Len() > 256<<10 {
+		return len(p), nil
+	}
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,335 @@
+package volumetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/berthhq/berth/plugins/volume"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// These look at the disk, as a session's user: what the plugin says is one thing,
+// what the product does another. Cooperative limits stop nobody there.
+var effectChecks = []Check{
+	{"effect-bytes", "a session's user is stopped at the limit, with an error by close at the latest, and no more is on the disk", effectBytes},
+	{"effect-raise", "after the limit is raised he goes on, up to the new one", effectRaise},
+	{"effect-unset", "without a limit nobody is stopped", effectUnset},
+	{"effect-zero", "zero is refused when it is set, or lets nothing be stored", effectZero},
+	{"effect-apart", "a scope that is full does not stop writers in another", effectApart},
+	{"effect-free", "in a scope that is full files can be removed, and there is room again", effectFree},
+	{"effect-lower", "a limit that is lowered below what is stored stops writers and removes nothing", effectLower},
+	{"effect-inodes", "a session's user is stopped at the number of files, and goes on when it is raised", effectInodes},
+	{"effect-rename", "what is moved into a full scope from another does not get past its limit", effectRename},
+	{"effect-usage", "the usage of a full scope is what is on its disk", effectUsage},
+}
+
+const effectLimit = 32 << 20
+
+// enforced makes a scope with a limit that somebody enforces.
+func (b *bench) enforced(ctx context.Context, limit *pb.Limit) (*volume.Client, *pb.OpenVolumeResponse, string, string, error) {
+	fail := func(err error) (*volume.Client, *pb.OpenVolumeResponse, string, string, error) {
+		return nil, nil, "", "", err
+	}
+	c, r, err := b.open(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	switch r.Enforcement {
+	case pb.Enforcement_NONE:
+		return fail(skip("there are no limits"))
+	case pb.Enforcement_COOPERATIVE:
+		return fail(skip("limits are cooperative: the proxy keeps them"))
+	}
+	if limit.GetInodes() != 0 && !has(r, pb.Capability_QUOTA_INODES) {
+		return fail(skip("no QUOTA_INODES"))
+	}
+	if limit.GetInodes() == 0 && !has(r, pb.Capability_QUOTA_BYTES) {
+		return fail(skip("no QUOTA_BYTES"))
+	}
+	if err := b.as(func() error { return nil }); err != nil {
+		return fail(err)
+	}
+	id, err := b.create(ctx, c, nil) // what is needed to write has room beside the limit
+	if err != nil {
+		return fail(err)
+	}
+	home, err := b.home(id)
+	if err != nil {
+		return fail(err)
+	}
+	if limit == nil {
+		return c, r, id, home, nil
+	}
+	return c, r, id, home, set(ctx, c, id, limit)
+}
+
+// most is how much may be on the disk under a limit, and how much is written before
+// a product counts as not stopping anybody.
+func (b *bench) most(r *pb.OpenVolumeResponse, limit int64) (stored, written int64) {
+	f := b.plugin.Lane.Tolerance
+	if f == 0 {
+		f = map[pb.Enforcement]float64{pb.Enforcement_HARD: 1.02, pb.Enforcement_DELAYED: 1.5}[r.Enforcement]
+	}
+	return int64(float64(limit) * f), 4 * limit
+}
+
+// full writes as the user until he is stopped, and checks where he was.
+func (b *bench) full(r *pb.OpenVolumeResponse, id, path string, limit int64) (written, error) {
+	most, tried := b.most(r, limit)
+	var w written
+	if err := b.as(func() error { w = write(path, tried); return w.stopped() }); err != nil {
+		return w, err
+	}
+	if w.err == nil {
+		return w, fmt.Errorf("%d bytes were taken, the limit is %d", w.accepted, limit)
+	}
+	got, _, err := stored(b.at(id))
+	if err != nil {
+		return w, err
+	}
+	if got > most {
+		return w, fmt.Errorf("%d bytes are stored, the limit is %d and %d the most that %v allows", got, limit, most, r.Enforcement)
+	}
+	if got < limit/2 {
+		return w, fmt.Errorf("%d bytes are stored when he is stopped, the limit is %d", got, limit)
+	}
+	return w, nil
+}
+
+func effectBytes(ctx context.Context, b *bench) error {
+	_, r, id, home, err := b.enforced(ctx, bytesOf(effectLimit))
+	if err != nil {
+		return err
+	}
+	w, err := b.full(r, id, filepath.Join(home, "file"), effectLimit)
+	if err != nil {
+		return err
+	}
+	got, _, err := stored(b.at(id))
+	if err != nil {
+		return err
+	}
+	return note(fmt.Sprintf("%v at %s, %.2f %% of the limit stored", errors.Unwrap(w.err), w.at, 100*float64(got)/effectLimit))
+}
+
+// grows writes as the user what there must be room for: soon, when the product
+// takes a while.
+func (b *bench) grows(ctx context.Context, path string, size int64) error {
+	return b.eventually(ctx, func() error {
+		return b.as(func() error {
+			w := write(path, size)
+			if w.err != nil {
+				return fmt.Errorf("%s after %d of %d bytes: %w", w.at, w.accepted, size, w.err)
+			}
+			return nil
+		})
+	})
+}
+
+func effectRaise(ctx context.Context, b *bench) error {
+	c, r, id, home, err := b.enforced(ctx, bytesOf(effectLimit))
+	if err != nil {
+		return err
+	}
+	if _, err := b.full(r, id, filepath.Join(home, "file"), effectLimit); err != nil {
+		return err
+	}
+	if err := set(ctx, c, id, bytesOf(2*effectLimit)); err != nil {
+		return err
+	}
+	if err := b.grows(ctx, filepath.Join(home, "more"), 4<<20); err != nil {
+		return err
+	}
+	_, err = b.full(r, id, filepath.Join(home, "more"), 2*effectLimit)
+	return err
+}
+
+func effectUnset(ctx context.Context, b *bench) error {
+	c, _, id, home, err := b.enforced(ctx, bytesOf(8<<20))
+	if err != nil {
+		return err
+	}
+	if err := set(ctx, c, id, nil); err != nil {
+		return err
+	}
+	return b.grows(ctx, filepath.Join(home, "file"), 24<<20)
+}
+
+func effectZero(ctx context.Context, b *bench) error {
+	c, r, id, home, err := b.enforced(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = c.SetScopeLimit(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: bytesOf(0)})
+	if want("", err, codes.InvalidArgument) == nil {
+		return note("it is refused")
+	}
+	if err != nil {
+		return err
+	}
+	var w written
+	if err := b.as(func() error { w = write(filepath.Join(home, "file"), 64<<20); return w.stopped() }); err != nil {
+		return err
+	}
+	most := int64(1 << 20) // of the product's own
+	if r.Enforcement == pb.Enforcement_DELAYED {
+		most = 32 << 20
+	}
+	got, _, err := stored(b.at(id))
+	if err == nil && (w.err == nil || got > most) {
+		err = fmt.Errorf("with a limit of zero %d bytes are stored (%v)", got, w.err)
+	}
+	return err
+}
+
+func effectApart(ctx context.Context, b *bench) error {
+	c, r, id, home, err := b.enforced(ctx, bytesOf(effectLimit))
+	if err != nil {
+		return err
+	}
+	other, err := b.create(ctx, c, nil)
+	if err != nil {
+		return err
+	}
+	there, err := b.home(other)
+	if err != nil {
+		return err
+	}
+	if _, err := b.full(r, id, filepath.Join(home, "file"), effectLimit); err != nil {
+		return err
+	}
+	return b.grows(ctx, filepath.Join(there, "file"), 8<<20)
+}
+
+func effectFree(ctx context.Context, b *bench) error {
+	_, r, id, home, err := b.enforced(ctx, bytesOf(effectLimit))
+	if err != nil {
+		return err
+	}
+	if _, err := b.full(r, id, filepath.Join(home, "file"), effectLimit); err != nil {
+		return err
+	}
+	if err := b.as(func() error { return os.Remove(filepath.Join(home, "file")) }); err != nil {
+		return fmt.Errorf("remove in a full scope: %w", err)
+	}
+	return b.grows(ctx, filepath.Join(home, "next"), 4<<20)
+}
+
+func effectLower(ctx context.Context, b *bench) error {
+	c, _, id, home, err := b.enforced(ctx, bytesOf(2*effectLimit))
+	if err != nil {
+		return err
+	}
+	if err := b.grows(ctx, filepath.Join(home, "file"), effectLimit); err != nil {
+		return err
+	}
+	if err := set(ctx, c, id, bytesOf(effectLimit/2)); err != nil {
+		if want("", err, codes.InvalidArgument, codes.FailedPrecondition) == nil {
+			return note("it is refused")
+		}
+		return err
+	}
+	before, _, err := stored(b.at(id))
+	if err != nil {
+		return err
+	}
+	var w written
+	if err := b.as(func() error { w = write(filepath.Join(home, "more"), 2*effectLimit); return w.stopped() }); err != nil {
+		return err
+	}
+	after, _, err := stored(b.at(id))
+	if err == nil && (w.err == nil || after < before) {
+		err = fmt.Errorf("%d bytes were stored and %d are (%v)", before, after, w.err)
+	}
+	return err
+}
+
+// touch makes files until it is stopped.
+func touch(dir, name string, most int) (int, error) {
+	for i := range most {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d", name, i)), nil, 0o644); err != nil {
+			return i, written{err: err, at: "create"}.stopped()
+		}
+	}
+	return most, nil
+}
+
+func effectInodes(ctx context.Context, b *bench) error {
+	n := int64(200)
+	c, r, id, home, err := b.enforced(ctx, &pb.Limit{Inodes: &n})
+	if err != nil {
+		return err
+	}
+	var made int
+	if err := b.as(func() (err error) { made, err = touch(home, "file", 1000); return err }); err != nil {
+		return err
+	}
+	most, _ := b.most(r, n)
+	_, files, err := stored(b.at(id))
+	if err != nil {
+		return err
+	}
+	if made == 1000 || int64(files) > most || int64(files) < n-8 { // directories count
+		return fmt.Errorf("%d files are there, the limit is %d", files, n)
+	}
+	more := n + 50
+	if err := set(ctx, c, id, &pb.Limit{Inodes: &more}); err != nil {
+		return err
+	}
+	return b.eventually(ctx, func() error {
+		return b.as(func() error {
+			if n, err := touch(home, "more", 40); err != nil || n < 40 {
+				return fmt.Errorf("after it was raised by 50, %d files more (%v)", n, err)
+			}
+			return nil
+		})
+	})
+}
+
+func effectRename(ctx context.Context, b *bench) error {
+	c, r, id, home, err := b.enforced(ctx, bytesOf(effectLimit))
+	if err != nil {
+		return err
+	}
+	other, err := b.create(ctx, c, nil)
+	if err != nil {
+		return err
+	}
+	there, err := b.home(other)
+	if err != nil {
+		return err
+	}
+	if err := b.grows(ctx, filepath.Join(there, "big"), 2*effectLimit); err != nil {
+		return err
+	}
+	moved := b.as(func() error { return os.Rename(filepath.Join(there, "big"), filepath.Join(home, "big")) })
+	most, _ := b.most(r, effectLimit)
+	got, _, err := stored(b.at(id))
+	if err == nil && got > most {
+		err = fmt.Errorf("moving in made %d bytes of %d (%v)", got, int64(effectLimit), moved)
+	}
+	if err != nil {
+		return err
+	}
+	return note(fmt.Sprint("moving it: ", moved))
+}
+
+func effectUsage(ctx context.Context, b *bench) error {
+	c, r, id, home, err := b.enforced(ctx, bytesOf(effectLimit))
+	if err != nil {
+		return err
+	}
+	if _, err := b.full(r, id, filepath.Join(home, "file"), effectLimit); err != nil {
+		return err
+	}
+	du, err := volume.Usage(ctx, b.at(id))
+	if err != nil {
+		return err
+	}
+	return b.uses(ctx, c, id, du.Bytes)
+}
