@@ -41,7 +41,7 @@ func TestBadPlugins(t *testing.T) {
 	roots := tree.Roots()
 	plugins := fmt.Sprintf(`plugins:
   - {path: %s, force: true, roots: {sys: %s, dev: %s}}
-  - {path: %s, force: true, config: {devices: 2}, env: {BERTH_MOCK_FAULTS: %s}}
+  - {path: %s, force: true, config: {devices: 2, device_nodes: true}, env: {BERTH_MOCK_FAULTS: %s}}
 `, program, roots.Sys, roots.Dev, filepath.Join(here, "plugins/accelerator/mock"), faults)
 	lie := filepath.Join(faults, "lie")
 	for file, text := range map[string]string{

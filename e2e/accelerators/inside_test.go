@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
@@ -18,13 +19,19 @@ var (
 	usualEnv   = []string{"HOME", "PATH", "PWD", "SHLVL", "OLDPWD", "TERM", "HOSTNAME", "_"}
 )
 
-// inside looks from inside a session at what it has of its device.
-func inside(t *testing.T, u *cluster.User, session string, want view) {
+// inside looks from inside a session at what it has of its device, and returns what
+// it is told of that.
+func inside(t *testing.T, u *cluster.User, session string, want view) (told string) {
 	t.Helper()
+	want.files = maps.Clone(want.files)
+	if want.files == nil {
+		want.files = map[string]string{}
+	}
+	want.files[mount.Resources] += "" // is there, and is not written
 	script := `cd /dev && find . \( -type c -o -type b \) | sed 's/^/node /;s/ \.\// /'; env | sed 's/^/env /'`
 	files := slices.Sorted(maps.Keys(want.files))
 	for i, file := range files {
-		script += fmt.Sprintf(`; sed 's/^/file%d /' %[2]q; (true >>%[2]q) 2>/dev/null && echo "rw %[2]s"`, i, file)
+		script += fmt.Sprintf(`; sed 's/^/file%d /' %[2]q; echo; (true >>%[2]q) 2>/dev/null && echo "rw %[2]s"`, i, file)
 	}
 	if want.writable != "" {
 		script += fmt.Sprintf(`; echo x >%[1]q/of-a-test && rm %[1]q/of-a-test && echo "rw %[1]s"`, want.writable)
@@ -36,6 +43,7 @@ func inside(t *testing.T, u *cluster.User, session string, want view) {
 		kind, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		name, _, _ := strings.Cut(text, "=")
 		switch {
+		case kind == "": // the end of a file
 		case kind == "node" && !slices.Contains(usualNodes, text):
 			nodes = append(nodes, text)
 		case kind == "env" && !slices.Contains(usualEnv, name) && !strings.HasPrefix(name, "BERTH_"):
@@ -53,7 +61,11 @@ func inside(t *testing.T, u *cluster.User, session string, want view) {
 		if text := texts[fmt.Sprintf("file%d", i)]; !strings.Contains(text, want.files[file]) {
 			t.Errorf("%s: want %s in\n%s", file, want.files[file], text)
 		}
+		if file == mount.Resources {
+			told = texts[fmt.Sprintf("file%d", i)]
+		}
 	}
+	return told
 }
 
 func same(t *testing.T, what, want string, got []string) {

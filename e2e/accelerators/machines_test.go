@@ -134,9 +134,11 @@ func (r *round) next(t *testing.T) {
 func (r *round) spoil(t *testing.T) {
 	begun := time.Now()
 	for _, s := range r.stands {
-		if name, _ := s.sick(); name != "" {
-			r.Change(t, s.m.Name, name)
+		name, _ := s.sick()
+		if _, ok := s.m.Changes["unplug"]; name == "" || !ok {
+			t.Fatalf("the machine %s has no change that makes a device with %s UNHEALTHY, or none that unplugs one", s.m.Name, s.slot)
 		}
+		r.Change(t, s.m.Name, name)
 	}
 	r.each(t, "sick", func(t *testing.T, u *cluster.User, s *stand) {
 		name, _ := s.sick()
@@ -154,9 +156,7 @@ func (r *round) spoil(t *testing.T) {
 	})
 	begun = time.Now()
 	for _, s := range r.stands {
-		if _, ok := s.m.Changes["unplug"]; ok {
-			r.Change(t, s.m.Name, "unplug")
-		}
+		r.Change(t, s.m.Name, "unplug")
 	}
 	r.each(t, "unplug", func(t *testing.T, u *cluster.User, s *stand) { s.becomes(t, u, "unplug") })
 	t.Logf("unplugged devices are gone after %.1f s", time.Since(begun).Seconds())
@@ -196,9 +196,6 @@ func (s *stand) becomes(t *testing.T, u *cluster.User, change string) {
 // lacks this slot, and that another one is told at once.
 func (s *stand) waits(t *testing.T, u *cluster.User) {
 	t.Helper()
-	if name, _ := s.sick(); name == "" {
-		return
-	}
 	why := ""
 	waitFor(t, &why, func() bool {
 		now := u.Show(s.all)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/internal/fixture"
 )
 
@@ -139,7 +140,10 @@ var rows = map[string]row{
 			return fmt.Sprintf("%016x/%d", 5764607523034234880+i/8*7919, i%8)
 		})},
 	"mock-4": {plugin: "mock", slot: "mock.device", ids: are("gpu-0", "gpu-1", "gpu-2", "gpu-3"), sees: func(i int) view {
-		return view{env: fmt.Sprintf("MOCK_VISIBLE_DEVICES=gpu-%[1]d MOCK_SHARES=gpu-%[1]d:1", i)}
+		return view{
+			nodes: "mock0", env: fmt.Sprintf("MOCK_VISIBLE_DEVICES=gpu-%[1]d MOCK_SHARES=gpu-%[1]d:1", i),
+			files: map[string]string{mount.Resources: fmt.Sprintf("MOCK_SHARES=gpu-%d:1\n", i)},
+		}
 	}},
 	"n150-2": {plugin: "tenstorrent", slot: "tt-n150.device", ids: are("0100018511723000", "0100018511723001"), sees: nodes("tenstorrent/%d", 9)},
 	"n300-4": {plugin: "tenstorrent", slot: "tt-n300.device",

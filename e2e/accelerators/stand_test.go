@@ -125,7 +125,10 @@ func (s *stand) look(t *testing.T, u *cluster.User, session string) string {
 	}
 	want := s.sees(i)
 	want.env = strings.ReplaceAll(want.env, "{id}", on)
-	inside(t, u, session, want)
+	told := inside(t, u, session, want)
+	if line := strings.ToUpper(strings.ReplaceAll(s.plugin, "-", "_")) + "_0_DEVICE=" + on + "\n"; !strings.Contains(told, line) {
+		t.Errorf("the container is told\n%swant %s", told, line)
+	}
 	return on
 }
 
