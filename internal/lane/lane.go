@@ -64,6 +64,9 @@ func Each(t *testing.T, m Machine, f func(*testing.T, Place)) {
 		t.Run(string(UML), func(t *testing.T) { f(t, Place{Kind: UML, dir: shareDir, disk: diskDir}) })
 		return
 	}
+	if testing.Short() {
+		t.Skip("lanes take a while, and inside user-mode Linux there is no race detector")
+	}
 	share, err := shared(t, m)
 	if err != nil {
 		t.Fatal(err)

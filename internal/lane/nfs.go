@@ -13,8 +13,9 @@ import (
 var NFSModules = []string{"nfsd", "nfsv4"}
 
 const (
-	nfsdDir = "/proc/fs/nfsd"
-	never   = 0x7fffffff // seconds since 1970 at which the kernel forgets
+	nfsdDir  = "/proc/fs/nfsd"
+	recovery = insideTmp + "/v4recovery" // the server's list of clients
+	never    = 0x7fffffff                // seconds since 1970 at which the kernel forgets
 
 	// Flags of an export: clients on any port, no checks of subtrees, the root
 	// of what version 4 shows. Root stays root.
@@ -32,10 +33,23 @@ func (p Place) ServeNFS(t *testing.T, dir string) {
 	if err := unix.Mount("none", nfsdDir, "nfsd", 0, ""); err != nil {
 		t.Fatalf("mount %s: %v", nfsdDir, err)
 	}
-	recovery := filepath.Join(insideTmp, "v4recovery") // the server's list of clients
 	if err := os.Mkdir(recovery, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	p.StartNFS(t, dir)
+}
+
+// StopNFS ends the server: clients wait for it from then on.
+func (p Place) StopNFS(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(nfsdDir+"/threads", []byte("0\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// StartNFS lets a server that was stopped answer again.
+func (p Place) StartNFS(t *testing.T, dir string) {
+	t.Helper()
 	for _, w := range []struct{ file, text string }{
 		{nfsdDir + "/nfsv4recoverydir", recovery},
 		{"/proc/net/rpc/auth.unix.ip/channel", fmt.Sprintf("nfsd 127.0.0.1 %d berth", never)},
@@ -72,17 +86,4 @@ func (p Place) MountNFS(t *testing.T, name, options string) string {
 		}
 	})
 	return at
-}
-
-// StopNFS ends the server's threads: clients wait for it from then on.
-func (p Place) StopNFS(t *testing.T) { p.threads(t, 0) }
-
-// StartNFS makes it answer again.
-func (p Place) StartNFS(t *testing.T) { p.threads(t, 4) }
-
-func (p Place) threads(t *testing.T, n int) {
-	t.Helper()
-	if err := os.WriteFile(nfsdDir+"/threads", fmt.Appendln(nil, n), 0); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"os"
@@ -16,12 +17,16 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 )
 
 // checksumNames are the algorithms of the checksum extension: sha1 because
-// tus demands it, sha256 for those who mean it.
-const checksumNames = "sha1,sha256"
+// tus demands it, sha256 for those who mean it, crc32c (four bytes, the first the
+// highest) for those who look for broken lines only and have no time.
+const checksumNames = "sha1,sha256,crc32c"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checksum is what a chunk must add up to.
 type checksum struct {
@@ -43,6 +48,8 @@ func wantedSum(r *http.Request) (*checksum, error) {
 		c.Hash = sha1.New()
 	case "sha256":
 		c.Hash = sha256.New()
+	case "crc32c":
+		c.Hash = crc32.New(castagnoli)
 	default:
 		return nil, badHeader(header, "algorithm %q is none of %s", name, checksumNames)
 	}
@@ -80,15 +87,34 @@ func (x *session) receive(body io.Reader, sum *checksum) (received int64, err er
 	if serr := x.file.Sync(); serr != nil {
 		return received, errors.Join(written(serr), x.forget(start))
 	}
+	var w unwritten
+	if errors.As(err, &w) && !knows(x.file) {
+		err = errors.Join(err, x.forget(start))
+	}
 	return received, err
 }
 
+// unwritten is the error of a write.
+type unwritten struct{ error }
+
+func (u unwritten) Unwrap() error { return u.error }
+
 // forget gives up what came since start. A file system on a network takes bytes
 // before its server does, and when it tells of an error in the end it does not say
-// which of them are missing: the file may be long enough and have a hole.
+// which of them are missing: the file may be long enough and have a hole. What it
+// still meant to write, which Sync waits for, can make the file longer again.
 func (x *session) forget(start int64) error {
 	x.offset = start
-	return x.file.Truncate(start)
+	var errs error
+	for range 3 {
+		errs = errors.Join(x.file.Sync(), x.file.Truncate(start), x.file.Sync())
+		info, err := x.file.Stat()
+		if err == nil && errs == nil && info.Size() == start {
+			return nil
+		}
+		errs = errors.Join(errs, err)
+	}
+	return fmt.Errorf("take upload back to byte %d: %w", start, errors.Join(errs, errdefs.ErrUnavailable))
 }
 
 // knows tells whether a file system has room for the bytes it takes, so that those
@@ -104,7 +130,6 @@ func knows(f *os.File) bool {
 func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	start := x.offset
 	left := x.Claims.Size - x.offset
 	for {
 		x.patience.more()
@@ -115,11 +140,7 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 		}
 		if n > 0 {
 			if _, err := x.file.WriteAt((*buf)[:n], x.offset); err != nil {
-				err = written(err)
-				if !knows(x.file) {
-					err = errors.Join(err, x.forget(start))
-				}
-				return received, err
+				return received, unwritten{written(err)}
 			}
 			if sum != nil {
 				sum.Write((*buf)[:n])

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,8 @@ import (
 // after an unmount it is a bare directory that must stay empty.
 type Mount struct {
 	path string
+
+	late atomic.Int32 // questions that are not answered though nobody waits any more
 
 	mu   sync.Mutex
 	seen identity
@@ -91,18 +94,67 @@ func (m *Mount) Mounted() error {
 	return f.Close()
 }
 
+// answerTime is what a file system has to answer. One on a network whose server
+// is gone holds a call, and the thread that made it, until the server is back.
+const answerTime = 10 * time.Second
+
+// answer asks the file system without waiting for ever, and not again while an
+// earlier question is open: those that wait would become ever more. drop takes
+// an answer that comes too late.
+func answer[T any](m *Mount, ask func() (T, error), drop func(T)) (out T, err error) {
+	if m.late.Load() > 0 {
+		return out, Retryable(busy, "%s does not answer", m.path)
+	}
+	type result struct {
+		out T
+		err error
+	}
+	answered := make(chan result, 1)
+	go func() {
+		var r result
+		r.out, r.err = ask()
+		answered <- r
+	}()
+	patience := time.NewTimer(answerTime)
+	defer patience.Stop()
+	select {
+	case r := <-answered:
+		return r.out, r.err
+	case <-patience.C:
+	}
+	m.late.Add(1)
+	go func() {
+		if r := <-answered; r.err == nil {
+			drop(r.out)
+		}
+		m.late.Add(-1)
+	}()
+	return out, Retryable(busy, "%s has not answered for %v", m.path, answerTime)
+}
+
+// place is an open directory and what it is.
+type place struct {
+	*os.File
+	identity
+}
+
 func (m *Mount) look() (*os.File, identity, error) {
+	p, err := answer(m, m.open, func(p place) { p.Close() })
+	return p.File, p.identity, err
+}
+
+func (m *Mount) open() (place, error) {
 	fd, err := unix.Open(m.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, identity{}, fmt.Errorf("open %s: %w", m.path, err)
+		return place{}, fmt.Errorf("open %s: %w", m.path, err)
 	}
 	f := os.NewFile(uintptr(fd), m.path)
 	var st unix.Statx_t
 	// Of what is open: nobody can put another mount there in between.
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_MNT_ID, &st); err != nil {
-		return nil, identity{}, errors.Join(fmt.Errorf("stat %s: %w", m.path, err), f.Close())
+		return place{}, errors.Join(fmt.Errorf("stat %s: %w", m.path, err), f.Close())
 	}
-	return f, identity{dev: unix.Mkdev(st.Dev_major, st.Dev_minor), inode: st.Ino, mount: st.Mnt_id}, nil
+	return place{f, identity{dev: unix.Mkdev(st.Dev_major, st.Dev_minor), inode: st.Ino, mount: st.Mnt_id}}, nil
 }
 
 func (m *Mount) same(now identity) error {
@@ -148,13 +200,14 @@ func (i *identity) explain() error {
 
 // Statfs asks the mounted file system.
 func (m *Mount) Statfs() (unix.Statfs_t, error) {
-	var st unix.Statfs_t
 	f, err := m.Root()
 	if err != nil {
-		return st, err
+		return unix.Statfs_t{}, err
 	}
-	defer f.Close()
-	return st, Error("statfs", unix.Fstatfs(int(f.Fd()), &st))
+	return answer(m, func() (st unix.Statfs_t, err error) {
+		defer f.Close()
+		return st, Error("statfs", unix.Fstatfs(int(f.Fd()), &st))
+	}, func(unix.Statfs_t) {})
 }
 
 // Health is what statfs tells. A volume embeds it or begins its own with it.
