@@ -145,6 +145,21 @@ func TestHalfPrepared(t *testing.T) {
 	}
 }
 
+// An answer that cannot be used is refused with the reason, and undone.
+func TestMalformedAnswer(t *testing.T) {
+	m, s := withPlay(t)
+	s.Put("malformed")
+	if _, err := m.Prepare(t.Context(), theStage); !errdefs.IsFailedPrecondition(err) || !strings.Contains(err.Error(), "resource_data: PLAY is not one line") {
+		t.Errorf("prepare: %v", err)
+	}
+	if err := m.Unprepare(t.Context(), theStage.ID, theStage.Allocations, nil); err != nil {
+		t.Fatal(err)
+	}
+	if j := s.Journal(); s.There("effects/k-1") || !strings.HasSuffix(j, "unprepare k-1 state-of-k-1\n") {
+		t.Errorf("journal:\n%s", j)
+	}
+}
+
 // Of plugins that say the same name at the same time one is admitted.
 func TestOneOfAName(t *testing.T) {
 	for range 300 {

@@ -3,9 +3,12 @@ package kernel
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/device"
@@ -62,15 +65,24 @@ func (f *fixture) nothingPrepared(t *testing.T, s *devicetest.Stage) {
 // wanted to see again, and undoes it at the end.
 func TestDevicesOverARestart(t *testing.T) {
 	f, s, r := onStage(t)
+	r.ProjectId = "of-a-project"
 	if _, err := f.Create(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	f.reaches(t, "k", agentpb.KernelState_RUNNING)
 	f.restart(t)
 	f.journal(t, s, "restore k-1=state-of-k-1\n")
+	if asked, want := s.Read("effects/k-1"), "k s of-a-project "+runtime.GOARCH+" k-1"; asked != want {
+		t.Errorf("prepared for %q, want %q", asked, want)
+	}
 	f.reaches(t, "k", agentpb.KernelState_RUNNING)
 	if !s.There("effects/k-1") {
 		t.Errorf("undone under a running kernel:\n%s", s.Journal())
+	}
+	other := request("other", "sleep", "600")
+	other.Allocations = r.Allocations
+	if _, err := f.Manager.Create(t.Context(), other); !errdefs.IsResourceExhausted(err) {
+		t.Errorf("its device is given to another: %v", err)
 	}
 	f.StopAll(t.Context(), "over")
 	f.ended(t, "k")

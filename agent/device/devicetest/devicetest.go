@@ -34,9 +34,10 @@ func Main() {
 }
 
 // Stage is where a test sees and directs play, which has one device, play:0, with
-// play.device. Its side effects are files, effects/ID; journal has a line for each
-// call. As long as a file "prepare" or "restore" is there, that call does not return,
-// with "stuck" nothing is undone, and with "gone" the device is.
+// play.device. Its side effects are files, effects/ID, that say for whom; journal has a
+// line for each call. As long as a file "prepare" or "restore" is there, that call does not return,
+// with "stuck" nothing is undone, with "gone" the device is, and with "malformed" the
+// answer to Prepare is.
 type Stage struct {
 	t       testing.TB
 	dir     string
@@ -78,8 +79,11 @@ func (s *Stage) Remove(name string) {
 }
 
 // Journal is what the plugin was called with so far.
-func (s *Stage) Journal() string {
-	text, _ := os.ReadFile(s.path("journal"))
+func (s *Stage) Journal() string { return s.Read("journal") }
+
+// Read returns what is in a file, "" without one.
+func (s *Stage) Read(name string) string {
+	text, _ := os.ReadFile(s.path(name))
 	return string(text)
 }
 
@@ -144,11 +148,16 @@ func (p *play) Prepare(_ context.Context, r *pb.PrepareRequest) (*pb.PrepareResp
 	if _, err := os.Stat(filepath.Join(p.dir, "gone")); err == nil {
 		return nil, status.Error(codes.NotFound, "device_id: 0 has gone")
 	}
-	if err := os.WriteFile(p.effect(r.AllocationId), nil, 0o600); err != nil {
+	asked := strings.Join([]string{r.KernelId, r.SessionId, r.TrustDomain, r.ImageArchitecture, filepath.Base(r.WorkDir)}, " ")
+	if err := os.WriteFile(p.effect(r.AllocationId), []byte(asked), 0o600); err != nil {
 		return nil, err
 	}
 	p.note("prepared", r.AllocationId)
-	return &pb.PrepareResponse{State: []byte("state-of-" + r.AllocationId)}, nil
+	out := &pb.PrepareResponse{State: []byte("state-of-" + r.AllocationId)}
+	if _, err := os.Stat(filepath.Join(p.dir, "malformed")); err == nil {
+		out.ResourceData = map[string]string{"PLAY": "two\nlines"}
+	}
+	return out, nil
 }
 
 func (p *play) Unprepare(_ context.Context, r *pb.UnprepareRequest) (*pb.UnprepareResponse, error) {
