@@ -88,7 +88,7 @@ conformance: bin/berth-accelerator-conformance $(filter bin/plugins/accelerator/
 
 .PHONY: volume-lanes
 volume-lanes: setup ## volume plugins on xfs, ext4 and NFS, inside user-mode Linux where this kernel has none
-	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run '^TestLane' ./internal/lane ./plugins/volume/xfs/... ./plugins/volume/nfs/... | grep -v '^ *=== '
+	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestLane" ./internal/lane/... ./plugins/volume/xfs/... ./plugins/volume/nfs/... | grep -v '^ *=== '
 
 .PHONY: e2e
 e2e: setup build images ## who may do what, whole-cluster and browser scenarios

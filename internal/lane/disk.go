@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,32 +64,37 @@ func tool(name string) (string, error) {
 	return "", impossible(name + " is not installed (make setup)")
 }
 
-// mountLoop mounts the disks below at, until the test's end.
-func mountLoop(t *testing.T, disks []Disk, share, at string) error {
+// MountLoop makes the disks in dir and mounts each below at; down unmounts them.
+func MountLoop(disks []Disk, dir, at string) (down func() error, err error) {
+	var mounted []string
+	down = func() (err error) {
+		for _, m := range mounted {
+			if e := unix.Unmount(m, 0); e != nil {
+				err = errors.Join(err, fmt.Errorf("unmount %s: %w", m, e), unix.Unmount(m, unix.MNT_DETACH))
+			}
+		}
+		return err
+	}
 	if os.Geteuid() != 0 {
-		return impossible("only root mounts loop devices")
+		return down, impossible("only root mounts loop devices")
 	}
 	for _, d := range disks {
-		image, err := d.make(share)
+		image, err := d.make(dir)
 		if err != nil {
-			return err
+			return down, err
 		}
-		dir := filepath.Join(at, d.Name)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
+		where := filepath.Join(at, d.Name)
+		if err := os.Mkdir(where, 0o755); err != nil {
+			return down, err
 		}
 		// mount(8) finds a free loop device and lets it go with the mount.
-		out, err := exec.Command("mount", "-t", d.FS, "-o", "loop,"+d.Options, image, dir).CombinedOutput()
+		out, err := exec.Command("mount", "-t", d.FS, "-o", "loop,"+d.Options, image, where).CombinedOutput()
 		if err != nil {
-			return impossible(fmt.Sprintf("mount %s with %s: %s", d.FS, d.Options, firstLine(out)))
+			return down, impossible(fmt.Sprintf("mount %s with %s: %s", d.FS, d.Options, firstLine(out)))
 		}
-		t.Cleanup(func() {
-			if err := unix.Unmount(dir, 0); err != nil {
-				t.Errorf("unmount %s: %v", dir, errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH)))
-			}
-		})
+		mounted = append(mounted, where)
 	}
-	return nil
+	return down, nil
 }
 
 func firstLine(b []byte) string {

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,26 +15,20 @@ import (
 const (
 	// shareKey on the kernel's command line becomes init's environment.
 	shareKey  = "BERTH_LANE_SHARE"
-	insideKey = "BERTH_LANE_INSIDE"
-	shareDir  = "/run/share"
-	diskDir   = "/run/disk"
 	insideTmp = "/run/tmp"
 )
 
-func inside() bool { return os.Getenv(insideKey) != "" }
-
-// Main runs a package's tests. Where the process is the first of a machine that
-// Each booted, it sets that machine up, runs the one test and turns it off.
-func Main(m *testing.M) {
+// Init returns at once, but where this process is the first of a machine that Boot
+// started: there it sets the machine up, runs the command and turns the machine off.
+func Init() {
 	share := os.Getenv(shareKey)
 	if os.Getpid() != 1 || share == "" {
-		os.Exit(m.Run())
+		return
 	}
 	err := begin(share)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lane:", err)
 	}
-	unix.Sync()
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 	select {} // a first process that ends is a panic
 }
@@ -44,7 +37,7 @@ func begin(share string) error {
 	if err := mountSystem(share); err != nil {
 		return err
 	}
-	out, err := os.Create(filepath.Join(shareDir, outputFile))
+	out, err := os.Create(filepath.Join(Share, outputFile))
 	if err != nil {
 		return err
 	}
@@ -53,7 +46,13 @@ func begin(share string) error {
 		fmt.Fprintln(out, "lane:", err)
 		code = 1
 	}
-	return errors.Join(out.Close(), os.WriteFile(filepath.Join(shareDir, statusFile), []byte(strconv.Itoa(code)), 0o644))
+	status, err := os.Create(filepath.Join(Share, statusFile))
+	if err != nil {
+		return err
+	}
+	_, err = status.WriteString(strconv.Itoa(code))
+	// These alone: a file system whose server is gone would hold a sync of all.
+	return errors.Join(err, out.Sync(), out.Close(), status.Sync(), status.Close())
 }
 
 // mountSystem makes the few places that can be written to; the root is this
@@ -64,7 +63,7 @@ func mountSystem(share string) error {
 		{"sysfs", "/sys", ""},
 		{"tmpfs", "/run", ""},
 		{"tmpfs", "/dev/shm", ""},
-		{"hostfs", shareDir, share},
+		{"hostfs", Share, share},
 	} {
 		if err := os.MkdirAll(m.at, 0o755); err != nil {
 			return err
@@ -77,7 +76,7 @@ func mountSystem(share string) error {
 }
 
 func work(out *os.File) (int, error) {
-	raw, err := os.ReadFile(filepath.Join(shareDir, jobFile))
+	raw, err := os.ReadFile(filepath.Join(Share, jobFile))
 	if err != nil {
 		return 0, err
 	}
@@ -85,8 +84,8 @@ func work(out *os.File) (int, error) {
 	if err := json.Unmarshal(raw, &j); err != nil {
 		return 0, err
 	}
-	modules := j.Modules
-	for _, d := range j.Disks {
+	modules := j.Machine.Modules
+	for _, d := range j.Machine.Disks {
 		if d.FS == "ext4" {
 			modules = append(modules, "quota_v2") // the format of its quota files
 		}
@@ -99,8 +98,8 @@ func work(out *os.File) (int, error) {
 	if err := loopbackUp(); err != nil {
 		return 0, err
 	}
-	for i, d := range j.Disks {
-		at := filepath.Join(diskDir, d.Name)
+	for i, d := range j.Machine.Disks {
+		at := Mounted(d.Name)
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			return 0, err
 		}
@@ -108,14 +107,14 @@ func work(out *os.File) (int, error) {
 			return 0, fmt.Errorf("mount %s: %w", d.Name, err)
 		}
 	}
-	return test(j, out)
+	return run(j, out)
 }
 
-func test(j job, out *os.File) (int, error) {
-	c := exec.Command("/proc/self/exe", "-test.run", j.Test, "-test.v")
+func run(j job, out *os.File) (int, error) {
+	c := exec.Command(j.Command[0], j.Command[1:]...)
 	c.Dir = j.Dir
 	c.Stdout, c.Stderr = out, out
-	c.Env = []string{insideKey + "=1", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + insideTmp, "HOME=" + insideTmp}
+	c.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + insideTmp, "HOME=" + insideTmp}, j.Env...)
 	err := c.Run()
 	var e *exec.ExitError
 	if errors.As(err, &e) {

@@ -3,8 +3,6 @@ package lane
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,34 +20,24 @@ const (
 	exportFlags = 0x2 | 0x400 | 0x2000
 )
 
-// ServeNFS makes the kernel of this lane serve a directory, once for a machine.
-// There is no mountd to ask, so that the kernel is told beforehand all that it
-// would ask for; without rpcbind it is version 4 alone.
-func (p Place) ServeNFS(t *testing.T, dir string) {
-	t.Helper()
-	if p.Kind != UML {
-		t.Fatal("NFS is served inside alone: this machine keeps its exports")
-	}
+// ServeNFS makes the kernel of a machine that Boot started serve a directory, once.
+// There is no mountd to ask, so that the kernel is told beforehand all that it would
+// ask for; without rpcbind it is version 4 alone.
+func ServeNFS(dir string) error {
 	if err := unix.Mount("none", nfsdDir, "nfsd", 0, ""); err != nil {
-		t.Fatalf("mount %s: %v", nfsdDir, err)
+		return fmt.Errorf("mount %s: %w", nfsdDir, err)
 	}
 	if err := os.Mkdir(recovery, 0o700); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	p.StartNFS(t, dir)
+	return StartNFS(dir)
 }
 
 // StopNFS ends the server: clients wait for it from then on.
-func (p Place) StopNFS(t *testing.T) {
-	t.Helper()
-	if err := os.WriteFile(nfsdDir+"/threads", []byte("0\n"), 0); err != nil {
-		t.Fatal(err)
-	}
-}
+func StopNFS() error { return os.WriteFile(nfsdDir+"/threads", []byte("0\n"), 0) }
 
 // StartNFS lets a server that was stopped answer again.
-func (p Place) StartNFS(t *testing.T, dir string) {
-	t.Helper()
+func StartNFS(dir string) error {
 	for _, w := range []struct{ file, text string }{
 		{nfsdDir + "/nfsv4recoverydir", recovery},
 		{"/proc/net/rpc/auth.unix.ip/channel", fmt.Sprintf("nfsd 127.0.0.1 %d berth", never)},
@@ -64,26 +52,21 @@ func (p Place) StartNFS(t *testing.T, dir string) {
 	} {
 		// One write for one line: that is how the kernel reads them.
 		if err := os.WriteFile(w.file, []byte(w.text+"\n"), 0); err != nil {
-			t.Fatalf("%q: %v", w.text, err)
+			return fmt.Errorf("serve NFS: %q: %w", w.text, err)
 		}
 	}
+	return nil
 }
 
-// MountNFS mounts what ServeNFS serves, until the test's end.
-func (p Place) MountNFS(t *testing.T, name, options string) string {
-	t.Helper()
-	at := filepath.Join(p.disk, name)
+// MountNFS mounts what ServeNFS serves.
+func MountNFS(name, options string) (at string, err error) {
+	at = Mounted(name)
 	if err := os.MkdirAll(at, 0o755); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	data := "proto=tcp,sec=sys,addr=127.0.0.1,clientaddr=127.0.0.1," + options
 	if err := unix.Mount("127.0.0.1:/", at, "nfs4", 0, data); err != nil {
-		t.Fatalf("mount NFS with %s: %v", data, err)
+		return "", fmt.Errorf("mount NFS with %s: %w", data, err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(at, unix.MNT_FORCE); err != nil {
-			t.Logf("unmount %s: %v", at, err)
-		}
-	})
-	return at
+	return at, nil
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -27,11 +26,10 @@ const (
 
 // job is what the machine inside is told, as a file in the shared directory.
 type job struct {
-	Test    string // the pattern of the test to run
+	Command []string
 	Dir     string
-	Disks   []Disk
-	Modules []string
-	Verbose bool
+	Env     []string
+	Machine Machine
 }
 
 // Files of the shared directory.
@@ -41,31 +39,31 @@ const (
 	statusFile = "status"
 )
 
-// boot runs the calling subtest again inside, and gives its outcome here.
-func boot(t *testing.T, m Machine, share string) error {
+// Boot starts a machine whose first process is this very program, which has to call
+// Init, runs the command in it and returns what it printed. Both sides see the
+// directory share, and nothing else can be written to from inside. env is added to
+// PATH, HOME and TMPDIR. A command that fails is an error.
+func Boot(ctx context.Context, m Machine, share string, command, env []string) ([]byte, error) {
 	program, err := exec.LookPath(kernel)
 	if err != nil {
-		return impossible(kernel + " is not installed (make setup)")
+		return nil, impossible(kernel + " is not installed (make setup)")
 	}
-	self, err := os.Executable()
+	args, err := arguments(m, share)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	args := []string{
-		"mem=" + umlMemory, "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
-		"con=null", "con0=null,fd:1", "init=" + self, shareKey + "=" + share,
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
 	}
-	for i, d := range m.Disks {
-		image, err := d.make(share)
-		if err != nil {
-			return err
-		}
-		args = append(args, fmt.Sprintf("ubd%c=%s", 'b'+i, image))
+	raw, err := json.Marshal(job{Command: command, Dir: dir, Env: env, Machine: m})
+	if err != nil {
+		return nil, err
 	}
-	if err := writeJob(t, m, share); err != nil {
-		return err
+	if err := os.WriteFile(filepath.Join(share, jobFile), raw, 0o644); err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), umlTimeout)
+	ctx, cancel := context.WithTimeout(ctx, umlTimeout)
 	defer cancel()
 	var console bytes.Buffer
 	c := exec.CommandContext(ctx, program, args...)
@@ -77,47 +75,46 @@ func boot(t *testing.T, m Machine, share string) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	err = c.Run()
-	return outcome(t, share, err, console.String())
+	return outcome(share, err, console.String())
 }
 
-func writeJob(t *testing.T, m Machine, share string) error {
-	dir, err := os.Getwd()
+// arguments are the kernel's command line. The disks are made here.
+func arguments(m Machine, share string) ([]string, error) {
+	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	levels := strings.Split(t.Name(), "/")
-	for i, l := range levels {
-		levels[i] = "^" + l + "$"
+	args := []string{
+		"mem=" + umlMemory, "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
+		"con=null", "con0=null,fd:1", "init=" + self, shareKey + "=" + share,
 	}
-	raw, err := json.Marshal(job{
-		Test: strings.Join(levels, "/"), Dir: dir, Disks: m.Disks, Modules: m.Modules, Verbose: testing.Verbose(),
-	})
-	if err != nil {
-		return err
+	for i, d := range m.Disks {
+		image, err := d.make(share)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, fmt.Sprintf("ubd%c=%s", 'b'+i, image))
 	}
-	return os.WriteFile(filepath.Join(share, jobFile), raw, 0o644)
+	return args, nil
 }
 
 // outcome reads what the machine left behind.
-func outcome(t *testing.T, share string, ended error, console string) error {
+func outcome(share string, ended error, console string) ([]byte, error) {
 	out, err := os.ReadFile(filepath.Join(share, outputFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return impossible(fmt.Sprintf("%s did not come up: %v: %s", kernel, ended, tail(console, 3)))
+		return nil, impossible(fmt.Sprintf("%s did not come up: %v: %s", kernel, ended, tail(console, 3)))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	code, err := os.ReadFile(filepath.Join(share, statusFile))
 	switch {
 	case err != nil:
-		return fmt.Errorf("the machine inside died (%v)\n%s\nconsole:\n%s", ended, out, tail(console, 40))
+		return out, fmt.Errorf("the machine inside died (%v)\n%s\nconsole:\n%s", ended, out, tail(console, 40))
 	case string(code) != "0":
-		return fmt.Errorf("inside, exit code %s\n%s\nconsole:\n%s", code, out, tail(console, 10))
-	case !bytes.Contains(out, []byte("--- PASS: "+t.Name()+" ")):
-		return fmt.Errorf("nothing was proven inside\n%s", out)
+		return out, fmt.Errorf("inside, exit code %s\n%s\nconsole:\n%s", code, out, tail(console, 10))
 	}
-	t.Logf("inside %s:\n%s", kernel, out)
-	return nil
+	return out, nil
 }
 
 func tail(s string, lines int) string {

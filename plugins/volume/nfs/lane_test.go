@@ -14,16 +14,17 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/berthhq/berth/internal/lane"
+	"github.com/berthhq/berth/internal/lane/lanetest"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-func TestMain(m *testing.M) { lane.Main(m) }
+func TestMain(m *testing.M) { lanetest.Main(m) }
 
 // site is an NFS server with project quotas on its disk, and a client of it.
 type site struct {
-	lane.Place
+	lanetest.Place
 	disk  string // on the server
 	mount string
 }
@@ -33,13 +34,20 @@ func each(t *testing.T, options string, f func(*testing.T, site)) {
 	t.Helper()
 	server := lane.XFS("server")
 	server.Options += ",allocsize=64k" // or it sets aside as much again for a file that grows
-	m := lane.Machine{
-		Disks: []lane.Disk{server}, Modules: lane.NFSModules, Kinds: []lane.Kind{lane.UML},
+	m := lanetest.Machine{
+		Machine:  lane.Machine{Disks: []lane.Disk{server}, Modules: lane.NFSModules},
+		Kinds:    []lane.Kind{lane.UML}, // this machine keeps its exports
 		Programs: map[string]string{"nfs": "."},
 	}
-	lane.Each(t, m, func(t *testing.T, p lane.Place) {
-		p.ServeNFS(t, p.Mount("server"))
-		f(t, site{p, p.Mount("server"), p.MountNFS(t, "volume", options)})
+	lanetest.Each(t, m, func(t *testing.T, p lanetest.Place) {
+		if err := lane.ServeNFS(p.Mount("server")); err != nil {
+			t.Fatal(err)
+		}
+		at, err := lane.MountNFS("volume", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, site{p, p.Mount("server"), at})
 	})
 }
 
@@ -149,14 +157,18 @@ func TestLaneServerThatIsGone(t *testing.T) {
 		if h := health(); h.State != pb.HealthReport_HEALTHY {
 			t.Fatalf("at first %v", h)
 		}
-		s.StopNFS(t)
+		if err := lane.StopNFS(); err != nil {
+			t.Fatal(err)
+		}
 		if h := health(); h.State != pb.HealthReport_UNAVAILABLE || !strings.Contains(h.Reason, "answer") {
 			t.Errorf("without its server %v", h)
 		}
 		if _, err := c.GetScope(ctx, &pb.ScopeRef{Volume: "v", Scope: name32("any")}); status.Code(err) != codes.Unavailable {
 			t.Errorf("a scope without the server: %v", err)
 		}
-		s.StartNFS(t, s.disk)
+		if err := lane.StartNFS(s.disk); err != nil {
+			t.Fatal(err)
+		}
 		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 			h := health()
 			if h.State == pb.HealthReport_HEALTHY {

@@ -7,14 +7,16 @@ import (
 	"unsafe"
 
 	"github.com/berthhq/berth/internal/lane"
+	"github.com/berthhq/berth/internal/lane/lanetest"
 )
 
-func TestMain(m *testing.M) { lane.Main(m) }
+func TestMain(m *testing.M) { lanetest.Main(m) }
 
 // TestLaneCalls: what is written is read, by file and, as before Linux 5.14, by
 // device.
 func TestLaneCalls(t *testing.T) {
-	lane.Each(t, lane.Machine{Disks: []lane.Disk{lane.XFS("xfs"), lane.Ext4("ext4")}}, func(t *testing.T, p lane.Place) {
+	m := lanetest.Machine{Machine: lane.Machine{Disks: []lane.Disk{lane.XFS("xfs"), lane.Ext4("ext4")}}}
+	lanetest.Each(t, m, func(t *testing.T, p lanetest.Place) {
 		for _, disk := range []string{"xfs", "ext4"} {
 			t.Run(disk, func(t *testing.T) { calls(t, filepath.Join(p.Mount(disk), "d")) })
 		}

@@ -16,12 +16,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/berthhq/berth/internal/lane"
+	"github.com/berthhq/berth/internal/lane/lanetest"
 	"github.com/berthhq/berth/plugins/volume/driver"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-func TestMain(m *testing.M) { lane.Main(m) }
+func TestMain(m *testing.M) { lanetest.Main(m) }
 
 // session is a user of a container: not root, no capabilities.
 const session = 65534
@@ -38,7 +39,8 @@ type bed struct {
 // each runs f in every lane, on xfs and on ext4.
 func each(t *testing.T, f func(bed)) {
 	t.Helper()
-	lane.Each(t, lane.Machine{Disks: []lane.Disk{lane.XFS("xfs"), lane.Ext4("ext4")}}, func(t *testing.T, p lane.Place) {
+	m := lanetest.Machine{Machine: lane.Machine{Disks: []lane.Disk{lane.XFS("xfs"), lane.Ext4("ext4")}}}
+	lanetest.Each(t, m, func(t *testing.T, p lanetest.Place) {
 		for fs := range magics {
 			t.Run(fs, func(t *testing.T) { f(bed{t, reopen(t, p.Mount(fs), fs), fs}) })
 		}
@@ -276,7 +278,8 @@ func TestLaneQuotasThatAreOff(t *testing.T) {
 	off, counted, plain := lane.XFS("off"), lane.XFS("counted"), lane.Ext4("plain")
 	off.Options, counted.Options, plain.Options = "", "pqnoenforce", ""
 	plain.Mkfs = []string{"-q"}
-	lane.Each(t, lane.Machine{Disks: []lane.Disk{off, counted, plain}}, func(t *testing.T, p lane.Place) {
+	m := lanetest.Machine{Machine: lane.Machine{Disks: []lane.Disk{off, counted, plain}}}
+	lanetest.Each(t, m, func(t *testing.T, p lanetest.Place) {
 		for disk, fs := range map[string]string{"off": "xfs", "counted": "xfs", "plain": "ext4"} {
 			b := bed{t, reopen(t, p.Mount(disk), fs), fs}
 			if e := b.Traits(); e.Enforcement != pb.Enforcement_NONE || e.Inodes {
