@@ -90,7 +90,7 @@ func MountLoop(disks []Disk, dir, at string) (down func() error, err error) {
 		// mount(8) finds a free loop device and lets it go with the mount.
 		out, err := exec.Command("mount", "-t", d.FS, "-o", "loop,"+d.Options, image, where).CombinedOutput()
 		if err != nil {
-			return down, impossible(fmt.Sprintf("mount %s with %s: %s", d.FS, d.Options, firstLine(out)))
+			return down, impossible(fmt.Sprintf("mount %s with %s: %v: %s", d.FS, d.Options, err, firstLine(out)))
 		}
 		mounted = append(mounted, where)
 	}

@@ -244,6 +244,40 @@ func TestLaneNumbersAreTheirOwn(t *testing.T) {
 	})
 }
 
+// TestLaneTwoProxies: processes that make the same scopes at once make each once.
+func TestLaneTwoProxies(t *testing.T) {
+	each(t, func(b bed) {
+		other := reopen(b.T, b.Path(), b.fs)
+		var all sync.WaitGroup
+		for i := range 32 {
+			v := []*Volume{b.Volume, other}[i%2]
+			all.Go(func() {
+				if err := v.CreateScope(b.Context(), name32(fmt.Sprint("both ", i/4)), limit(1<<30, -1)); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		seen := map[prjquota.ID]bool{}
+		for i := range 8 {
+			d, err := b.OpenTree(name32(fmt.Sprint("both ", i)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			id, inherited, err := prjquota.Of(d)
+			if err != nil || id == 0 || !inherited || seen[id] {
+				b.Errorf("scope %d has the project %d, inherited %v, %v", i, id, inherited, err)
+			}
+			seen[id] = true
+			d.Close()
+		}
+		left, err := os.ReadDir(filepath.Join(b.Path(), driver.Own))
+		if err != nil || len(left) > 0 {
+			b.Errorf("left over: %v, %v", left, err)
+		}
+	})
+}
+
 // TestLaneCutOff: what a killed process left of a scope is taken up.
 func TestLaneCutOff(t *testing.T) {
 	each(t, func(b bed) {
