@@ -1,9 +1,10 @@
-// Package arraytest starts arrays for tests and compares what plugins asked of
-// them with golden files.
+// Package arraytest starts arrays for tests, or only what is below them, and
+// compares what plugins asked of them with golden files.
 package arraytest
 
 import (
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/lane"
+	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/lane/lanetest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew, to be reviewed")
@@ -23,18 +25,32 @@ var update = flag.Bool("update", false, "write the golden files anew, to be revi
 func Start(t testing.TB, make array.Maker, o array.Options) *array.Array {
 	t.Helper()
 	a, err := array.Start(t.Context(), make, o)
-	if errdefs.IsUnavailable(err) && os.Getenv(lane.Required) == "" {
+	keep(t, a, err)
+	return a
+}
+
+// Image makes a btrfs file system until the end of the test, which is skipped with
+// the reason where there can be none.
+func Image(t testing.TB) *image.Image {
+	t.Helper()
+	i, err := image.Make(t.Context())
+	keep(t, i, err)
+	return i
+}
+
+func keep(t testing.TB, what io.Closer, err error) {
+	t.Helper()
+	if errdefs.IsUnavailable(err) && os.Getenv(lanetest.Required) == "" {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := a.Close(); err != nil {
+		if err := what.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return a
 }
 
 // Golden compares what was asked and answered since the array's start, or since

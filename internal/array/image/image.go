@@ -11,13 +11,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
-
-	"github.com/berthhq/berth/internal/lane"
 )
 
 // Size is large enough for every test: the file is sparse, and takes only what
@@ -47,25 +44,6 @@ func Make(ctx context.Context) (*Image, error) {
 		return nil, errors.Join(fmt.Errorf("make btrfs image: %w", err), i.Close())
 	}
 	return i, nil
-}
-
-// Test makes an image for a test, which is skipped with the reason where there
-// can be none.
-func Test(t testing.TB) *Image {
-	t.Helper()
-	i, err := Make(t.Context())
-	if errdefs.IsUnavailable(err) && os.Getenv(lane.Required) == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return i
 }
 
 const (

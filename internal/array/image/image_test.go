@@ -9,6 +9,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/array/arraytest"
 	"github.com/berthhq/berth/internal/array/image"
 )
 
@@ -47,14 +48,14 @@ func TestMakeAndClose(t *testing.T) {
 // TestSweep leaves an image as a killed process does: mounted, its lock free.
 func TestSweep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	dead := image.Test(t)
+	dead := arraytest.Image(t)
 	dir := filepath.Dir(dead.Mount)
 	image.Abandon(dead)
 	long := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(dir, long, long); err != nil {
 		t.Fatal(err)
 	}
-	image.Test(t)
+	arraytest.Image(t)
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the image of a dead process is still there: %v", err)
 	}

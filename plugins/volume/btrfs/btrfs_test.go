@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/array/arraytest"
 	"github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/plugins/volume/btrfs/qgroup"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
@@ -57,7 +57,7 @@ const (
 func TestConformance(t *testing.T) {
 	for name, options := range map[string]string{"full": full, "simple": simple, "off": ""} {
 		t.Run(name, func(t *testing.T) {
-			volumetest.Test(t, volumetest.Plugin{Path: self(t), Mount: image.Test(t).Mount, Options: options})
+			volumetest.Test(t, volumetest.Plugin{Path: self(t), Mount: arraytest.Image(t).Mount, Options: options})
 		})
 	}
 }
@@ -148,7 +148,7 @@ func (b *bed) used(scope string) int64 {
 
 // TestLimitsRefuseBytes writes as any user of a folder does.
 func TestLimitsRefuseBytes(t *testing.T) {
-	b := start(t, image.Test(t).Mount, full)
+	b := start(t, arraytest.Image(t).Mount, full)
 	b.create(scopeA, 16*mebibyte)
 	if err := b.write(scopeA+"/data", 32*mebibyte); !errors.Is(err, unix.EDQUOT) {
 		t.Errorf("write past the limit: %v, want EDQUOT", err)
@@ -175,7 +175,7 @@ func TestLimitsRefuseBytes(t *testing.T) {
 
 // TestUsageIsFresh needs no sync: what was only promised counts.
 func TestUsageIsFresh(t *testing.T) {
-	b := start(t, image.Test(t).Mount, full)
+	b := start(t, arraytest.Image(t).Mount, full)
 	b.create(scopeA, -1)
 	if err := b.write(scopeA+"/data", 8*mebibyte); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestUsageIsFresh(t *testing.T) {
 }
 
 func TestClone(t *testing.T) {
-	b := start(t, image.Test(t).Mount, full)
+	b := start(t, arraytest.Image(t).Mount, full)
 	b.create(scopeA, -1)
 	b.create(scopeB, 4*mebibyte)
 	if err := os.MkdirAll(filepath.Join(b.mount, scopeA, "from/sub"), 0o755); err != nil {
@@ -222,7 +222,7 @@ func TestClone(t *testing.T) {
 // TestWithoutQuotas has the plugin say what it lacks, and follow what the operator
 // does later.
 func TestWithoutQuotas(t *testing.T) {
-	b := start(t, image.Test(t).Mount, "")
+	b := start(t, arraytest.Image(t).Mount, "")
 	if b.opened.Enforcement != pb.Enforcement_NONE {
 		t.Errorf("opened as %v", b.opened)
 	}
@@ -259,7 +259,7 @@ func TestWithoutQuotas(t *testing.T) {
 
 // TestHealthFindsWhatEscapes makes a subvolume in a scope, as any user may.
 func TestHealthFindsWhatEscapes(t *testing.T) {
-	b := start(t, image.Test(t).Mount, full)
+	b := start(t, arraytest.Image(t).Mount, full)
 	b.create(scopeA, -1)
 	wait, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -284,7 +284,7 @@ func TestHealthFindsWhatEscapes(t *testing.T) {
 
 // TestPlainDirectory is a scope that another plugin made.
 func TestPlainDirectory(t *testing.T) {
-	b := start(t, image.Test(t).Mount, full)
+	b := start(t, arraytest.Image(t).Mount, full)
 	if err := os.Mkdir(filepath.Join(b.mount, scopeA), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,29 @@
+// Command netapp is the volume plugin for NetApp ONTAP, 9.6 or newer, by its REST
+// interface: a scope is a qtree of the volume that is mounted, and its limit a
+// quota rule, which the array enforces.
+//
+// docs/storage/netapp.md has the options and what a role must be allowed.
+package main
+
+import (
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/driver/rest"
+)
+
+type options struct {
+	rest.Options
+	Username     string        `json:"username" required:"true" about:"who the plugin logs in as"`
+	Password     driver.Secret `json:"password_file" required:"true" about:"the file that holds the password"`
+	SVM          string        `json:"svm" required:"true" about:"the storage virtual machine"`
+	Volume       string        `json:"volume" required:"true" about:"the volume that is mounted, by its name on the array"`
+	ExportPolicy string        `json:"export_policy" about:"the export policy of new qtrees; the volume's by default"`
+	ManageQuotas bool          `json:"manage_quotas" about:"turn quotas on where they are off, and off and on again where the array says that a new limit does not hold before"`
+}
+
+func main() {
+	driver.Run(driver.Backend[options]{
+		Vendor: "NetApp", Name: "netapp", Version: "1.0.0",
+		Defaults: options{Options: rest.Defaults(), ManageQuotas: true},
+		Open:     open,
+	})
+}
