@@ -96,17 +96,28 @@ func (u *User) Exec(session, script string) (string, int) {
 // ExecIn runs a shell command in a kernel of a session, by its id.
 func (u *User) ExecIn(session, kernel, script string) (string, int) {
 	u.t.Helper()
+	out, code, err := u.exec(session, kernel, script)
+	if err != nil {
+		u.t.Fatalf("exec %q: %v", script, err)
+	}
+	return out, code
+}
+
+// Try runs nothing in a kernel, where it can be reached.
+func (u *User) Try(session, kernel string) error {
+	_, _, err := u.exec(session, kernel, "true")
+	return err
+}
+
+func (u *User) exec(session, kernel, script string) (string, int, error) {
 	ctx, cancel := context.WithTimeout(u.t.Context(), Patience)
 	defer cancel()
 	term, err := u.OpenTerminal(ctx, client.TerminalOptions{Session: session, Kernel: kernel, Command: []string{"sh", "-c", script}})
 	if err != nil {
-		u.t.Fatalf("exec %q: %v", script, err)
+		return "", 0, err
 	}
 	defer term.Close()
 	var out bytes.Buffer
 	code, err := term.Output(ctx, &out, &out)
-	if err != nil {
-		u.t.Fatalf("exec %q: %v", script, err)
-	}
-	return out.String(), code
+	return out.String(), code, err
 }

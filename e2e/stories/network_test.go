@@ -1,0 +1,153 @@
+package stories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+)
+
+// Two sessions lie on two agents each, side by side. The kernels of each reach each
+// other by name, in both directions, and much at once; those of the other session
+// they do not reach. That an agent is killed and starts again they do not notice,
+// and after the end nothing of their networks is there.
+func TestKernelsOverAgents(t *testing.T) {
+	operator := operator(t)
+	for _, node := range []string{"node-1", "node-2"} {
+		if text := operator.Must("agent", "show", node); strings.Contains(text, "overlay: ") {
+			t.Skipf("sessions over several agents: %s", text)
+		}
+	}
+	group := group(t, operator, "wide", []string{"node-1", "node-2"})
+	u := platform.User(t)
+	t.Cleanup(func() { endAll(t, u) })
+	before := interfaces(t)
+	pair, strangers := wide(t, u, group, "2"), wide(t, u, group, "1")
+
+	if out, code := u.Exec(pair.ID, "echo $BERTH_KERNEL_HOST $BERTH_KERNEL_HOSTS $MASTER_ADDR; hostname"); out != "main main,sub1 main\nmain\n" || code != 0 {
+		t.Errorf("the first kernel is told %q, %d", out, code)
+	}
+	pair.talk(t)
+	pair.send(t)
+	strangers.talk(t)
+	for _, k := range pair.kernels {
+		address := k.run("echo " + k.by())
+		for _, s := range strangers.kernels {
+			if out, code := u.ExecIn(strangers.ID, s.id, "nc -w 3 "+address+" 8000 </dev/null"); code == 0 {
+				t.Errorf("%s of another session reaches %s at %s: %q", s.hostname, k.hostname, address, out)
+			}
+		}
+	}
+
+	first := platform.Agent("node-1")
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range pair.kernels { // it cannot be asked on the agent that is gone
+		if k.agent != first.Name() {
+			pair.kernels[1-i].served(t, k)
+		}
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, "the agent is back", func() bool {
+		return !slices.ContainsFunc(pair.kernels, func(k server) bool { return u.Try(pair.ID, k.id) != nil })
+	})
+	pair.talk(t)
+	pair.send(t)
+	strangers.talk(t)
+
+	u.End(pair.ID)
+	strangers.talk(t)
+	u.End(strangers.ID)
+	cluster.Eventually(t, "nothing of the networks is there", func() bool { return slices.Equal(interfaces(t), before) })
+	once(t, operator)
+}
+
+// spread is a session with kernels on two agents.
+type spread struct {
+	*client.Session
+	kernels []server
+}
+
+// server is one of them, which tells its name to who asks for it.
+type server struct {
+	id, hostname, agent string
+	run                 func(script string) string // must succeed; without the line's end
+}
+
+// wide starts a session with a kernel on each of two agents, as each asks for more
+// accelerators than would leave so many.
+func wide(t *testing.T, u *cluster.User, group, accelerators string) spread {
+	t.Helper()
+	in := cluster.Batch("nc -ll -p 8000 -e hostname & nc -ll -p 8001 -e cat /tmp/much & exec sleep 86400")
+	in.ResourceGroup, in.Kernels = group, 2
+	in.Slots = cluster.Slots("cpu", "0.2", "mem", "128m", "mock.shares", accelerators)
+	s := spread{Session: u.Run(in)}
+	u.Until(s.ID, "running")
+	for _, k := range u.Show(s.ID).Kernels {
+		s.kernels = append(s.kernels, server{k.ID, k.Hostname, k.Agent.Name, func(script string) string {
+			t.Helper()
+			out, code := u.ExecIn(s.ID, k.ID, script)
+			if code != 0 {
+				t.Fatalf("%s in %s: %q, %d", script, k.Hostname, out, code)
+			}
+			return strings.TrimSuffix(out, "\n")
+		}})
+	}
+	if len(s.kernels) != 2 || s.kernels[0].agent == s.kernels[1].agent {
+		t.Fatalf("the kernels are %+v", s.kernels)
+	}
+	return s
+}
+
+// talk has each kernel ask each for its name.
+func (s spread) talk(t *testing.T) {
+	t.Helper()
+	for _, from := range s.kernels {
+		for _, to := range s.kernels {
+			to.served(t, from)
+		}
+	}
+}
+
+// by is the kernel by its name, in a shell. The image's static busybox looks no
+// names up, so the file is read where a library would.
+func (k server) by() string { return "$(awk '$2 == \"" + k.hostname + "\" {print $1}' /etc/hosts)" }
+
+func (k server) served(t *testing.T, to server) {
+	t.Helper()
+	// It may have begun to listen only now.
+	ask := fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10; do nc -w 10 %s 8000 </dev/null && break; sleep 1; done", k.by())
+	if out := to.run(ask); out != k.hostname {
+		t.Errorf("%s asks %s for its name: %q", to.hostname, k.hostname, out)
+	}
+}
+
+// send has each kernel fetch 100 MB from the other.
+func (s spread) send(t *testing.T) {
+	t.Helper()
+	for i, from := range s.kernels {
+		to := s.kernels[1-i]
+		sum := from.run("dd if=/dev/urandom of=/tmp/much bs=1M count=100 2>/dev/null && sha256sum </tmp/much")
+		if got := to.run("nc -w 10 " + from.by() + " 8001 </dev/null | sha256sum"); got != sum {
+			t.Errorf("100 MB from %s to %s arrive as %s, not %s", from.hostname, to.hostname, got, sum)
+		}
+		from.run("rm /tmp/much")
+	}
+}
+
+// interfaces are those that agents have made.
+func interfaces(t *testing.T) []string {
+	t.Helper()
+	list, err := platform.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(list)
+	return list
+}
