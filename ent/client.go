@@ -62,6 +62,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/ent/vfolderticket"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 
@@ -165,6 +166,8 @@ type Client struct {
 	Vfolder *VfolderClient
 	// VfolderShare is the client for interacting with the VfolderShare builders.
 	VfolderShare *VfolderShareClient
+	// VfolderTicket is the client for interacting with the VfolderTicket builders.
+	VfolderTicket *VfolderTicketClient
 	// Volume is the client for interacting with the Volume builders.
 	Volume *VolumeClient
 	// VolumeGrant is the client for interacting with the VolumeGrant builders.
@@ -226,6 +229,7 @@ func (c *Client) init() {
 	c.User = NewUserClient(c.config)
 	c.Vfolder = NewVfolderClient(c.config)
 	c.VfolderShare = NewVfolderShareClient(c.config)
+	c.VfolderTicket = NewVfolderTicketClient(c.config)
 	c.Volume = NewVolumeClient(c.config)
 	c.VolumeGrant = NewVolumeGrantClient(c.config)
 }
@@ -366,6 +370,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		User:              NewUserClient(cfg),
 		Vfolder:           NewVfolderClient(cfg),
 		VfolderShare:      NewVfolderShareClient(cfg),
+		VfolderTicket:     NewVfolderTicketClient(cfg),
 		Volume:            NewVolumeClient(cfg),
 		VolumeGrant:       NewVolumeGrantClient(cfg),
 	}, nil
@@ -433,6 +438,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		User:              NewUserClient(cfg),
 		Vfolder:           NewVfolderClient(cfg),
 		VfolderShare:      NewVfolderShareClient(cfg),
+		VfolderTicket:     NewVfolderTicketClient(cfg),
 		Volume:            NewVolumeClient(cfg),
 		VolumeGrant:       NewVolumeGrantClient(cfg),
 	}, nil
@@ -472,7 +478,7 @@ func (c *Client) Use(hooks ...Hook) {
 		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
 		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
 		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
-		c.Vfolder, c.VfolderShare, c.Volume, c.VolumeGrant,
+		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -490,7 +496,7 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
 		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
 		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
-		c.Vfolder, c.VfolderShare, c.Volume, c.VolumeGrant,
+		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -591,6 +597,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Vfolder.mutate(ctx, m)
 	case *VfolderShareMutation:
 		return c.VfolderShare.mutate(ctx, m)
+	case *VfolderTicketMutation:
+		return c.VfolderTicket.mutate(ctx, m)
 	case *VolumeMutation:
 		return c.Volume.mutate(ctx, m)
 	case *VolumeGrantMutation:
@@ -8555,6 +8563,140 @@ func (c *VfolderShareClient) mutate(ctx context.Context, m *VfolderShareMutation
 	}
 }
 
+// VfolderTicketClient is a client for the VfolderTicket schema.
+type VfolderTicketClient struct {
+	config
+}
+
+// NewVfolderTicketClient returns a client for the VfolderTicket from the given config.
+func NewVfolderTicketClient(c config) *VfolderTicketClient {
+	return &VfolderTicketClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `vfolderticket.Hooks(f(g(h())))`.
+func (c *VfolderTicketClient) Use(hooks ...Hook) {
+	c.hooks.VfolderTicket = append(c.hooks.VfolderTicket, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `vfolderticket.Intercept(f(g(h())))`.
+func (c *VfolderTicketClient) Intercept(interceptors ...Interceptor) {
+	c.inters.VfolderTicket = append(c.inters.VfolderTicket, interceptors...)
+}
+
+// Create returns a builder for creating a VfolderTicket entity.
+func (c *VfolderTicketClient) Create() *VfolderTicketCreate {
+	mutation := newVfolderTicketMutation(c.config, OpCreate)
+	return &VfolderTicketCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of VfolderTicket entities.
+func (c *VfolderTicketClient) CreateBulk(builders ...*VfolderTicketCreate) *VfolderTicketCreateBulk {
+	return &VfolderTicketCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *VfolderTicketClient) MapCreateBulk(slice any, setFunc func(*VfolderTicketCreate, int)) *VfolderTicketCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &VfolderTicketCreateBulk{err: fmt.Errorf("calling to VfolderTicketClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*VfolderTicketCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &VfolderTicketCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for VfolderTicket.
+func (c *VfolderTicketClient) Update() *VfolderTicketUpdate {
+	mutation := newVfolderTicketMutation(c.config, OpUpdate)
+	return &VfolderTicketUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *VfolderTicketClient) UpdateOne(_m *VfolderTicket) *VfolderTicketUpdateOne {
+	mutation := newVfolderTicketMutation(c.config, OpUpdateOne, withVfolderTicket(_m))
+	return &VfolderTicketUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *VfolderTicketClient) UpdateOneID(id uuid.UUID) *VfolderTicketUpdateOne {
+	mutation := newVfolderTicketMutation(c.config, OpUpdateOne, withVfolderTicketID(id))
+	return &VfolderTicketUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for VfolderTicket.
+func (c *VfolderTicketClient) Delete() *VfolderTicketDelete {
+	mutation := newVfolderTicketMutation(c.config, OpDelete)
+	return &VfolderTicketDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *VfolderTicketClient) DeleteOne(_m *VfolderTicket) *VfolderTicketDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *VfolderTicketClient) DeleteOneID(id uuid.UUID) *VfolderTicketDeleteOne {
+	builder := c.Delete().Where(vfolderticket.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &VfolderTicketDeleteOne{builder}
+}
+
+// Query returns a query builder for VfolderTicket.
+func (c *VfolderTicketClient) Query() *VfolderTicketQuery {
+	return &VfolderTicketQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeVfolderTicket},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a VfolderTicket entity by its id.
+func (c *VfolderTicketClient) Get(ctx context.Context, id uuid.UUID) (*VfolderTicket, error) {
+	return c.Query().Where(vfolderticket.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *VfolderTicketClient) GetX(ctx context.Context, id uuid.UUID) *VfolderTicket {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *VfolderTicketClient) Hooks() []Hook {
+	return c.hooks.VfolderTicket
+}
+
+// Interceptors returns the client interceptors.
+func (c *VfolderTicketClient) Interceptors() []Interceptor {
+	inters := c.inters.VfolderTicket
+	return append(inters[:len(inters):len(inters)], vfolderticket.Interceptors[:]...)
+}
+
+func (c *VfolderTicketClient) mutate(ctx context.Context, m *VfolderTicketMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&VfolderTicketCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&VfolderTicketUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&VfolderTicketUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&VfolderTicketDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown VfolderTicket mutation op: %q", m.Op())
+	}
+}
+
 // VolumeClient is a client for the Volume schema.
 type VolumeClient struct {
 	config
@@ -8929,7 +9071,7 @@ type (
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
 		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
 		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
-		VfolderShare, Volume, VolumeGrant []ent.Hook
+		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
@@ -8939,7 +9081,7 @@ type (
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
 		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
 		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
-		VfolderShare, Volume, VolumeGrant []ent.Interceptor
+		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

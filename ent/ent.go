@@ -58,6 +58,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/ent/vfolderticket"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 )
@@ -166,6 +167,7 @@ func checkColumn(t, c string) error {
 			user.Table:              user.ValidColumn,
 			vfolder.Table:           vfolder.ValidColumn,
 			vfoldershare.Table:      vfoldershare.ValidColumn,
+			vfolderticket.Table:     vfolderticket.ValidColumn,
 			volume.Table:            volume.ValidColumn,
 			volumegrant.Table:       volumegrant.ValidColumn,
 		})

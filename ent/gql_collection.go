@@ -6104,6 +6104,11 @@ func (_q *SessionMountQuery) collectField(ctx context.Context, oneNode bool, opC
 				selectedFields = append(selectedFields, sessionmount.FieldReadOnly)
 				fieldSeen[sessionmount.FieldReadOnly] = struct{}{}
 			}
+		case "revokedAt":
+			if _, ok := fieldSeen[sessionmount.FieldRevokedAt]; !ok {
+				selectedFields = append(selectedFields, sessionmount.FieldRevokedAt)
+				fieldSeen[sessionmount.FieldRevokedAt] = struct{}{}
+			}
 		case "sessionID":
 			if _, ok := fieldSeen[sessionmount.FieldSessionID]; !ok {
 				selectedFields = append(selectedFields, sessionmount.FieldSessionID)

@@ -16572,6 +16572,18 @@ type SessionMountWhereInput struct {
 	ReadOnly    *bool `json:"readOnly,omitempty"`
 	ReadOnlyNEQ *bool `json:"readOnlyNEQ,omitempty"`
 
+	// "revoked_at" field predicates.
+	RevokedAt       *time.Time  `json:"revokedAt,omitempty"`
+	RevokedAtNEQ    *time.Time  `json:"revokedAtNEQ,omitempty"`
+	RevokedAtIn     []time.Time `json:"revokedAtIn,omitempty"`
+	RevokedAtNotIn  []time.Time `json:"revokedAtNotIn,omitempty"`
+	RevokedAtGT     *time.Time  `json:"revokedAtGT,omitempty"`
+	RevokedAtGTE    *time.Time  `json:"revokedAtGTE,omitempty"`
+	RevokedAtLT     *time.Time  `json:"revokedAtLT,omitempty"`
+	RevokedAtLTE    *time.Time  `json:"revokedAtLTE,omitempty"`
+	RevokedAtIsNil  bool        `json:"revokedAtIsNil,omitempty"`
+	RevokedAtNotNil bool        `json:"revokedAtNotNil,omitempty"`
+
 	// "session_id" field predicates.
 	SessionID      *uuid.UUID  `json:"sessionID,omitempty"`
 	SessionIDNEQ   *uuid.UUID  `json:"sessionIDNEQ,omitempty"`
@@ -16767,6 +16779,36 @@ func (i *SessionMountWhereInput) P() (predicate.SessionMount, error) {
 	}
 	if i.ReadOnlyNEQ != nil {
 		predicates = append(predicates, sessionmount.ReadOnlyNEQ(*i.ReadOnlyNEQ))
+	}
+	if i.RevokedAt != nil {
+		predicates = append(predicates, sessionmount.RevokedAtEQ(*i.RevokedAt))
+	}
+	if i.RevokedAtNEQ != nil {
+		predicates = append(predicates, sessionmount.RevokedAtNEQ(*i.RevokedAtNEQ))
+	}
+	if len(i.RevokedAtIn) > 0 {
+		predicates = append(predicates, sessionmount.RevokedAtIn(i.RevokedAtIn...))
+	}
+	if len(i.RevokedAtNotIn) > 0 {
+		predicates = append(predicates, sessionmount.RevokedAtNotIn(i.RevokedAtNotIn...))
+	}
+	if i.RevokedAtGT != nil {
+		predicates = append(predicates, sessionmount.RevokedAtGT(*i.RevokedAtGT))
+	}
+	if i.RevokedAtGTE != nil {
+		predicates = append(predicates, sessionmount.RevokedAtGTE(*i.RevokedAtGTE))
+	}
+	if i.RevokedAtLT != nil {
+		predicates = append(predicates, sessionmount.RevokedAtLT(*i.RevokedAtLT))
+	}
+	if i.RevokedAtLTE != nil {
+		predicates = append(predicates, sessionmount.RevokedAtLTE(*i.RevokedAtLTE))
+	}
+	if i.RevokedAtIsNil {
+		predicates = append(predicates, sessionmount.RevokedAtIsNil())
+	}
+	if i.RevokedAtNotNil {
+		predicates = append(predicates, sessionmount.RevokedAtNotNil())
 	}
 	if i.SessionID != nil {
 		predicates = append(predicates, sessionmount.SessionIDEQ(*i.SessionID))

@@ -58,6 +58,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/ent/vfolderticket"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
@@ -122,6 +123,7 @@ const (
 	TypeUser              = "User"
 	TypeVfolder           = "Vfolder"
 	TypeVfolderShare      = "VfolderShare"
+	TypeVfolderTicket     = "VfolderTicket"
 	TypeVolume            = "Volume"
 	TypeVolumeGrant       = "VolumeGrant"
 )
@@ -38719,20 +38721,23 @@ func (m *SessionGroupMutation) ResetEdge(name string) error {
 // SessionMountMutation represents an operation that mutates the SessionMount nodes in the graph.
 type SessionMountMutation struct {
 	config
-	op             Op
-	typ            string
-	id             *uuid.UUID
-	target         *string
-	subpath        *string
-	read_only      *bool
-	clearedFields  map[string]struct{}
-	session        *uuid.UUID
-	clearedsession bool
-	vfolder        *uuid.UUID
-	clearedvfolder bool
-	done           bool
-	oldValue       func(context.Context) (*SessionMount, error)
-	predicates     []predicate.SessionMount
+	op               Op
+	typ              string
+	id               *uuid.UUID
+	target           *string
+	subpath          *string
+	read_only        *bool
+	read_only_wanted *bool
+	settled          *bool
+	revoked_at       *time.Time
+	clearedFields    map[string]struct{}
+	session          *uuid.UUID
+	clearedsession   bool
+	vfolder          *uuid.UUID
+	clearedvfolder   bool
+	done             bool
+	oldValue         func(context.Context) (*SessionMount, error)
+	predicates       []predicate.SessionMount
 }
 
 var _ ent.Mutation = (*SessionMountMutation)(nil)
@@ -38947,6 +38952,127 @@ func (m *SessionMountMutation) ResetReadOnly() {
 	m.read_only = nil
 }
 
+// SetReadOnlyWanted sets the "read_only_wanted" field.
+func (m *SessionMountMutation) SetReadOnlyWanted(b bool) {
+	m.read_only_wanted = &b
+}
+
+// ReadOnlyWanted returns the value of the "read_only_wanted" field in the mutation.
+func (m *SessionMountMutation) ReadOnlyWanted() (r bool, exists bool) {
+	v := m.read_only_wanted
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReadOnlyWanted returns the old "read_only_wanted" field's value of the SessionMount entity.
+// If the SessionMount object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMountMutation) OldReadOnlyWanted(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReadOnlyWanted is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReadOnlyWanted requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReadOnlyWanted: %w", err)
+	}
+	return oldValue.ReadOnlyWanted, nil
+}
+
+// ResetReadOnlyWanted resets all changes to the "read_only_wanted" field.
+func (m *SessionMountMutation) ResetReadOnlyWanted() {
+	m.read_only_wanted = nil
+}
+
+// SetSettled sets the "settled" field.
+func (m *SessionMountMutation) SetSettled(b bool) {
+	m.settled = &b
+}
+
+// Settled returns the value of the "settled" field in the mutation.
+func (m *SessionMountMutation) Settled() (r bool, exists bool) {
+	v := m.settled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSettled returns the old "settled" field's value of the SessionMount entity.
+// If the SessionMount object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMountMutation) OldSettled(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSettled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSettled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSettled: %w", err)
+	}
+	return oldValue.Settled, nil
+}
+
+// ResetSettled resets all changes to the "settled" field.
+func (m *SessionMountMutation) ResetSettled() {
+	m.settled = nil
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (m *SessionMountMutation) SetRevokedAt(t time.Time) {
+	m.revoked_at = &t
+}
+
+// RevokedAt returns the value of the "revoked_at" field in the mutation.
+func (m *SessionMountMutation) RevokedAt() (r time.Time, exists bool) {
+	v := m.revoked_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevokedAt returns the old "revoked_at" field's value of the SessionMount entity.
+// If the SessionMount object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMountMutation) OldRevokedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevokedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevokedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevokedAt: %w", err)
+	}
+	return oldValue.RevokedAt, nil
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (m *SessionMountMutation) ClearRevokedAt() {
+	m.revoked_at = nil
+	m.clearedFields[sessionmount.FieldRevokedAt] = struct{}{}
+}
+
+// RevokedAtCleared returns if the "revoked_at" field was cleared in this mutation.
+func (m *SessionMountMutation) RevokedAtCleared() bool {
+	_, ok := m.clearedFields[sessionmount.FieldRevokedAt]
+	return ok
+}
+
+// ResetRevokedAt resets all changes to the "revoked_at" field.
+func (m *SessionMountMutation) ResetRevokedAt() {
+	m.revoked_at = nil
+	delete(m.clearedFields, sessionmount.FieldRevokedAt)
+}
+
 // SetSessionID sets the "session_id" field.
 func (m *SessionMountMutation) SetSessionID(u uuid.UUID) {
 	m.session = &u
@@ -39107,7 +39233,7 @@ func (m *SessionMountMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMountMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 8)
 	if m.target != nil {
 		fields = append(fields, sessionmount.FieldTarget)
 	}
@@ -39116,6 +39242,15 @@ func (m *SessionMountMutation) Fields() []string {
 	}
 	if m.read_only != nil {
 		fields = append(fields, sessionmount.FieldReadOnly)
+	}
+	if m.read_only_wanted != nil {
+		fields = append(fields, sessionmount.FieldReadOnlyWanted)
+	}
+	if m.settled != nil {
+		fields = append(fields, sessionmount.FieldSettled)
+	}
+	if m.revoked_at != nil {
+		fields = append(fields, sessionmount.FieldRevokedAt)
 	}
 	if m.session != nil {
 		fields = append(fields, sessionmount.FieldSessionID)
@@ -39137,6 +39272,12 @@ func (m *SessionMountMutation) Field(name string) (ent.Value, bool) {
 		return m.Subpath()
 	case sessionmount.FieldReadOnly:
 		return m.ReadOnly()
+	case sessionmount.FieldReadOnlyWanted:
+		return m.ReadOnlyWanted()
+	case sessionmount.FieldSettled:
+		return m.Settled()
+	case sessionmount.FieldRevokedAt:
+		return m.RevokedAt()
 	case sessionmount.FieldSessionID:
 		return m.SessionID()
 	case sessionmount.FieldVfolderID:
@@ -39156,6 +39297,12 @@ func (m *SessionMountMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldSubpath(ctx)
 	case sessionmount.FieldReadOnly:
 		return m.OldReadOnly(ctx)
+	case sessionmount.FieldReadOnlyWanted:
+		return m.OldReadOnlyWanted(ctx)
+	case sessionmount.FieldSettled:
+		return m.OldSettled(ctx)
+	case sessionmount.FieldRevokedAt:
+		return m.OldRevokedAt(ctx)
 	case sessionmount.FieldSessionID:
 		return m.OldSessionID(ctx)
 	case sessionmount.FieldVfolderID:
@@ -39189,6 +39336,27 @@ func (m *SessionMountMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetReadOnly(v)
+		return nil
+	case sessionmount.FieldReadOnlyWanted:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReadOnlyWanted(v)
+		return nil
+	case sessionmount.FieldSettled:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSettled(v)
+		return nil
+	case sessionmount.FieldRevokedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevokedAt(v)
 		return nil
 	case sessionmount.FieldSessionID:
 		v, ok := value.(uuid.UUID)
@@ -39233,7 +39401,11 @@ func (m *SessionMountMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *SessionMountMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(sessionmount.FieldRevokedAt) {
+		fields = append(fields, sessionmount.FieldRevokedAt)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -39246,6 +39418,11 @@ func (m *SessionMountMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *SessionMountMutation) ClearField(name string) error {
+	switch name {
+	case sessionmount.FieldRevokedAt:
+		m.ClearRevokedAt()
+		return nil
+	}
 	return fmt.Errorf("unknown SessionMount nullable field %s", name)
 }
 
@@ -39261,6 +39438,15 @@ func (m *SessionMountMutation) ResetField(name string) error {
 		return nil
 	case sessionmount.FieldReadOnly:
 		m.ResetReadOnly()
+		return nil
+	case sessionmount.FieldReadOnlyWanted:
+		m.ResetReadOnlyWanted()
+		return nil
+	case sessionmount.FieldSettled:
+		m.ResetSettled()
+		return nil
+	case sessionmount.FieldRevokedAt:
+		m.ResetRevokedAt()
 		return nil
 	case sessionmount.FieldSessionID:
 		m.ResetSessionID()
@@ -49193,6 +49379,630 @@ func (m *VfolderShareMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown VfolderShare edge %s", name)
+}
+
+// VfolderTicketMutation represents an operation that mutates the VfolderTicket nodes in the graph.
+type VfolderTicketMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	user_id       *uuid.UUID
+	vfolder_id    *uuid.UUID
+	write         *bool
+	issued_at     *time.Time
+	expires_at    *time.Time
+	revoked_at    *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*VfolderTicket, error)
+	predicates    []predicate.VfolderTicket
+}
+
+var _ ent.Mutation = (*VfolderTicketMutation)(nil)
+
+// vfolderticketOption allows management of the mutation configuration using functional options.
+type vfolderticketOption func(*VfolderTicketMutation)
+
+// newVfolderTicketMutation creates new mutation for the VfolderTicket entity.
+func newVfolderTicketMutation(c config, op Op, opts ...vfolderticketOption) *VfolderTicketMutation {
+	m := &VfolderTicketMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeVfolderTicket,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withVfolderTicketID sets the ID field of the mutation.
+func withVfolderTicketID(id uuid.UUID) vfolderticketOption {
+	return func(m *VfolderTicketMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *VfolderTicket
+		)
+		m.oldValue = func(ctx context.Context) (*VfolderTicket, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().VfolderTicket.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withVfolderTicket sets the old VfolderTicket of the mutation.
+func withVfolderTicket(node *VfolderTicket) vfolderticketOption {
+	return func(m *VfolderTicketMutation) {
+		m.oldValue = func(context.Context) (*VfolderTicket, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m VfolderTicketMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m VfolderTicketMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of VfolderTicket entities.
+func (m *VfolderTicketMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *VfolderTicketMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *VfolderTicketMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().VfolderTicket.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetUserID sets the "user_id" field.
+func (m *VfolderTicketMutation) SetUserID(u uuid.UUID) {
+	m.user_id = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *VfolderTicketMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the VfolderTicket entity.
+// If the VfolderTicket object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderTicketMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *VfolderTicketMutation) ResetUserID() {
+	m.user_id = nil
+}
+
+// SetVfolderID sets the "vfolder_id" field.
+func (m *VfolderTicketMutation) SetVfolderID(u uuid.UUID) {
+	m.vfolder_id = &u
+}
+
+// VfolderID returns the value of the "vfolder_id" field in the mutation.
+func (m *VfolderTicketMutation) VfolderID() (r uuid.UUID, exists bool) {
+	v := m.vfolder_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVfolderID returns the old "vfolder_id" field's value of the VfolderTicket entity.
+// If the VfolderTicket object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderTicketMutation) OldVfolderID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVfolderID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVfolderID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVfolderID: %w", err)
+	}
+	return oldValue.VfolderID, nil
+}
+
+// ResetVfolderID resets all changes to the "vfolder_id" field.
+func (m *VfolderTicketMutation) ResetVfolderID() {
+	m.vfolder_id = nil
+}
+
+// SetWrite sets the "write" field.
+func (m *VfolderTicketMutation) SetWrite(b bool) {
+	m.write = &b
+}
+
+// Write returns the value of the "write" field in the mutation.
+func (m *VfolderTicketMutation) Write() (r bool, exists bool) {
+	v := m.write
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWrite returns the old "write" field's value of the VfolderTicket entity.
+// If the VfolderTicket object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderTicketMutation) OldWrite(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWrite is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWrite requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWrite: %w", err)
+	}
+	return oldValue.Write, nil
+}
+
+// ResetWrite resets all changes to the "write" field.
+func (m *VfolderTicketMutation) ResetWrite() {
+	m.write = nil
+}
+
+// SetIssuedAt sets the "issued_at" field.
+func (m *VfolderTicketMutation) SetIssuedAt(t time.Time) {
+	m.issued_at = &t
+}
+
+// IssuedAt returns the value of the "issued_at" field in the mutation.
+func (m *VfolderTicketMutation) IssuedAt() (r time.Time, exists bool) {
+	v := m.issued_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIssuedAt returns the old "issued_at" field's value of the VfolderTicket entity.
+// If the VfolderTicket object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderTicketMutation) OldIssuedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIssuedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIssuedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIssuedAt: %w", err)
+	}
+	return oldValue.IssuedAt, nil
+}
+
+// ResetIssuedAt resets all changes to the "issued_at" field.
+func (m *VfolderTicketMutation) ResetIssuedAt() {
+	m.issued_at = nil
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (m *VfolderTicketMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *VfolderTicketMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the VfolderTicket entity.
+// If the VfolderTicket object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderTicketMutation) OldExpiresAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *VfolderTicketMutation) ResetExpiresAt() {
+	m.expires_at = nil
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (m *VfolderTicketMutation) SetRevokedAt(t time.Time) {
+	m.revoked_at = &t
+}
+
+// RevokedAt returns the value of the "revoked_at" field in the mutation.
+func (m *VfolderTicketMutation) RevokedAt() (r time.Time, exists bool) {
+	v := m.revoked_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevokedAt returns the old "revoked_at" field's value of the VfolderTicket entity.
+// If the VfolderTicket object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VfolderTicketMutation) OldRevokedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevokedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevokedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevokedAt: %w", err)
+	}
+	return oldValue.RevokedAt, nil
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (m *VfolderTicketMutation) ClearRevokedAt() {
+	m.revoked_at = nil
+	m.clearedFields[vfolderticket.FieldRevokedAt] = struct{}{}
+}
+
+// RevokedAtCleared returns if the "revoked_at" field was cleared in this mutation.
+func (m *VfolderTicketMutation) RevokedAtCleared() bool {
+	_, ok := m.clearedFields[vfolderticket.FieldRevokedAt]
+	return ok
+}
+
+// ResetRevokedAt resets all changes to the "revoked_at" field.
+func (m *VfolderTicketMutation) ResetRevokedAt() {
+	m.revoked_at = nil
+	delete(m.clearedFields, vfolderticket.FieldRevokedAt)
+}
+
+// Where appends a list predicates to the VfolderTicketMutation builder.
+func (m *VfolderTicketMutation) Where(ps ...predicate.VfolderTicket) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the VfolderTicketMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *VfolderTicketMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.VfolderTicket, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *VfolderTicketMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *VfolderTicketMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (VfolderTicket).
+func (m *VfolderTicketMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *VfolderTicketMutation) Fields() []string {
+	fields := make([]string, 0, 6)
+	if m.user_id != nil {
+		fields = append(fields, vfolderticket.FieldUserID)
+	}
+	if m.vfolder_id != nil {
+		fields = append(fields, vfolderticket.FieldVfolderID)
+	}
+	if m.write != nil {
+		fields = append(fields, vfolderticket.FieldWrite)
+	}
+	if m.issued_at != nil {
+		fields = append(fields, vfolderticket.FieldIssuedAt)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, vfolderticket.FieldExpiresAt)
+	}
+	if m.revoked_at != nil {
+		fields = append(fields, vfolderticket.FieldRevokedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *VfolderTicketMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case vfolderticket.FieldUserID:
+		return m.UserID()
+	case vfolderticket.FieldVfolderID:
+		return m.VfolderID()
+	case vfolderticket.FieldWrite:
+		return m.Write()
+	case vfolderticket.FieldIssuedAt:
+		return m.IssuedAt()
+	case vfolderticket.FieldExpiresAt:
+		return m.ExpiresAt()
+	case vfolderticket.FieldRevokedAt:
+		return m.RevokedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *VfolderTicketMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case vfolderticket.FieldUserID:
+		return m.OldUserID(ctx)
+	case vfolderticket.FieldVfolderID:
+		return m.OldVfolderID(ctx)
+	case vfolderticket.FieldWrite:
+		return m.OldWrite(ctx)
+	case vfolderticket.FieldIssuedAt:
+		return m.OldIssuedAt(ctx)
+	case vfolderticket.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	case vfolderticket.FieldRevokedAt:
+		return m.OldRevokedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown VfolderTicket field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VfolderTicketMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case vfolderticket.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case vfolderticket.FieldVfolderID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVfolderID(v)
+		return nil
+	case vfolderticket.FieldWrite:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWrite(v)
+		return nil
+	case vfolderticket.FieldIssuedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIssuedAt(v)
+		return nil
+	case vfolderticket.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	case vfolderticket.FieldRevokedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevokedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown VfolderTicket field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *VfolderTicketMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *VfolderTicketMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VfolderTicketMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown VfolderTicket numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *VfolderTicketMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(vfolderticket.FieldRevokedAt) {
+		fields = append(fields, vfolderticket.FieldRevokedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *VfolderTicketMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *VfolderTicketMutation) ClearField(name string) error {
+	switch name {
+	case vfolderticket.FieldRevokedAt:
+		m.ClearRevokedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown VfolderTicket nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *VfolderTicketMutation) ResetField(name string) error {
+	switch name {
+	case vfolderticket.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case vfolderticket.FieldVfolderID:
+		m.ResetVfolderID()
+		return nil
+	case vfolderticket.FieldWrite:
+		m.ResetWrite()
+		return nil
+	case vfolderticket.FieldIssuedAt:
+		m.ResetIssuedAt()
+		return nil
+	case vfolderticket.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	case vfolderticket.FieldRevokedAt:
+		m.ResetRevokedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown VfolderTicket field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *VfolderTicketMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *VfolderTicketMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *VfolderTicketMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *VfolderTicketMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *VfolderTicketMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *VfolderTicketMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *VfolderTicketMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown VfolderTicket unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *VfolderTicketMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown VfolderTicket edge %s", name)
 }
 
 // VolumeMutation represents an operation that mutates the Volume nodes in the graph.

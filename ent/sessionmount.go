@@ -5,6 +5,7 @@ package ent
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -25,6 +26,12 @@ type SessionMount struct {
 	Subpath string `json:"subpath,omitempty"`
 	// ReadOnly holds the value of the "read_only" field.
 	ReadOnly bool `json:"read_only,omitempty"`
+	// ReadOnlyWanted holds the value of the "read_only_wanted" field.
+	ReadOnlyWanted bool `json:"read_only_wanted,omitempty"`
+	// Settled holds the value of the "settled" field.
+	Settled bool `json:"settled,omitempty"`
+	// RevokedAt holds the value of the "revoked_at" field.
+	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 	// SessionID holds the value of the "session_id" field.
 	SessionID uuid.UUID `json:"session_id,omitempty"`
 	// VfolderID holds the value of the "vfolder_id" field.
@@ -75,10 +82,12 @@ func (*SessionMount) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case sessionmount.FieldReadOnly:
+		case sessionmount.FieldReadOnly, sessionmount.FieldReadOnlyWanted, sessionmount.FieldSettled:
 			values[i] = new(sql.NullBool)
 		case sessionmount.FieldTarget, sessionmount.FieldSubpath:
 			values[i] = new(sql.NullString)
+		case sessionmount.FieldRevokedAt:
+			values[i] = new(sql.NullTime)
 		case sessionmount.FieldID, sessionmount.FieldSessionID, sessionmount.FieldVfolderID:
 			values[i] = new(uuid.UUID)
 		default:
@@ -119,6 +128,25 @@ func (_m *SessionMount) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field read_only", values[i])
 			} else if value.Valid {
 				_m.ReadOnly = value.Bool
+			}
+		case sessionmount.FieldReadOnlyWanted:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field read_only_wanted", values[i])
+			} else if value.Valid {
+				_m.ReadOnlyWanted = value.Bool
+			}
+		case sessionmount.FieldSettled:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field settled", values[i])
+			} else if value.Valid {
+				_m.Settled = value.Bool
+			}
+		case sessionmount.FieldRevokedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field revoked_at", values[i])
+			} else if value.Valid {
+				_m.RevokedAt = new(time.Time)
+				*_m.RevokedAt = value.Time
 			}
 		case sessionmount.FieldSessionID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
@@ -186,6 +214,17 @@ func (_m *SessionMount) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("read_only=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ReadOnly))
+	builder.WriteString(", ")
+	builder.WriteString("read_only_wanted=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ReadOnlyWanted))
+	builder.WriteString(", ")
+	builder.WriteString("settled=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Settled))
+	builder.WriteString(", ")
+	if v := _m.RevokedAt; v != nil {
+		builder.WriteString("revoked_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("session_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SessionID))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
@@ -55,6 +56,48 @@ func (_c *SessionMountCreate) SetReadOnly(v bool) *SessionMountCreate {
 func (_c *SessionMountCreate) SetNillableReadOnly(v *bool) *SessionMountCreate {
 	if v != nil {
 		_c.SetReadOnly(*v)
+	}
+	return _c
+}
+
+// SetReadOnlyWanted sets the "read_only_wanted" field.
+func (_c *SessionMountCreate) SetReadOnlyWanted(v bool) *SessionMountCreate {
+	_c.mutation.SetReadOnlyWanted(v)
+	return _c
+}
+
+// SetNillableReadOnlyWanted sets the "read_only_wanted" field if the given value is not nil.
+func (_c *SessionMountCreate) SetNillableReadOnlyWanted(v *bool) *SessionMountCreate {
+	if v != nil {
+		_c.SetReadOnlyWanted(*v)
+	}
+	return _c
+}
+
+// SetSettled sets the "settled" field.
+func (_c *SessionMountCreate) SetSettled(v bool) *SessionMountCreate {
+	_c.mutation.SetSettled(v)
+	return _c
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_c *SessionMountCreate) SetNillableSettled(v *bool) *SessionMountCreate {
+	if v != nil {
+		_c.SetSettled(*v)
+	}
+	return _c
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (_c *SessionMountCreate) SetRevokedAt(v time.Time) *SessionMountCreate {
+	_c.mutation.SetRevokedAt(v)
+	return _c
+}
+
+// SetNillableRevokedAt sets the "revoked_at" field if the given value is not nil.
+func (_c *SessionMountCreate) SetNillableRevokedAt(v *time.Time) *SessionMountCreate {
+	if v != nil {
+		_c.SetRevokedAt(*v)
 	}
 	return _c
 }
@@ -138,6 +181,14 @@ func (_c *SessionMountCreate) defaults() {
 		v := sessionmount.DefaultReadOnly
 		_c.mutation.SetReadOnly(v)
 	}
+	if _, ok := _c.mutation.ReadOnlyWanted(); !ok {
+		v := sessionmount.DefaultReadOnlyWanted
+		_c.mutation.SetReadOnlyWanted(v)
+	}
+	if _, ok := _c.mutation.Settled(); !ok {
+		v := sessionmount.DefaultSettled
+		_c.mutation.SetSettled(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := sessionmount.DefaultID()
 		_c.mutation.SetID(v)
@@ -154,6 +205,12 @@ func (_c *SessionMountCreate) check() error {
 	}
 	if _, ok := _c.mutation.ReadOnly(); !ok {
 		return &ValidationError{Name: "read_only", err: errors.New(`ent: missing required field "SessionMount.read_only"`)}
+	}
+	if _, ok := _c.mutation.ReadOnlyWanted(); !ok {
+		return &ValidationError{Name: "read_only_wanted", err: errors.New(`ent: missing required field "SessionMount.read_only_wanted"`)}
+	}
+	if _, ok := _c.mutation.Settled(); !ok {
+		return &ValidationError{Name: "settled", err: errors.New(`ent: missing required field "SessionMount.settled"`)}
 	}
 	if _, ok := _c.mutation.SessionID(); !ok {
 		return &ValidationError{Name: "session_id", err: errors.New(`ent: missing required field "SessionMount.session_id"`)}
@@ -214,6 +271,18 @@ func (_c *SessionMountCreate) createSpec() (*SessionMount, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.ReadOnly(); ok {
 		_spec.SetField(sessionmount.FieldReadOnly, field.TypeBool, value)
 		_node.ReadOnly = value
+	}
+	if value, ok := _c.mutation.ReadOnlyWanted(); ok {
+		_spec.SetField(sessionmount.FieldReadOnlyWanted, field.TypeBool, value)
+		_node.ReadOnlyWanted = value
+	}
+	if value, ok := _c.mutation.Settled(); ok {
+		_spec.SetField(sessionmount.FieldSettled, field.TypeBool, value)
+		_node.Settled = value
+	}
+	if value, ok := _c.mutation.RevokedAt(); ok {
+		_spec.SetField(sessionmount.FieldRevokedAt, field.TypeTime, value)
+		_node.RevokedAt = &value
 	}
 	if nodes := _c.mutation.SessionIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -301,6 +370,48 @@ type (
 	}
 )
 
+// SetReadOnly sets the "read_only" field.
+func (u *SessionMountUpsert) SetReadOnly(v bool) *SessionMountUpsert {
+	u.Set(sessionmount.FieldReadOnly, v)
+	return u
+}
+
+// UpdateReadOnly sets the "read_only" field to the value that was provided on create.
+func (u *SessionMountUpsert) UpdateReadOnly() *SessionMountUpsert {
+	u.SetExcluded(sessionmount.FieldReadOnly)
+	return u
+}
+
+// SetSettled sets the "settled" field.
+func (u *SessionMountUpsert) SetSettled(v bool) *SessionMountUpsert {
+	u.Set(sessionmount.FieldSettled, v)
+	return u
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *SessionMountUpsert) UpdateSettled() *SessionMountUpsert {
+	u.SetExcluded(sessionmount.FieldSettled)
+	return u
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (u *SessionMountUpsert) SetRevokedAt(v time.Time) *SessionMountUpsert {
+	u.Set(sessionmount.FieldRevokedAt, v)
+	return u
+}
+
+// UpdateRevokedAt sets the "revoked_at" field to the value that was provided on create.
+func (u *SessionMountUpsert) UpdateRevokedAt() *SessionMountUpsert {
+	u.SetExcluded(sessionmount.FieldRevokedAt)
+	return u
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (u *SessionMountUpsert) ClearRevokedAt() *SessionMountUpsert {
+	u.SetNull(sessionmount.FieldRevokedAt)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -324,8 +435,8 @@ func (u *SessionMountUpsertOne) UpdateNewValues() *SessionMountUpsertOne {
 		if _, exists := u.create.mutation.Subpath(); exists {
 			s.SetIgnore(sessionmount.FieldSubpath)
 		}
-		if _, exists := u.create.mutation.ReadOnly(); exists {
-			s.SetIgnore(sessionmount.FieldReadOnly)
+		if _, exists := u.create.mutation.ReadOnlyWanted(); exists {
+			s.SetIgnore(sessionmount.FieldReadOnlyWanted)
 		}
 		if _, exists := u.create.mutation.SessionID(); exists {
 			s.SetIgnore(sessionmount.FieldSessionID)
@@ -362,6 +473,55 @@ func (u *SessionMountUpsertOne) Update(set func(*SessionMountUpsert)) *SessionMo
 		set(&SessionMountUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetReadOnly sets the "read_only" field.
+func (u *SessionMountUpsertOne) SetReadOnly(v bool) *SessionMountUpsertOne {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.SetReadOnly(v)
+	})
+}
+
+// UpdateReadOnly sets the "read_only" field to the value that was provided on create.
+func (u *SessionMountUpsertOne) UpdateReadOnly() *SessionMountUpsertOne {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.UpdateReadOnly()
+	})
+}
+
+// SetSettled sets the "settled" field.
+func (u *SessionMountUpsertOne) SetSettled(v bool) *SessionMountUpsertOne {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.SetSettled(v)
+	})
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *SessionMountUpsertOne) UpdateSettled() *SessionMountUpsertOne {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.UpdateSettled()
+	})
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (u *SessionMountUpsertOne) SetRevokedAt(v time.Time) *SessionMountUpsertOne {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.SetRevokedAt(v)
+	})
+}
+
+// UpdateRevokedAt sets the "revoked_at" field to the value that was provided on create.
+func (u *SessionMountUpsertOne) UpdateRevokedAt() *SessionMountUpsertOne {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.UpdateRevokedAt()
+	})
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (u *SessionMountUpsertOne) ClearRevokedAt() *SessionMountUpsertOne {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.ClearRevokedAt()
+	})
 }
 
 // Exec executes the query.
@@ -553,8 +713,8 @@ func (u *SessionMountUpsertBulk) UpdateNewValues() *SessionMountUpsertBulk {
 			if _, exists := b.mutation.Subpath(); exists {
 				s.SetIgnore(sessionmount.FieldSubpath)
 			}
-			if _, exists := b.mutation.ReadOnly(); exists {
-				s.SetIgnore(sessionmount.FieldReadOnly)
+			if _, exists := b.mutation.ReadOnlyWanted(); exists {
+				s.SetIgnore(sessionmount.FieldReadOnlyWanted)
 			}
 			if _, exists := b.mutation.SessionID(); exists {
 				s.SetIgnore(sessionmount.FieldSessionID)
@@ -592,6 +752,55 @@ func (u *SessionMountUpsertBulk) Update(set func(*SessionMountUpsert)) *SessionM
 		set(&SessionMountUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetReadOnly sets the "read_only" field.
+func (u *SessionMountUpsertBulk) SetReadOnly(v bool) *SessionMountUpsertBulk {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.SetReadOnly(v)
+	})
+}
+
+// UpdateReadOnly sets the "read_only" field to the value that was provided on create.
+func (u *SessionMountUpsertBulk) UpdateReadOnly() *SessionMountUpsertBulk {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.UpdateReadOnly()
+	})
+}
+
+// SetSettled sets the "settled" field.
+func (u *SessionMountUpsertBulk) SetSettled(v bool) *SessionMountUpsertBulk {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.SetSettled(v)
+	})
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *SessionMountUpsertBulk) UpdateSettled() *SessionMountUpsertBulk {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.UpdateSettled()
+	})
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (u *SessionMountUpsertBulk) SetRevokedAt(v time.Time) *SessionMountUpsertBulk {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.SetRevokedAt(v)
+	})
+}
+
+// UpdateRevokedAt sets the "revoked_at" field to the value that was provided on create.
+func (u *SessionMountUpsertBulk) UpdateRevokedAt() *SessionMountUpsertBulk {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.UpdateRevokedAt()
+	})
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (u *SessionMountUpsertBulk) ClearRevokedAt() *SessionMountUpsertBulk {
+	return u.Update(func(s *SessionMountUpsert) {
+		s.ClearRevokedAt()
+	})
 }
 
 // Exec executes the query.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
@@ -25,6 +26,54 @@ type SessionMountUpdate struct {
 // Where appends a list predicates to the SessionMountUpdate builder.
 func (_u *SessionMountUpdate) Where(ps ...predicate.SessionMount) *SessionMountUpdate {
 	_u.mutation.Where(ps...)
+	return _u
+}
+
+// SetReadOnly sets the "read_only" field.
+func (_u *SessionMountUpdate) SetReadOnly(v bool) *SessionMountUpdate {
+	_u.mutation.SetReadOnly(v)
+	return _u
+}
+
+// SetNillableReadOnly sets the "read_only" field if the given value is not nil.
+func (_u *SessionMountUpdate) SetNillableReadOnly(v *bool) *SessionMountUpdate {
+	if v != nil {
+		_u.SetReadOnly(*v)
+	}
+	return _u
+}
+
+// SetSettled sets the "settled" field.
+func (_u *SessionMountUpdate) SetSettled(v bool) *SessionMountUpdate {
+	_u.mutation.SetSettled(v)
+	return _u
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_u *SessionMountUpdate) SetNillableSettled(v *bool) *SessionMountUpdate {
+	if v != nil {
+		_u.SetSettled(*v)
+	}
+	return _u
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (_u *SessionMountUpdate) SetRevokedAt(v time.Time) *SessionMountUpdate {
+	_u.mutation.SetRevokedAt(v)
+	return _u
+}
+
+// SetNillableRevokedAt sets the "revoked_at" field if the given value is not nil.
+func (_u *SessionMountUpdate) SetNillableRevokedAt(v *time.Time) *SessionMountUpdate {
+	if v != nil {
+		_u.SetRevokedAt(*v)
+	}
+	return _u
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (_u *SessionMountUpdate) ClearRevokedAt() *SessionMountUpdate {
+	_u.mutation.ClearRevokedAt()
 	return _u
 }
 
@@ -89,6 +138,18 @@ func (_u *SessionMountUpdate) sqlSave(ctx context.Context) (_node int, err error
 			}
 		}
 	}
+	if value, ok := _u.mutation.ReadOnly(); ok {
+		_spec.SetField(sessionmount.FieldReadOnly, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Settled(); ok {
+		_spec.SetField(sessionmount.FieldSettled, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.RevokedAt(); ok {
+		_spec.SetField(sessionmount.FieldRevokedAt, field.TypeTime, value)
+	}
+	if _u.mutation.RevokedAtCleared() {
+		_spec.ClearField(sessionmount.FieldRevokedAt, field.TypeTime)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -109,6 +170,54 @@ type SessionMountUpdateOne struct {
 	hooks     []Hook
 	mutation  *SessionMountMutation
 	modifiers []func(*sql.UpdateBuilder)
+}
+
+// SetReadOnly sets the "read_only" field.
+func (_u *SessionMountUpdateOne) SetReadOnly(v bool) *SessionMountUpdateOne {
+	_u.mutation.SetReadOnly(v)
+	return _u
+}
+
+// SetNillableReadOnly sets the "read_only" field if the given value is not nil.
+func (_u *SessionMountUpdateOne) SetNillableReadOnly(v *bool) *SessionMountUpdateOne {
+	if v != nil {
+		_u.SetReadOnly(*v)
+	}
+	return _u
+}
+
+// SetSettled sets the "settled" field.
+func (_u *SessionMountUpdateOne) SetSettled(v bool) *SessionMountUpdateOne {
+	_u.mutation.SetSettled(v)
+	return _u
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_u *SessionMountUpdateOne) SetNillableSettled(v *bool) *SessionMountUpdateOne {
+	if v != nil {
+		_u.SetSettled(*v)
+	}
+	return _u
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (_u *SessionMountUpdateOne) SetRevokedAt(v time.Time) *SessionMountUpdateOne {
+	_u.mutation.SetRevokedAt(v)
+	return _u
+}
+
+// SetNillableRevokedAt sets the "revoked_at" field if the given value is not nil.
+func (_u *SessionMountUpdateOne) SetNillableRevokedAt(v *time.Time) *SessionMountUpdateOne {
+	if v != nil {
+		_u.SetRevokedAt(*v)
+	}
+	return _u
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (_u *SessionMountUpdateOne) ClearRevokedAt() *SessionMountUpdateOne {
+	_u.mutation.ClearRevokedAt()
+	return _u
 }
 
 // Mutation returns the SessionMountMutation object of the builder.
@@ -201,6 +310,18 @@ func (_u *SessionMountUpdateOne) sqlSave(ctx context.Context) (_node *SessionMou
 				ps[i](selector)
 			}
 		}
+	}
+	if value, ok := _u.mutation.ReadOnly(); ok {
+		_spec.SetField(sessionmount.FieldReadOnly, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Settled(); ok {
+		_spec.SetField(sessionmount.FieldSettled, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.RevokedAt(); ok {
+		_spec.SetField(sessionmount.FieldRevokedAt, field.TypeTime, value)
+	}
+	if _u.mutation.RevokedAtCleared() {
+		_spec.ClearField(sessionmount.FieldRevokedAt, field.TypeTime)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &SessionMount{config: _u.config}

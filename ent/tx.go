@@ -106,6 +106,8 @@ type Tx struct {
 	Vfolder *VfolderClient
 	// VfolderShare is the client for interacting with the VfolderShare builders.
 	VfolderShare *VfolderShareClient
+	// VfolderTicket is the client for interacting with the VfolderTicket builders.
+	VfolderTicket *VfolderTicketClient
 	// Volume is the client for interacting with the Volume builders.
 	Volume *VolumeClient
 	// VolumeGrant is the client for interacting with the VolumeGrant builders.
@@ -287,6 +289,7 @@ func (tx *Tx) init() {
 	tx.User = NewUserClient(tx.config)
 	tx.Vfolder = NewVfolderClient(tx.config)
 	tx.VfolderShare = NewVfolderShareClient(tx.config)
+	tx.VfolderTicket = NewVfolderTicketClient(tx.config)
 	tx.Volume = NewVolumeClient(tx.config)
 	tx.VolumeGrant = NewVolumeGrantClient(tx.config)
 }

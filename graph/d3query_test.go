@@ -464,6 +464,8 @@ func TestSubscriptionsToOthers(t *testing.T) {
 		"sessionChanged": theirs.ID, "kernelStats": mine.ID,
 		"kernelLogs":     mine.QueryKernels().FirstX(ctx).ID,
 		"vfolderChanged": w.Client.Vfolder.Query().FirstX(ctx).ID,
+		"vfolderShareChanged": w.Client.VfolderShare.Create().SetVfolder(w.Client.Vfolder.Query().FirstX(ctx)).SetDomainID(w.A.ID).
+			SetEmail("friend@example.org").SetPermission("read_only").SaveX(ctx).ID,
 	}
 	hidden := w.Client.ResourceGroup.Create().SetName("hidden").SetPublic(false).SaveX(ctx)
 	ids["queueChanged"] = hidden.ID

@@ -62,6 +62,9 @@ type loaderSet struct {
 	domains             *bySelection[*ent.Domain]
 	shares              *loader[[]*plan.Holder]
 	weights             *bySelection[[]*ent.ShareWeight]
+	sharesOf            *loader[[]*ent.VfolderShare]
+	myShare             *loader[*ent.VfolderShare]
+	folderNames, emails *loader[string]
 }
 
 type loadersKey struct{}
@@ -97,6 +100,10 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		domains:      loadSelected(r.loadDomains),
 		shares:       load(r.Scheduler.ShareHolders),
 		weights:      loadSelected(r.loadWeights),
+		sharesOf:     load(r.loadSharesOf),
+		myShare:      load(r.loadMyShare),
+		folderNames:  load(r.loadFolderNames),
+		emails:       load(r.loadEmails),
 	})
 }
 

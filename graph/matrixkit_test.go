@@ -244,6 +244,9 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 	k["QuotaScope+project"] = c.QuotaScope.Create().SetKind(quotascope.KindProject).SetHolderID(p.ID).SetDomainID(d.ID).SetVolumeID(k["Volume"]).SaveX(ctx).ID
 	k["Vfolder+project"] = c.Vfolder.Create().SetName(name + "-shared").SetPath("q").SetStatus("ready").SetDomainID(d.ID).SetProject(p).SetCreator(u).
 		SetQuotaScopeID(k["QuotaScope+project"]).SaveX(ctx).ID
+	k["VfolderShare"] = c.VfolderShare.Create().SetVfolder(f).SetDomainID(d.ID).SetEmail(name + "-friend@example.org").SetPermission(access.ReadOnly).SetInviter(u).SaveX(ctx).ID
+	k["VfolderShare+own"] = c.VfolderShare.Create().SetVfolderID(k["Vfolder+project"]).SetDomainID(d.ID).SetEmail(u.Email).SetPermission(access.ReadWrite).
+		SetStatus("accepted").SetUser(u).SaveX(ctx).ID
 	k["SessionGroup"] = c.SessionGroup.Create().SetName(name).SetPlacement("spread").SetDomainID(d.ID).SetProject(p).SetOwner(u).SaveX(ctx).ID
 	s := c.Session.Create().SetName(name).SetSessionGroupID(k["SessionGroup"]).SetType("batch").SetStatus(lifecycle.Running).SetIdle(&report.Idle{Checker: name, Kind: "network", EndsAt: time.Now(), WarnedAt: time.Now()}).SetSlots(resource.Slots{"cpu": 1}).
 		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).

@@ -78,6 +78,13 @@ var matrix = map[string]cell{
 	"createVfolder":        func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
 	"renameVfolder":        func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
 	"deleteVfolder":        func(f *fixture) vars { return vars{"id": f.folder()} },
+	"shareVfolder": func(f *fixture) vars {
+		return vars{"id": f.folder(), "emails": []string{f.name() + "@example.org"}, "permission": access.ReadOnly}
+	},
+	"updateVfolderShare":  func(f *fixture) vars { return vars{"id": f.share(), "permission": access.ReadWrite} },
+	"removeVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
+	"acceptVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
+	"declineVfolderShare": func(f *fixture) vars { return vars{"id": f.share()} },
 	"createUpload": func(f *fixture) vars {
 		return vars{"vfolder": f.folder(), "files": []vars{{"path": "a", "size": 1}}}
 	},
@@ -87,6 +94,9 @@ var matrix = map[string]cell{
 	"deleteFiles":    func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
 
 	// A project's folder is its members' as well.
+	"shareVfolder of a project": func(f *fixture) vars {
+		return vars{"id": f.shared(), "emails": []string{f.owner.Email}, "permission": access.ReadOnly}
+	},
 	"renameVfolder of a project": func(f *fixture) vars { return vars{"id": f.shared(), "name": f.name() + "y"} },
 	"deleteVfolder of a project": func(f *fixture) vars { return vars{"id": f.shared()} },
 	"createUpload of a project": func(f *fixture) vars {
@@ -280,6 +290,12 @@ func (f *fixture) volume() *ent.Volume {
 	v := f.Client.Volume.Create().SetName(f.name()).SetProxy(p).SaveX(ctx)
 	f.Client.VolumeGrant.Create().SetVolume(v).SetPermissions(access.VolumePermissions()).ExecX(ctx)
 	return v
+}
+
+// share is an invitation to a folder of the owner.
+func (f *fixture) share() uuid.UUID {
+	return f.Client.VfolderShare.Create().SetVfolderID(f.folder()).SetDomainID(f.domain.ID).SetEmail(f.name() + "@example.org").
+		SetPermission(access.ReadOnly).SaveX(f.System(f.t)).ID
 }
 
 // folder is a folder of the owner.

@@ -16,12 +16,13 @@ import (
 
 // followed is how each subscription is asked for one object.
 var followed = map[string]struct{ kind, argument, selects string }{
-	"agentChanged":   {"Agent", "id", "{ id }"},
-	"sessionChanged": {"Session", "id", "{ id }"},
-	"vfolderChanged": {"Vfolder", "id", "{ id }"},
-	"kernelLogs":     {"Kernel", "kernel", "{ offset }"},
-	"kernelStats":    {"Session", "session", "{ kernelId }"},
-	"queueChanged":   {"ResourceGroup", "resourceGroup", "{ totalCount }"},
+	"agentChanged":        {"Agent", "id", "{ id }"},
+	"sessionChanged":      {"Session", "id", "{ id }"},
+	"vfolderChanged":      {"Vfolder", "id", "{ id }"},
+	"vfolderShareChanged": {"VfolderShare", "id", "{ id }"},
+	"kernelLogs":          {"Kernel", "kernel", "{ offset }"},
+	"kernelStats":         {"Session", "session", "{ kernelId }"},
+	"queueChanged":        {"ResourceGroup", "resourceGroup", "{ totalCount }"},
 }
 
 // subscriptions is the section of what is followed, at a manager whose loops run.

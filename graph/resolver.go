@@ -79,6 +79,7 @@ type (
 	idleCheckerResolver         struct{ *Resolver }
 	volumeResolver              struct{ *Resolver }
 	volumeGrantResolver         struct{ *Resolver }
+	vfolderShareResolver        struct{ *Resolver }
 	resourcePolicyResolver      struct{ *Resolver }
 	resourcePresetResolver      struct{ *Resolver }
 	imageResolver               struct{ *Resolver }
@@ -110,6 +111,7 @@ func (r *Resolver) LoginSession() exec.LoginSessionResolver     { return loginSe
 func (r *Resolver) Project() exec.ProjectResolver               { return projectResolver{r} }
 func (r *Resolver) Session() exec.SessionResolver               { return sessionResolver{r} }
 func (r *Resolver) Volume() exec.VolumeResolver                 { return volumeResolver{r} }
+func (r *Resolver) VfolderShare() exec.VfolderShareResolver     { return vfolderShareResolver{r} }
 func (r *Resolver) VolumeGrant() exec.VolumeGrantResolver       { return volumeGrantResolver{r} }
 func (r *Resolver) ResourcePolicy() exec.ResourcePolicyResolver { return resourcePolicyResolver{r} }
 func (r *Resolver) ResourcePreset() exec.ResourcePresetResolver { return resourcePresetResolver{r} }

@@ -33,6 +33,7 @@ func (m *Manager) wirePeople() error {
 	m.auth = auth.New(auth.Config{
 		Client: m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Logger: m.log,
 	})
+	m.folders.Rights, m.folders.Recheck = m.auth.Rights, m.auth.Recheck
 	m.identity = identity.New(identity.Config{
 		Client: m.client, Passwords: hasher, Logins: m.auth, Address: auth.AddressFrom,
 		Tasks: m.tasks, Sessions: m.sessions, Folders: m.folders, Purged: m.purged, Logger: m.log,

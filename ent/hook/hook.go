@@ -561,6 +561,18 @@ func (f VfolderShareFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VfolderShareMutation", m)
 }
 
+// The VfolderTicketFunc type is an adapter to allow the use of ordinary
+// function as VfolderTicket mutator.
+type VfolderTicketFunc func(context.Context, *ent.VfolderTicketMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f VfolderTicketFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.VfolderTicketMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VfolderTicketMutation", m)
+}
+
 // The VolumeFunc type is an adapter to allow the use of ordinary
 // function as Volume mutator.
 type VolumeFunc func(context.Context, *ent.VolumeMutation) (ent.Value, error)

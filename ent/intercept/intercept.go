@@ -55,6 +55,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/ent/vfolderticket"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 )
@@ -1357,6 +1358,33 @@ func (f TraverseVfolderShare) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.VfolderShareQuery", q)
 }
 
+// The VfolderTicketFunc type is an adapter to allow the use of ordinary function as a Querier.
+type VfolderTicketFunc func(context.Context, *ent.VfolderTicketQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f VfolderTicketFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.VfolderTicketQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.VfolderTicketQuery", q)
+}
+
+// The TraverseVfolderTicket type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseVfolderTicket func(context.Context, *ent.VfolderTicketQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseVfolderTicket) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseVfolderTicket) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.VfolderTicketQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.VfolderTicketQuery", q)
+}
+
 // The VolumeFunc type is an adapter to allow the use of ordinary function as a Querier.
 type VolumeFunc func(context.Context, *ent.VolumeQuery) (ent.Value, error)
 
@@ -1506,6 +1534,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.VfolderQuery, predicate.Vfolder, vfolder.OrderOption]{typ: ent.TypeVfolder, tq: q}, nil
 	case *ent.VfolderShareQuery:
 		return &query[*ent.VfolderShareQuery, predicate.VfolderShare, vfoldershare.OrderOption]{typ: ent.TypeVfolderShare, tq: q}, nil
+	case *ent.VfolderTicketQuery:
+		return &query[*ent.VfolderTicketQuery, predicate.VfolderTicket, vfolderticket.OrderOption]{typ: ent.TypeVfolderTicket, tq: q}, nil
 	case *ent.VolumeQuery:
 		return &query[*ent.VolumeQuery, predicate.Volume, volume.OrderOption]{typ: ent.TypeVolume, tq: q}, nil
 	case *ent.VolumeGrantQuery:

@@ -1607,6 +1607,9 @@ var (
 		{Name: "target", Type: field.TypeString},
 		{Name: "subpath", Type: field.TypeString, Default: ""},
 		{Name: "read_only", Type: field.TypeBool, Default: false},
+		{Name: "read_only_wanted", Type: field.TypeBool, Default: false},
+		{Name: "settled", Type: field.TypeBool, Default: true},
+		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
 		{Name: "session_id", Type: field.TypeUUID},
 		{Name: "vfolder_id", Type: field.TypeUUID},
 	}
@@ -1618,13 +1621,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "session_mounts_sessions_mounts",
-				Columns:    []*schema.Column{SessionMountsColumns[4]},
+				Columns:    []*schema.Column{SessionMountsColumns[7]},
 				RefColumns: []*schema.Column{SessionsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "session_mounts_vfolders_mounts",
-				Columns:    []*schema.Column{SessionMountsColumns[5]},
+				Columns:    []*schema.Column{SessionMountsColumns[8]},
 				RefColumns: []*schema.Column{VfoldersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -1633,12 +1636,12 @@ var (
 			{
 				Name:    "sessionmount_session_id_target",
 				Unique:  true,
-				Columns: []*schema.Column{SessionMountsColumns[4], SessionMountsColumns[1]},
+				Columns: []*schema.Column{SessionMountsColumns[7], SessionMountsColumns[1]},
 			},
 			{
 				Name:    "sessionmount_vfolder_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionMountsColumns[5]},
+				Columns: []*schema.Column{SessionMountsColumns[8]},
 			},
 		},
 	}
@@ -2061,6 +2064,34 @@ var (
 			},
 		},
 	}
+	// VfolderTicketsColumns holds the columns for the "vfolder_tickets" table.
+	VfolderTicketsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "user_id", Type: field.TypeUUID},
+		{Name: "vfolder_id", Type: field.TypeUUID},
+		{Name: "write", Type: field.TypeBool},
+		{Name: "issued_at", Type: field.TypeTime},
+		{Name: "expires_at", Type: field.TypeTime},
+		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
+	}
+	// VfolderTicketsTable holds the schema information for the "vfolder_tickets" table.
+	VfolderTicketsTable = &schema.Table{
+		Name:       "vfolder_tickets",
+		Columns:    VfolderTicketsColumns,
+		PrimaryKey: []*schema.Column{VfolderTicketsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "vfolderticket_user_id_vfolder_id_write",
+				Unique:  true,
+				Columns: []*schema.Column{VfolderTicketsColumns[1], VfolderTicketsColumns[2], VfolderTicketsColumns[3]},
+			},
+			{
+				Name:    "vfolderticket_expires_at",
+				Unique:  false,
+				Columns: []*schema.Column{VfolderTicketsColumns[5]},
+			},
+		},
+	}
 	// VolumesColumns holds the columns for the "volumes" table.
 	VolumesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2272,6 +2303,7 @@ var (
 		UsersTable,
 		VfoldersTable,
 		VfolderSharesTable,
+		VfolderTicketsTable,
 		VolumesTable,
 		VolumeGrantsTable,
 		DomainRegistriesTable,

@@ -144,6 +144,9 @@ type Vfolder func(*sql.Selector)
 // VfolderShare is the predicate function for vfoldershare builders.
 type VfolderShare func(*sql.Selector)
 
+// VfolderTicket is the predicate function for vfolderticket builders.
+type VfolderTicket func(*sql.Selector)
+
 // Volume is the predicate function for volume builders.
 type Volume func(*sql.Selector)
 

@@ -52,6 +52,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/ent/vfolderticket"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
@@ -1438,6 +1439,14 @@ func init() {
 	sessionmountDescReadOnly := sessionmountFields[2].Descriptor()
 	// sessionmount.DefaultReadOnly holds the default value on creation for the read_only field.
 	sessionmount.DefaultReadOnly = sessionmountDescReadOnly.Default.(bool)
+	// sessionmountDescReadOnlyWanted is the schema descriptor for read_only_wanted field.
+	sessionmountDescReadOnlyWanted := sessionmountFields[3].Descriptor()
+	// sessionmount.DefaultReadOnlyWanted holds the default value on creation for the read_only_wanted field.
+	sessionmount.DefaultReadOnlyWanted = sessionmountDescReadOnlyWanted.Default.(bool)
+	// sessionmountDescSettled is the schema descriptor for settled field.
+	sessionmountDescSettled := sessionmountFields[4].Descriptor()
+	// sessionmount.DefaultSettled holds the default value on creation for the settled field.
+	sessionmount.DefaultSettled = sessionmountDescSettled.Default.(bool)
 	// sessionmountDescID is the schema descriptor for id field.
 	sessionmountDescID := sessionmountMixinFields0[0].Descriptor()
 	// sessionmount.DefaultID holds the default value on creation for the id field.
@@ -1746,6 +1755,17 @@ func init() {
 	vfoldershareDescID := vfoldershareMixinFields0[0].Descriptor()
 	// vfoldershare.DefaultID holds the default value on creation for the id field.
 	vfoldershare.DefaultID = vfoldershareDescID.Default.(func() uuid.UUID)
+	vfolderticketMixin := schema.VfolderTicket{}.Mixin()
+	vfolderticketInters := schema.VfolderTicket{}.Interceptors()
+	vfolderticket.Interceptors[0] = vfolderticketInters[0]
+	vfolderticketMixinFields0 := vfolderticketMixin[0].Fields()
+	_ = vfolderticketMixinFields0
+	vfolderticketFields := schema.VfolderTicket{}.Fields()
+	_ = vfolderticketFields
+	// vfolderticketDescID is the schema descriptor for id field.
+	vfolderticketDescID := vfolderticketMixinFields0[0].Descriptor()
+	// vfolderticket.DefaultID holds the default value on creation for the id field.
+	vfolderticket.DefaultID = vfolderticketDescID.Default.(func() uuid.UUID)
 	volumeMixin := schema.Volume{}.Mixin()
 	volumeInters := schema.Volume{}.Interceptors()
 	volume.Interceptors[0] = volumeInters[0]

@@ -20,6 +20,12 @@ const (
 	FieldSubpath = "subpath"
 	// FieldReadOnly holds the string denoting the read_only field in the database.
 	FieldReadOnly = "read_only"
+	// FieldReadOnlyWanted holds the string denoting the read_only_wanted field in the database.
+	FieldReadOnlyWanted = "read_only_wanted"
+	// FieldSettled holds the string denoting the settled field in the database.
+	FieldSettled = "settled"
+	// FieldRevokedAt holds the string denoting the revoked_at field in the database.
+	FieldRevokedAt = "revoked_at"
 	// FieldSessionID holds the string denoting the session_id field in the database.
 	FieldSessionID = "session_id"
 	// FieldVfolderID holds the string denoting the vfolder_id field in the database.
@@ -52,6 +58,9 @@ var Columns = []string{
 	FieldTarget,
 	FieldSubpath,
 	FieldReadOnly,
+	FieldReadOnlyWanted,
+	FieldSettled,
+	FieldRevokedAt,
 	FieldSessionID,
 	FieldVfolderID,
 }
@@ -77,6 +86,10 @@ var (
 	DefaultSubpath string
 	// DefaultReadOnly holds the default value on creation for the "read_only" field.
 	DefaultReadOnly bool
+	// DefaultReadOnlyWanted holds the default value on creation for the "read_only_wanted" field.
+	DefaultReadOnlyWanted bool
+	// DefaultSettled holds the default value on creation for the "settled" field.
+	DefaultSettled bool
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -102,6 +115,21 @@ func BySubpath(opts ...sql.OrderTermOption) OrderOption {
 // ByReadOnly orders the results by the read_only field.
 func ByReadOnly(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldReadOnly, opts...).ToFunc()
+}
+
+// ByReadOnlyWanted orders the results by the read_only_wanted field.
+func ByReadOnlyWanted(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldReadOnlyWanted, opts...).ToFunc()
+}
+
+// BySettled orders the results by the settled field.
+func BySettled(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSettled, opts...).ToFunc()
+}
+
+// ByRevokedAt orders the results by the revoked_at field.
+func ByRevokedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRevokedAt, opts...).ToFunc()
 }
 
 // BySessionID orders the results by the session_id field.

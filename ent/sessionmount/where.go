@@ -3,6 +3,8 @@
 package sessionmount
 
 import (
+	"time"
+
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/ent/predicate"
@@ -67,6 +69,21 @@ func Subpath(v string) predicate.SessionMount {
 // ReadOnly applies equality check predicate on the "read_only" field. It's identical to ReadOnlyEQ.
 func ReadOnly(v bool) predicate.SessionMount {
 	return predicate.SessionMount(sql.FieldEQ(FieldReadOnly, v))
+}
+
+// ReadOnlyWanted applies equality check predicate on the "read_only_wanted" field. It's identical to ReadOnlyWantedEQ.
+func ReadOnlyWanted(v bool) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldEQ(FieldReadOnlyWanted, v))
+}
+
+// Settled applies equality check predicate on the "settled" field. It's identical to SettledEQ.
+func Settled(v bool) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldEQ(FieldSettled, v))
+}
+
+// RevokedAt applies equality check predicate on the "revoked_at" field. It's identical to RevokedAtEQ.
+func RevokedAt(v time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldEQ(FieldRevokedAt, v))
 }
 
 // SessionID applies equality check predicate on the "session_id" field. It's identical to SessionIDEQ.
@@ -217,6 +234,76 @@ func ReadOnlyEQ(v bool) predicate.SessionMount {
 // ReadOnlyNEQ applies the NEQ predicate on the "read_only" field.
 func ReadOnlyNEQ(v bool) predicate.SessionMount {
 	return predicate.SessionMount(sql.FieldNEQ(FieldReadOnly, v))
+}
+
+// ReadOnlyWantedEQ applies the EQ predicate on the "read_only_wanted" field.
+func ReadOnlyWantedEQ(v bool) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldEQ(FieldReadOnlyWanted, v))
+}
+
+// ReadOnlyWantedNEQ applies the NEQ predicate on the "read_only_wanted" field.
+func ReadOnlyWantedNEQ(v bool) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldNEQ(FieldReadOnlyWanted, v))
+}
+
+// SettledEQ applies the EQ predicate on the "settled" field.
+func SettledEQ(v bool) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldEQ(FieldSettled, v))
+}
+
+// SettledNEQ applies the NEQ predicate on the "settled" field.
+func SettledNEQ(v bool) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldNEQ(FieldSettled, v))
+}
+
+// RevokedAtEQ applies the EQ predicate on the "revoked_at" field.
+func RevokedAtEQ(v time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldEQ(FieldRevokedAt, v))
+}
+
+// RevokedAtNEQ applies the NEQ predicate on the "revoked_at" field.
+func RevokedAtNEQ(v time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldNEQ(FieldRevokedAt, v))
+}
+
+// RevokedAtIn applies the In predicate on the "revoked_at" field.
+func RevokedAtIn(vs ...time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldIn(FieldRevokedAt, vs...))
+}
+
+// RevokedAtNotIn applies the NotIn predicate on the "revoked_at" field.
+func RevokedAtNotIn(vs ...time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldNotIn(FieldRevokedAt, vs...))
+}
+
+// RevokedAtGT applies the GT predicate on the "revoked_at" field.
+func RevokedAtGT(v time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldGT(FieldRevokedAt, v))
+}
+
+// RevokedAtGTE applies the GTE predicate on the "revoked_at" field.
+func RevokedAtGTE(v time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldGTE(FieldRevokedAt, v))
+}
+
+// RevokedAtLT applies the LT predicate on the "revoked_at" field.
+func RevokedAtLT(v time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldLT(FieldRevokedAt, v))
+}
+
+// RevokedAtLTE applies the LTE predicate on the "revoked_at" field.
+func RevokedAtLTE(v time.Time) predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldLTE(FieldRevokedAt, v))
+}
+
+// RevokedAtIsNil applies the IsNil predicate on the "revoked_at" field.
+func RevokedAtIsNil() predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldIsNull(FieldRevokedAt))
+}
+
+// RevokedAtNotNil applies the NotNil predicate on the "revoked_at" field.
+func RevokedAtNotNil() predicate.SessionMount {
+	return predicate.SessionMount(sql.FieldNotNull(FieldRevokedAt))
 }
 
 // SessionIDEQ applies the EQ predicate on the "session_id" field.

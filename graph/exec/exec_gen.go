@@ -35,6 +35,7 @@ import (
 	task1 "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	vfolder1 "github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/graph/scalar"
 	"github.com/berthhq/berth/internal/access"
@@ -107,6 +108,7 @@ type ResolverRoot interface {
 	Subscription() SubscriptionResolver
 	User() UserResolver
 	Vfolder() VfolderResolver
+	VfolderShare() VfolderShareResolver
 	Viewer() ViewerResolver
 	Volume() VolumeResolver
 	VolumeGrant() VolumeGrantResolver
@@ -757,6 +759,7 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
+		AcceptVfolderShare      func(childComplexity int, input vfolder.AcceptVfolderShareInput) int
 		AddSSHKey               func(childComplexity int, input auth.AddSSHKeyInput) int
 		AttachResourcePolicy    func(childComplexity int, input policy.AttachResourcePolicyInput) int
 		AuditOccupancy          func(childComplexity int) int
@@ -784,6 +787,7 @@ type ComplexityRoot struct {
 		CreateUpload            func(childComplexity int, input vfolder.CreateUploadInput) int
 		CreateUser              func(childComplexity int, input identity.CreateUserInput) int
 		CreateVfolder           func(childComplexity int, input vfolder.CreateVfolderInput) int
+		DeclineVfolderShare     func(childComplexity int, input vfolder.DeclineVfolderShareInput) int
 		DeleteFiles             func(childComplexity int, input vfolder.DeleteFilesInput) int
 		DeleteIdentityProvider  func(childComplexity int, input oidc.DeleteIdentityProviderInput) int
 		DeleteIdleChecker       func(childComplexity int, input idle.DeleteIdleCheckerInput) int
@@ -812,6 +816,7 @@ type ComplexityRoot struct {
 		RemoveAgent             func(childComplexity int, input agents.RemoveAgentInput) int
 		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
 		RemoveShareWeight       func(childComplexity int, input group.RemoveShareWeightInput) int
+		RemoveVfolderShare      func(childComplexity int, input vfolder.RemoveVfolderShareInput) int
 		RemoveVolumeGrant       func(childComplexity int, input vfolder.RemoveVolumeGrantInput) int
 		RenameSession           func(childComplexity int, input session.RenameSessionInput) int
 		RenameVfolder           func(childComplexity int, input vfolder.RenameVfolderInput) int
@@ -830,6 +835,7 @@ type ComplexityRoot struct {
 		SetSessionIdleExempt    func(childComplexity int, input session.SetSessionIdleExemptInput) int
 		SetShareWeight          func(childComplexity int, input group.SetShareWeightInput) int
 		SetVolumeGrant          func(childComplexity int, input vfolder.SetVolumeGrantInput) int
+		ShareVfolder            func(childComplexity int, input vfolder.ShareVfolderInput) int
 		StartTotp               func(childComplexity int) int
 		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
 		UnbindIdleChecker       func(childComplexity int, input idle.UnbindIdleCheckerInput) int
@@ -847,6 +853,7 @@ type ComplexityRoot struct {
 		UpdateResourcePreset    func(childComplexity int, input preset.UpdateResourcePresetInput) int
 		UpdateRole              func(childComplexity int, input role.UpdateRoleInput) int
 		UpdateUser              func(childComplexity int, input identity.UpdateUserInput) int
+		UpdateVfolderShare      func(childComplexity int, input vfolder.UpdateVfolderShareInput) int
 	}
 
 	NearestFit struct {
@@ -1005,6 +1012,7 @@ type ComplexityRoot struct {
 		Tasks               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) int
 		Usage               func(childComplexity int, where *stats.UsageWhereInput) int
 		Users               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) int
+		VfolderShares       func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderShareOrder, where *ent.VfolderShareWhereInput, mine *bool) int
 		Vfolders            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) int
 		Viewer              func(childComplexity int) int
 		Volumes             func(childComplexity int) int
@@ -1434,6 +1442,16 @@ type ComplexityRoot struct {
 		Weight  func(childComplexity int) int
 	}
 
+	ShareResult struct {
+		Email func(childComplexity int) int
+		Error func(childComplexity int) int
+		Share func(childComplexity int) int
+	}
+
+	ShareVfolderPayload struct {
+		Results func(childComplexity int) int
+	}
+
 	ShareWeight struct {
 		CreatedAt     func(childComplexity int) int
 		Domain        func(childComplexity int) int
@@ -1473,12 +1491,13 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
-		AgentChanged   func(childComplexity int, id *uuid.UUID) int
-		KernelLogs     func(childComplexity int, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) int
-		KernelStats    func(childComplexity int, session uuid.UUID) int
-		QueueChanged   func(childComplexity int, resourceGroup uuid.UUID, first *int) int
-		SessionChanged func(childComplexity int, id *uuid.UUID) int
-		VfolderChanged func(childComplexity int, id *uuid.UUID) int
+		AgentChanged        func(childComplexity int, id *uuid.UUID) int
+		KernelLogs          func(childComplexity int, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) int
+		KernelStats         func(childComplexity int, session uuid.UUID) int
+		QueueChanged        func(childComplexity int, resourceGroup uuid.UUID, first *int) int
+		SessionChanged      func(childComplexity int, id *uuid.UUID) int
+		VfolderChanged      func(childComplexity int, id *uuid.UUID) int
+		VfolderShareChanged func(childComplexity int, id *uuid.UUID) int
 	}
 
 	Suggestion struct {
@@ -1587,12 +1606,14 @@ type ComplexityRoot struct {
 		LastUsedAt  func(childComplexity int) int
 		MeasuredAt  func(childComplexity int) int
 		MountedBy   func(childComplexity int) int
+		MyShare     func(childComplexity int) int
 		Name        func(childComplexity int) int
 		Owner       func(childComplexity int) int
 		Permission  func(childComplexity int) int
 		Permissions func(childComplexity int) int
 		Project     func(childComplexity int) int
 		QuotaScope  func(childComplexity int) int
+		Shares      func(childComplexity int) int
 		Status      func(childComplexity int) int
 		UsageMode   func(childComplexity int) int
 		UsedBytes   func(childComplexity int) int
@@ -1611,6 +1632,37 @@ type ComplexityRoot struct {
 
 	VfolderPayload struct {
 		Vfolder func(childComplexity int) int
+	}
+
+	VfolderShare struct {
+		AnsweredAt   func(childComplexity int) int
+		CreatedAt    func(childComplexity int) int
+		Email        func(childComplexity int) int
+		EndedAt      func(childComplexity int) int
+		ID           func(childComplexity int) int
+		Inviter      func(childComplexity int) int
+		InviterEmail func(childComplexity int) int
+		Mine         func(childComplexity int) int
+		Permission   func(childComplexity int) int
+		Status       func(childComplexity int) int
+		User         func(childComplexity int) int
+		Vfolder      func(childComplexity int) int
+		VfolderName  func(childComplexity int) int
+	}
+
+	VfolderShareConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	VfolderShareEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	VfolderSharePayload struct {
+		Share func(childComplexity int) int
 	}
 
 	Viewer struct {
@@ -1813,6 +1865,11 @@ type MutationResolver interface {
 	MakeDirectory(ctx context.Context, input vfolder.MakeDirectoryInput) (*vfolder.FilePayload, error)
 	MoveFile(ctx context.Context, input vfolder.MoveFileInput) (*vfolder.FilePayload, error)
 	DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.DeleteFilesPayload, error)
+	ShareVfolder(ctx context.Context, input vfolder.ShareVfolderInput) (*vfolder.ShareVfolderPayload, error)
+	UpdateVfolderShare(ctx context.Context, input vfolder.UpdateVfolderShareInput) (*vfolder.VfolderSharePayload, error)
+	RemoveVfolderShare(ctx context.Context, input vfolder.RemoveVfolderShareInput) (*vfolder.VfolderSharePayload, error)
+	AcceptVfolderShare(ctx context.Context, input vfolder.AcceptVfolderShareInput) (*vfolder.VfolderSharePayload, error)
+	DeclineVfolderShare(ctx context.Context, input vfolder.DeclineVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	SetVolumeGrant(ctx context.Context, input vfolder.SetVolumeGrantInput) (*vfolder.SetVolumeGrantPayload, error)
 	RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error)
 }
@@ -1868,6 +1925,7 @@ type QueryResolver interface {
 	Vfolders(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) (*ent.VfolderConnection, error)
 	QuotaScopes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) (*ent.QuotaScopeConnection, error)
 	Volumes(ctx context.Context) ([]*ent.Volume, error)
+	VfolderShares(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderShareOrder, where *ent.VfolderShareWhereInput, mine *bool) (*ent.VfolderShareConnection, error)
 }
 type QueueEntryResolver interface {
 	Session(ctx context.Context, obj *model.QueueEntry) (*ent.Session, error)
@@ -1918,6 +1976,7 @@ type SubscriptionResolver interface {
 	KernelLogs(ctx context.Context, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) (<-chan *model.LogChunk, error)
 	KernelStats(ctx context.Context, session uuid.UUID) (<-chan *model.KernelStats, error)
 	VfolderChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Vfolder, error)
+	VfolderShareChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.VfolderShare, error)
 }
 type UserResolver interface {
 	Occupied(ctx context.Context, obj *ent.User) (resource.Slots, error)
@@ -1929,6 +1988,16 @@ type VfolderResolver interface {
 	MountedBy(ctx context.Context, obj *ent.Vfolder) ([]*ent.Session, error)
 	Files(ctx context.Context, obj *ent.Vfolder, path *string, first *int, after *string) (*vfolder.FileList, error)
 	Permissions(ctx context.Context, obj *ent.Vfolder) ([]access.Operation, error)
+	Shares(ctx context.Context, obj *ent.Vfolder) ([]*ent.VfolderShare, error)
+	MyShare(ctx context.Context, obj *ent.Vfolder) (*ent.VfolderShare, error)
+}
+type VfolderShareResolver interface {
+	Vfolder(ctx context.Context, obj *ent.VfolderShare) (*ent.Vfolder, error)
+	VfolderName(ctx context.Context, obj *ent.VfolderShare) (string, error)
+	Inviter(ctx context.Context, obj *ent.VfolderShare) (*ent.User, error)
+	InviterEmail(ctx context.Context, obj *ent.VfolderShare) (*string, error)
+	User(ctx context.Context, obj *ent.VfolderShare) (*ent.User, error)
+	Mine(ctx context.Context, obj *ent.VfolderShare) (bool, error)
 }
 type ViewerResolver interface {
 	Projects(ctx context.Context, obj *model.Viewer) ([]*ent.Project, error)
@@ -4385,6 +4454,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Metric.Value(childComplexity), true
 
+	case "Mutation.acceptVfolderShare":
+		if e.ComplexityRoot.Mutation.AcceptVfolderShare == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_acceptVfolderShare_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AcceptVfolderShare(childComplexity, args["input"].(vfolder.AcceptVfolderShareInput)), true
 	case "Mutation.addSshKey":
 		if e.ComplexityRoot.Mutation.AddSSHKey == nil {
 			break
@@ -4677,6 +4757,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateVfolder(childComplexity, args["input"].(vfolder.CreateVfolderInput)), true
+	case "Mutation.declineVfolderShare":
+		if e.ComplexityRoot.Mutation.DeclineVfolderShare == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_declineVfolderShare_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeclineVfolderShare(childComplexity, args["input"].(vfolder.DeclineVfolderShareInput)), true
 	case "Mutation.deleteFiles":
 		if e.ComplexityRoot.Mutation.DeleteFiles == nil {
 			break
@@ -4985,6 +5076,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveShareWeight(childComplexity, args["input"].(group.RemoveShareWeightInput)), true
+	case "Mutation.removeVfolderShare":
+		if e.ComplexityRoot.Mutation.RemoveVfolderShare == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeVfolderShare_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveVfolderShare(childComplexity, args["input"].(vfolder.RemoveVfolderShareInput)), true
 	case "Mutation.removeVolumeGrant":
 		if e.ComplexityRoot.Mutation.RemoveVolumeGrant == nil {
 			break
@@ -5183,6 +5285,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetVolumeGrant(childComplexity, args["input"].(vfolder.SetVolumeGrantInput)), true
+	case "Mutation.shareVfolder":
+		if e.ComplexityRoot.Mutation.ShareVfolder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_shareVfolder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ShareVfolder(childComplexity, args["input"].(vfolder.ShareVfolderInput)), true
 	case "Mutation.startTotp":
 		if e.ComplexityRoot.Mutation.StartTotp == nil {
 			break
@@ -5365,6 +5478,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateUser(childComplexity, args["input"].(identity.UpdateUserInput)), true
+	case "Mutation.updateVfolderShare":
+		if e.ComplexityRoot.Mutation.UpdateVfolderShare == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateVfolderShare_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateVfolderShare(childComplexity, args["input"].(vfolder.UpdateVfolderShareInput)), true
 
 	case "NearestFit.agent":
 		if e.ComplexityRoot.NearestFit.Agent == nil {
@@ -6187,6 +6311,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Users(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.UserOrder), args["where"].(*ent.UserWhereInput)), true
+	case "Query.vfolderShares":
+		if e.ComplexityRoot.Query.VfolderShares == nil {
+			break
+		}
+
+		args, err := ec.field_Query_vfolderShares_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.VfolderShares(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.VfolderShareOrder), args["where"].(*ent.VfolderShareWhereInput), args["mine"].(*bool)), true
 	case "Query.vfolders":
 		if e.ComplexityRoot.Query.Vfolders == nil {
 			break
@@ -7857,6 +7992,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ShareHolder.Weight(childComplexity), true
 
+	case "ShareResult.email":
+		if e.ComplexityRoot.ShareResult.Email == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareResult.Email(childComplexity), true
+	case "ShareResult.error":
+		if e.ComplexityRoot.ShareResult.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareResult.Error(childComplexity), true
+	case "ShareResult.share":
+		if e.ComplexityRoot.ShareResult.Share == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareResult.Share(childComplexity), true
+
+	case "ShareVfolderPayload.results":
+		if e.ComplexityRoot.ShareVfolderPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareVfolderPayload.Results(childComplexity), true
+
 	case "ShareWeight.createdAt":
 		if e.ComplexityRoot.ShareWeight.CreatedAt == nil {
 			break
@@ -8066,6 +8227,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.VfolderChanged(childComplexity, args["id"].(*uuid.UUID)), true
+	case "Subscription.vfolderShareChanged":
+		if e.ComplexityRoot.Subscription.VfolderShareChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_vfolderShareChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.VfolderShareChanged(childComplexity, args["id"].(*uuid.UUID)), true
 
 	case "Suggestion.field":
 		if e.ComplexityRoot.Suggestion.Field == nil {
@@ -8498,6 +8670,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.MountedBy(childComplexity), true
+	case "Vfolder.myShare":
+		if e.ComplexityRoot.Vfolder.MyShare == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.MyShare(childComplexity), true
 	case "Vfolder.name":
 		if e.ComplexityRoot.Vfolder.Name == nil {
 			break
@@ -8534,6 +8712,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.QuotaScope(childComplexity), true
+	case "Vfolder.shares":
+		if e.ComplexityRoot.Vfolder.Shares == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.Shares(childComplexity), true
 	case "Vfolder.status":
 		if e.ComplexityRoot.Vfolder.Status == nil {
 			break
@@ -8591,6 +8775,124 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.VfolderPayload.Vfolder(childComplexity), true
+
+	case "VfolderShare.answeredAt":
+		if e.ComplexityRoot.VfolderShare.AnsweredAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.AnsweredAt(childComplexity), true
+	case "VfolderShare.createdAt":
+		if e.ComplexityRoot.VfolderShare.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.CreatedAt(childComplexity), true
+	case "VfolderShare.email":
+		if e.ComplexityRoot.VfolderShare.Email == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.Email(childComplexity), true
+	case "VfolderShare.endedAt":
+		if e.ComplexityRoot.VfolderShare.EndedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.EndedAt(childComplexity), true
+	case "VfolderShare.id":
+		if e.ComplexityRoot.VfolderShare.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.ID(childComplexity), true
+	case "VfolderShare.inviter":
+		if e.ComplexityRoot.VfolderShare.Inviter == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.Inviter(childComplexity), true
+	case "VfolderShare.inviterEmail":
+		if e.ComplexityRoot.VfolderShare.InviterEmail == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.InviterEmail(childComplexity), true
+	case "VfolderShare.mine":
+		if e.ComplexityRoot.VfolderShare.Mine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.Mine(childComplexity), true
+	case "VfolderShare.permission":
+		if e.ComplexityRoot.VfolderShare.Permission == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.Permission(childComplexity), true
+	case "VfolderShare.status":
+		if e.ComplexityRoot.VfolderShare.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.Status(childComplexity), true
+	case "VfolderShare.user":
+		if e.ComplexityRoot.VfolderShare.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.User(childComplexity), true
+	case "VfolderShare.vfolder":
+		if e.ComplexityRoot.VfolderShare.Vfolder == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.Vfolder(childComplexity), true
+	case "VfolderShare.vfolderName":
+		if e.ComplexityRoot.VfolderShare.VfolderName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShare.VfolderName(childComplexity), true
+
+	case "VfolderShareConnection.edges":
+		if e.ComplexityRoot.VfolderShareConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShareConnection.Edges(childComplexity), true
+	case "VfolderShareConnection.pageInfo":
+		if e.ComplexityRoot.VfolderShareConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShareConnection.PageInfo(childComplexity), true
+	case "VfolderShareConnection.totalCount":
+		if e.ComplexityRoot.VfolderShareConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShareConnection.TotalCount(childComplexity), true
+
+	case "VfolderShareEdge.cursor":
+		if e.ComplexityRoot.VfolderShareEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShareEdge.Cursor(childComplexity), true
+	case "VfolderShareEdge.node":
+		if e.ComplexityRoot.VfolderShareEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderShareEdge.Node(childComplexity), true
+
+	case "VfolderSharePayload.share":
+		if e.ComplexityRoot.VfolderSharePayload.Share == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderSharePayload.Share(childComplexity), true
 
 	case "Viewer.due":
 		if e.ComplexityRoot.Viewer.Due == nil {
@@ -8783,6 +9085,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAcceptVfolderShareInput,
 		ec.unmarshalInputAccessTokenOrder,
 		ec.unmarshalInputAccessTokenWhereInput,
 		ec.unmarshalInputAddSSHKeyInput,
@@ -8815,6 +9118,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateUploadInput,
 		ec.unmarshalInputCreateUserInput,
 		ec.unmarshalInputCreateVfolderInput,
+		ec.unmarshalInputDeclineVfolderShareInput,
 		ec.unmarshalInputDeleteFilesInput,
 		ec.unmarshalInputDeleteIdentityProviderInput,
 		ec.unmarshalInputDeleteIdleCheckerInput,
@@ -8861,6 +9165,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRemoveAgentInput,
 		ec.unmarshalInputRemoveMembershipInput,
 		ec.unmarshalInputRemoveShareWeightInput,
+		ec.unmarshalInputRemoveVfolderShareInput,
 		ec.unmarshalInputRemoveVolumeGrantInput,
 		ec.unmarshalInputRenameSessionInput,
 		ec.unmarshalInputRenameVfolderInput,
@@ -8890,6 +9195,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetSessionIdleExemptInput,
 		ec.unmarshalInputSetShareWeightInput,
 		ec.unmarshalInputSetVolumeGrantInput,
+		ec.unmarshalInputShareVfolderInput,
 		ec.unmarshalInputTaskOrder,
 		ec.unmarshalInputTaskWhereInput,
 		ec.unmarshalInputTerminateSessionInput,
@@ -8908,11 +9214,14 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdateResourcePresetInput,
 		ec.unmarshalInputUpdateRoleInput,
 		ec.unmarshalInputUpdateUserInput,
+		ec.unmarshalInputUpdateVfolderShareInput,
 		ec.unmarshalInputUploadFileInput,
 		ec.unmarshalInputUsageWhereInput,
 		ec.unmarshalInputUserOrder,
 		ec.unmarshalInputUserWhereInput,
 		ec.unmarshalInputVfolderOrder,
+		ec.unmarshalInputVfolderShareOrder,
+		ec.unmarshalInputVfolderShareWhereInput,
 		ec.unmarshalInputVfolderWhereInput,
 	)
 	first := true
@@ -11149,7 +11458,7 @@ type PendingStanding @allow(to: USER) {
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, network (kernels there reach none on other agents), group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
+  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
   check: String!
   "Slot the check was about, if any."
   slot: String!
@@ -11728,6 +12037,87 @@ extend type Mutation {
 extend type Subscription {
   "A folder changed."
   vfolderChanged(id: ID): Vfolder! @allow(to: USER)
+}
+`, BuiltIn: false},
+	{Name: "../vfoldershare.graphql", Input: `enum VfolderShareStatus {
+  "Invited."
+  pending
+  accepted
+  declined
+  "Ended by who shared it."
+  withdrawn
+  "Ended by whom it was shared with."
+  left
+}
+
+"What a folder is shared with one person for. Of a project's folder it says what one member may, in place of what all may."
+type VfolderShare implements Node @allow(to: USER) {
+  id: ID!
+  createdAt: Time!
+  email: String!
+  permission: FolderPermission!
+  status: VfolderShareStatus!
+  answeredAt: Time
+  endedAt: Time
+  "Null before it is accepted, and after it ended, for whom it is shared with."
+  vfolder: Vfolder
+  vfolderName: String!
+  "Null when out of sight."
+  inviter: User
+  inviterEmail: String
+  "Who accepted; null when out of sight."
+  user: User
+  "Whether it is to the viewer."
+  mine: Boolean!
+}
+
+extend type Vfolder {
+  "Whom it is shared with, invitations included; empty for who may not share it."
+  shares: [VfolderShare!]!
+  "How it is shared with the viewer himself, if it is."
+  myShare: VfolderShare
+}
+
+type VfolderShareConnection @allow(to: USER) { edges: [VfolderShareEdge] pageInfo: PageInfo! totalCount: Int! }
+type VfolderShareEdge @allow(to: USER) { node: VfolderShare cursor: Cursor! }
+input VfolderShareOrder { direction: OrderDirection! = ASC field: VfolderShareOrderField! }
+enum VfolderShareOrderField { CREATED_AT }
+input VfolderShareWhereInput { not: VfolderShareWhereInput and: [VfolderShareWhereInput!] or: [VfolderShareWhereInput!] id: ID idIn: [ID!] status: VfolderShareStatus statusIn: [VfolderShareStatus!] vfolderID: ID userID: ID email: String }
+
+extend type Query {
+  "mine: only those to the viewer, whom invitations are sent to included."
+  vfolderShares(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [VfolderShareOrder!], where: VfolderShareWhereInput, mine: Boolean): VfolderShareConnection! @allow(to: USER)
+}
+
+input ShareVfolderInput {
+  id: ID!
+  "1 to 50 e-mail addresses. Whether one belongs to anybody is not told; of a project's folder they must be its members."
+  emails: [String!]!
+  permission: FolderPermission!
+}
+input UpdateVfolderShareInput { id: ID! permission: FolderPermission! }
+input RemoveVfolderShareInput { id: ID! }
+input AcceptVfolderShareInput { id: ID! }
+input DeclineVfolderShareInput { id: ID! }
+
+"One of share and error is there."
+type ShareResult @allow(to: USER) { email: String! share: VfolderShare error: String }
+type ShareVfolderPayload @allow(to: USER) { results: [ShareResult!]! }
+type VfolderSharePayload @allow(to: USER) { share: VfolderShare! }
+
+extend type Mutation {
+  "Invites people to a folder; of a project's folder it says at once what these members may."
+  shareVfolder(input: ShareVfolderInput!): ShareVfolderPayload! @allow(to: USER, scope: folders)
+  updateVfolderShare(input: UpdateVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
+  "Who shares the folder withdraws it; whom it is shared with leaves. Tickets end, and mounts in running sessions are taken away."
+  removeVfolderShare(input: RemoveVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
+  acceptVfolderShare(input: AcceptVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
+  declineVfolderShare(input: DeclineVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
+}
+
+extend type Subscription {
+  "A share in sight changed."
+  vfolderShareChanged(id: ID): VfolderShare! @allow(to: USER)
 }
 `, BuiltIn: false},
 	{Name: "../volume.graphql", Input: `"What the folders of a volume may be used for: by one domain, project or user, or by everybody. What several grants give adds up, and binds every role."
@@ -14135,6 +14525,26 @@ func (ec *executionContext) childFields_ShareHolder(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type ShareHolder", field.Name)
 }
 
+func (ec *executionContext) childFields_ShareResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "email":
+		return ec.fieldContext_ShareResult_email(ctx, field)
+	case "share":
+		return ec.fieldContext_ShareResult_share(ctx, field)
+	case "error":
+		return ec.fieldContext_ShareResult_error(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareResult", field.Name)
+}
+
+func (ec *executionContext) childFields_ShareVfolderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_ShareVfolderPayload_results(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareVfolderPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ShareWeight(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -14441,6 +14851,10 @@ func (ec *executionContext) childFields_Vfolder(ctx context.Context, field graph
 		return ec.fieldContext_Vfolder_files(ctx, field)
 	case "permissions":
 		return ec.fieldContext_Vfolder_permissions(ctx, field)
+	case "shares":
+		return ec.fieldContext_Vfolder_shares(ctx, field)
+	case "myShare":
+		return ec.fieldContext_Vfolder_myShare(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Vfolder", field.Name)
 }
@@ -14473,6 +14887,68 @@ func (ec *executionContext) childFields_VfolderPayload(ctx context.Context, fiel
 		return ec.fieldContext_VfolderPayload_vfolder(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VfolderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_VfolderShare(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_VfolderShare_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_VfolderShare_createdAt(ctx, field)
+	case "email":
+		return ec.fieldContext_VfolderShare_email(ctx, field)
+	case "permission":
+		return ec.fieldContext_VfolderShare_permission(ctx, field)
+	case "status":
+		return ec.fieldContext_VfolderShare_status(ctx, field)
+	case "answeredAt":
+		return ec.fieldContext_VfolderShare_answeredAt(ctx, field)
+	case "endedAt":
+		return ec.fieldContext_VfolderShare_endedAt(ctx, field)
+	case "vfolder":
+		return ec.fieldContext_VfolderShare_vfolder(ctx, field)
+	case "vfolderName":
+		return ec.fieldContext_VfolderShare_vfolderName(ctx, field)
+	case "inviter":
+		return ec.fieldContext_VfolderShare_inviter(ctx, field)
+	case "inviterEmail":
+		return ec.fieldContext_VfolderShare_inviterEmail(ctx, field)
+	case "user":
+		return ec.fieldContext_VfolderShare_user(ctx, field)
+	case "mine":
+		return ec.fieldContext_VfolderShare_mine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VfolderShare", field.Name)
+}
+
+func (ec *executionContext) childFields_VfolderShareConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_VfolderShareConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_VfolderShareConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_VfolderShareConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VfolderShareConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_VfolderShareEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_VfolderShareEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_VfolderShareEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VfolderShareEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_VfolderSharePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "share":
+		return ec.fieldContext_VfolderSharePayload_share(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VfolderSharePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -14778,6 +15254,20 @@ func (ec *executionContext) field_Domain_users_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_acceptVfolderShare_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.AcceptVfolderShareInput, error) {
+			return ec.unmarshalNAcceptVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐAcceptVfolderShareInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
 	return args, nil
 }
 
@@ -15137,6 +15627,20 @@ func (ec *executionContext) field_Mutation_createVfolder_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.CreateVfolderInput, error) {
 			return ec.unmarshalNCreateVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCreateVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_declineVfolderShare_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.DeclineVfolderShareInput, error) {
+			return ec.unmarshalNDeclineVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeclineVfolderShareInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -15537,6 +16041,20 @@ func (ec *executionContext) field_Mutation_removeShareWeight_args(ctx context.Co
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_removeVfolderShare_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.RemoveVfolderShareInput, error) {
+			return ec.unmarshalNRemoveVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVfolderShareInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_removeVolumeGrant_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -15789,6 +16307,20 @@ func (ec *executionContext) field_Mutation_setVolumeGrant_args(ctx context.Conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_shareVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.ShareVfolderInput, error) {
+			return ec.unmarshalNShareVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_terminateSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -16005,6 +16537,20 @@ func (ec *executionContext) field_Mutation_updateUser_args(ctx context.Context, 
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.UpdateUserInput, error) {
 			return ec.unmarshalNUpdateUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateUserInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateVfolderShare_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.UpdateVfolderShareInput, error) {
+			return ec.unmarshalNUpdateVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐUpdateVfolderShareInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -17313,6 +17859,68 @@ func (ec *executionContext) field_Query_users_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_vfolderShares_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.VfolderShareOrder, error) {
+			return ec.unmarshalOVfolderShareOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.VfolderShareWhereInput, error) {
+			return ec.unmarshalOVfolderShareWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "mine",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["mine"] = arg6
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_vfolders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -17622,6 +18230,20 @@ func (ec *executionContext) field_Subscription_sessionChanged_args(ctx context.C
 }
 
 func (ec *executionContext) field_Subscription_vfolderChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_vfolderShareChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
@@ -31390,6 +32012,226 @@ func (ec *executionContext) fieldContext_Mutation_deleteFiles(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_shareVfolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_shareVfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ShareVfolder(ctx, fc.Args["input"].(vfolder.ShareVfolderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.ShareVfolderPayload) graphql.Marshaler {
+			return ec.marshalNShareVfolderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareVfolderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_shareVfolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShareVfolderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_shareVfolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateVfolderShare(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateVfolderShare(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateVfolderShare(ctx, fc.Args["input"].(vfolder.UpdateVfolderShareInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderSharePayload) graphql.Marshaler {
+			return ec.marshalNVfolderSharePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderSharePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateVfolderShare(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderSharePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateVfolderShare_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeVfolderShare(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeVfolderShare(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveVfolderShare(ctx, fc.Args["input"].(vfolder.RemoveVfolderShareInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderSharePayload) graphql.Marshaler {
+			return ec.marshalNVfolderSharePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderSharePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeVfolderShare(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderSharePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeVfolderShare_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_acceptVfolderShare(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_acceptVfolderShare(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AcceptVfolderShare(ctx, fc.Args["input"].(vfolder.AcceptVfolderShareInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderSharePayload) graphql.Marshaler {
+			return ec.marshalNVfolderSharePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderSharePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_acceptVfolderShare(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderSharePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_acceptVfolderShare_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_declineVfolderShare(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_declineVfolderShare(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeclineVfolderShare(ctx, fc.Args["input"].(vfolder.DeclineVfolderShareInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderSharePayload) graphql.Marshaler {
+			return ec.marshalNVfolderSharePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderSharePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_declineVfolderShare(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderSharePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_declineVfolderShare_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setVolumeGrant(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -35009,6 +35851,50 @@ func (ec *executionContext) fieldContext_Query_volumes(_ context.Context, field 
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Volume(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_vfolderShares(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_vfolderShares(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().VfolderShares(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.VfolderShareOrder), fc.Args["where"].(*ent.VfolderShareWhereInput), fc.Args["mine"].(*bool))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.VfolderShareConnection) graphql.Marshaler {
+			return ec.marshalNVfolderShareConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_vfolderShares(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderShareConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_vfolderShares_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -41910,6 +42796,116 @@ func (ec *executionContext) fieldContext_ShareHolder_waiting(_ context.Context, 
 	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _ShareResult_email(ctx context.Context, field graphql.CollectedField, obj *vfolder.ShareResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareResult_email(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Email, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareResult_email(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ShareResult_share(ctx context.Context, field graphql.CollectedField, obj *vfolder.ShareResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareResult_share(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Share, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.VfolderShare) graphql.Marshaler {
+			return ec.marshalOVfolderShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShare(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareResult_share(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderShare(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareResult_error(ctx context.Context, field graphql.CollectedField, obj *vfolder.ShareResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareResult_error(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Error, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareResult_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ShareVfolderPayload_results(ctx context.Context, field graphql.CollectedField, obj *vfolder.ShareVfolderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareVfolderPayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []vfolder.ShareResult) graphql.Marshaler {
+			return ec.marshalNShareResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareVfolderPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareVfolderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShareResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ShareWeight_id(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -42751,6 +43747,50 @@ func (ec *executionContext) fieldContext_Subscription_vfolderChanged(ctx context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Subscription_vfolderChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_vfolderShareChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_vfolderShareChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().VfolderShareChanged(ctx, fc.Args["id"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.VfolderShare) graphql.Marshaler {
+			return ec.marshalNVfolderShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShare(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_vfolderShareChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderShare(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_vfolderShareChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -44734,6 +45774,70 @@ func (ec *executionContext) fieldContext_Vfolder_permissions(_ context.Context, 
 	return graphql.NewScalarFieldContext("Vfolder", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
+func (ec *executionContext) _Vfolder_shares(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_shares(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Vfolder().Shares(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.VfolderShare) graphql.Marshaler {
+			return ec.marshalNVfolderShare2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_shares(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Vfolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderShare(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Vfolder_myShare(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_myShare(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Vfolder().MyShare(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.VfolderShare) graphql.Marshaler {
+			return ec.marshalOVfolderShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShare(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_myShare(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Vfolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderShare(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _VfolderConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -44903,6 +46007,506 @@ func (ec *executionContext) fieldContext_VfolderPayload_vfolder(_ context.Contex
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Vfolder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderShare_id(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_email(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_email(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Email, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_email(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_permission(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_permission(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Permission, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v access.FolderPermission) graphql.Marshaler {
+			return ec.marshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_permission(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, false, false, errors.New("field of type FolderPermission does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_status(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v vfoldershare.Status) graphql.Marshaler {
+			return ec.marshalNVfolderShareStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, false, false, errors.New("field of type VfolderShareStatus does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_answeredAt(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_answeredAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AnsweredAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_answeredAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_endedAt(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_endedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_endedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_vfolder(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_vfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.VfolderShare().Vfolder(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Vfolder) graphql.Marshaler {
+			return ec.marshalOVfolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_vfolder(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderShare",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Vfolder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderShare_vfolderName(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_vfolderName(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.VfolderShare().VfolderName(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_vfolderName(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_inviter(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_inviter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.VfolderShare().Inviter(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_inviter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderShare",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderShare_inviterEmail(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_inviterEmail(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.VfolderShare().InviterEmail(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_inviterEmail(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShare_user(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.VfolderShare().User(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderShare",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderShare_mine(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShare) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShare_mine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.VfolderShare().Mine(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShare_mine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShare", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShareConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShareConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShareConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.VfolderShareEdge) graphql.Marshaler {
+			return ec.marshalOVfolderShareEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShareConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderShareConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderShareEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderShareConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShareConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShareConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShareConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderShareConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderShareConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShareConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShareConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShareConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShareConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderShareEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShareEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShareEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.VfolderShare) graphql.Marshaler {
+			return ec.marshalOVfolderShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShare(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShareEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderShareEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderShare(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderShareEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderShareEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderShareEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderShareEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VfolderShareEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _VfolderSharePayload_share(ctx context.Context, field graphql.CollectedField, obj *vfolder.VfolderSharePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderSharePayload_share(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Share, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.VfolderShare) graphql.Marshaler {
+			return ec.marshalNVfolderShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShare(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderSharePayload_share(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderSharePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderShare(ctx, field)
 		},
 	}
 	return fc, nil
@@ -46726,6 +48330,36 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputAcceptVfolderShareInput(ctx context.Context, obj any) (vfolder.AcceptVfolderShareInput, error) {
+	var it vfolder.AcceptVfolderShareInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
 
 func (ec *executionContext) unmarshalInputAccessTokenOrder(ctx context.Context, obj any) (ent.AccessTokenOrder, error) {
 	var it ent.AccessTokenOrder
@@ -48765,6 +50399,36 @@ func (ec *executionContext) unmarshalInputCreateVfolderInput(ctx context.Context
 				return it, err
 			}
 			it.Project = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeclineVfolderShareInput(ctx context.Context, obj any) (vfolder.DeclineVfolderShareInput, error) {
+	var it vfolder.DeclineVfolderShareInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
 		}
 	}
 	return it, nil
@@ -50924,6 +52588,36 @@ func (ec *executionContext) unmarshalInputRemoveShareWeightInput(ctx context.Con
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRemoveVfolderShareInput(ctx context.Context, obj any) (vfolder.RemoveVfolderShareInput, error) {
+	var it vfolder.RemoveVfolderShareInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRemoveVolumeGrantInput(ctx context.Context, obj any) (vfolder.RemoveVolumeGrantInput, error) {
 	var it vfolder.RemoveVolumeGrantInput
 	if obj == nil {
@@ -52297,6 +53991,50 @@ func (ec *executionContext) unmarshalInputSetVolumeGrantInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputShareVfolderInput(ctx context.Context, obj any) (vfolder.ShareVfolderInput, error) {
+	var it vfolder.ShareVfolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "emails", "permission"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "emails":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("emails"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Emails = data
+		case "permission":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("permission"))
+			data, err := ec.unmarshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Permission = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputTaskOrder(ctx context.Context, obj any) (ent.TaskOrder, error) {
 	var it ent.TaskOrder
 	if obj == nil {
@@ -53618,6 +55356,43 @@ func (ec *executionContext) unmarshalInputUpdateUserInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateVfolderShareInput(ctx context.Context, obj any) (vfolder.UpdateVfolderShareInput, error) {
+	var it vfolder.UpdateVfolderShareInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "permission"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "permission":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("permission"))
+			data, err := ec.unmarshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Permission = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUploadFileInput(ctx context.Context, obj any) (vfolder.UploadFileInput, error) {
 	var it vfolder.UploadFileInput
 	if obj == nil {
@@ -53909,6 +55684,140 @@ func (ec *executionContext) unmarshalInputVfolderOrder(ctx context.Context, obj 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputVfolderShareOrder(ctx context.Context, obj any) (ent.VfolderShareOrder, error) {
+	var it ent.VfolderShareOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNVfolderShareOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputVfolderShareWhereInput(ctx context.Context, obj any) (ent.VfolderShareWhereInput, error) {
+	var it ent.VfolderShareWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "status", "statusIn", "vfolderID", "userID", "email"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOVfolderShareWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOVfolderShareWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOVfolderShareWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOVfolderShareStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		case "statusIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("statusIn"))
+			data, err := ec.unmarshalOVfolderShareStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatusᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StatusIn = data
+		case "vfolderID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("vfolderID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VfolderID = data
+		case "userID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
+		case "email":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("email"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Email = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputVfolderWhereInput(ctx context.Context, obj any) (ent.VfolderWhereInput, error) {
 	var it ent.VfolderWhereInput
 	if obj == nil {
@@ -54008,6 +55917,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Volume(ctx, sel, obj)
+	case *ent.VfolderShare:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._VfolderShare(ctx, sel, obj)
 	case *ent.Vfolder:
 		if obj == nil {
 			return graphql.Null
@@ -61534,6 +63448,41 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "shareVfolder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_shareVfolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateVfolderShare":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateVfolderShare(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "removeVfolderShare":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeVfolderShare(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "acceptVfolderShare":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_acceptVfolderShare(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "declineVfolderShare":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_declineVfolderShare(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "setVolumeGrant":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setVolumeGrant(ctx, field)
@@ -63829,6 +65778,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_volumes(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "vfolderShares":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_vfolderShares(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -68552,6 +70523,92 @@ func (ec *executionContext) _ShareHolder(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
+var shareResultImplementors = []string{"ShareResult"}
+
+func (ec *executionContext) _ShareResult(ctx context.Context, sel ast.SelectionSet, obj *vfolder.ShareResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, shareResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ShareResult")
+		case "email":
+			out.Values[i] = ec._ShareResult_email(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "share":
+			out.Values[i] = ec._ShareResult_share(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "error":
+			out.Values[i] = ec._ShareResult_error(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var shareVfolderPayloadImplementors = []string{"ShareVfolderPayload"}
+
+func (ec *executionContext) _ShareVfolderPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.ShareVfolderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, shareVfolderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ShareVfolderPayload")
+		case "results":
+			out.Values[i] = ec._ShareVfolderPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var shareWeightImplementors = []string{"ShareWeight", "Node"}
 
 func (ec *executionContext) _ShareWeight(ctx context.Context, sel ast.SelectionSet, obj *ent.ShareWeight) graphql.Marshaler {
@@ -69022,6 +71079,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_kernelStats(ctx, fields[0])
 	case "vfolderChanged":
 		return ec._Subscription_vfolderChanged(ctx, fields[0])
+	case "vfolderShareChanged":
+		return ec._Subscription_vfolderShareChanged(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -70287,6 +72346,82 @@ func (ec *executionContext) _Vfolder(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "shares":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_shares(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "myShare":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_myShare(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -70413,6 +72548,431 @@ func (ec *executionContext) _VfolderPayload(ctx context.Context, sel ast.Selecti
 			out.Values[i] = graphql.MarshalString("VfolderPayload")
 		case "vfolder":
 			out.Values[i] = ec._VfolderPayload_vfolder(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var vfolderShareImplementors = []string{"VfolderShare", "Node"}
+
+func (ec *executionContext) _VfolderShare(ctx context.Context, sel ast.SelectionSet, obj *ent.VfolderShare) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, vfolderShareImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VfolderShare")
+		case "id":
+			out.Values[i] = ec._VfolderShare_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._VfolderShare_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "email":
+			out.Values[i] = ec._VfolderShare_email(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "permission":
+			out.Values[i] = ec._VfolderShare_permission(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			out.Values[i] = ec._VfolderShare_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "answeredAt":
+			out.Values[i] = ec._VfolderShare_answeredAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "endedAt":
+			out.Values[i] = ec._VfolderShare_endedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "vfolder":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VfolderShare_vfolder(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "vfolderName":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VfolderShare_vfolderName(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "inviter":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VfolderShare_inviter(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "inviterEmail":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VfolderShare_inviterEmail(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VfolderShare_user(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "mine":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VfolderShare_mine(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var vfolderShareConnectionImplementors = []string{"VfolderShareConnection"}
+
+func (ec *executionContext) _VfolderShareConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.VfolderShareConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, vfolderShareConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VfolderShareConnection")
+		case "edges":
+			out.Values[i] = ec._VfolderShareConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._VfolderShareConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._VfolderShareConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var vfolderShareEdgeImplementors = []string{"VfolderShareEdge"}
+
+func (ec *executionContext) _VfolderShareEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.VfolderShareEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, vfolderShareEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VfolderShareEdge")
+		case "node":
+			out.Values[i] = ec._VfolderShareEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._VfolderShareEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var vfolderSharePayloadImplementors = []string{"VfolderSharePayload"}
+
+func (ec *executionContext) _VfolderSharePayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.VfolderSharePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, vfolderSharePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VfolderSharePayload")
+		case "share":
+			out.Values[i] = ec._VfolderSharePayload_share(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -71469,6 +74029,11 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNAcceptVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐAcceptVfolderShareInput(ctx context.Context, v any) (vfolder.AcceptVfolderShareInput, error) {
+	res, err := ec.unmarshalInputAcceptVfolderShareInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNAccessEntity2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐEntity(ctx context.Context, v any) (access.Entity, error) {
 	res, err := scalar.UnmarshalEntity(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -71985,6 +74550,11 @@ func (ec *executionContext) unmarshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCur
 
 func (ec *executionContext) marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx context.Context, sel ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNDeclineVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeclineVfolderShareInput(ctx context.Context, v any) (vfolder.DeclineVfolderShareInput, error) {
+	res, err := ec.unmarshalInputDeclineVfolderShareInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNDeleteFilesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteFilesInput(ctx context.Context, v any) (vfolder.DeleteFilesInput, error) {
@@ -73989,6 +76559,11 @@ func (ec *executionContext) marshalNRemoveShareWeightPayload2ᚖgithubᚗcomᚋb
 	return ec._RemoveShareWeightPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNRemoveVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVfolderShareInput(ctx context.Context, v any) (vfolder.RemoveVfolderShareInput, error) {
+	res, err := ec.unmarshalInputRemoveVfolderShareInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRemoveVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantInput(ctx context.Context, v any) (vfolder.RemoveVolumeGrantInput, error) {
 	res, err := ec.unmarshalInputRemoveVolumeGrantInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -74876,6 +77451,41 @@ func (ec *executionContext) marshalNShareHolder2ᚖgithubᚗcomᚋberthhqᚋbert
 	return ec._ShareHolder(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNShareResult2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareResult(ctx context.Context, sel ast.SelectionSet, v vfolder.ShareResult) graphql.Marshaler {
+	return ec._ShareResult(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNShareResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareResultᚄ(ctx context.Context, sel ast.SelectionSet, v []vfolder.ShareResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNShareResult2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNShareVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareVfolderInput(ctx context.Context, v any) (vfolder.ShareVfolderInput, error) {
+	res, err := ec.unmarshalInputShareVfolderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNShareVfolderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareVfolderPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.ShareVfolderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ShareVfolderPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNShareWeight2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐShareWeightᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ShareWeight) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -75330,6 +77940,11 @@ func (ec *executionContext) unmarshalNUpdateUserInput2githubᚗcomᚋberthhqᚋb
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUpdateVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐUpdateVfolderShareInput(ctx context.Context, v any) (vfolder.UpdateVfolderShareInput, error) {
+	res, err := ec.unmarshalInputUpdateVfolderShareInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUploadFileInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐUploadFileInput(ctx context.Context, v any) (vfolder.UploadFileInput, error) {
 	res, err := ec.unmarshalInputUploadFileInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -75520,6 +78135,88 @@ func (ec *executionContext) marshalNVfolderPayload2ᚖgithubᚗcomᚋberthhqᚋb
 		return graphql.Null
 	}
 	return ec._VfolderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVfolderShare2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.VfolderShare) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVfolderShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShare(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNVfolderShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShare(ctx context.Context, sel ast.SelectionSet, v *ent.VfolderShare) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VfolderShare(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVfolderShareConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareConnection(ctx context.Context, sel ast.SelectionSet, v *ent.VfolderShareConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VfolderShareConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNVfolderShareOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareOrder(ctx context.Context, v any) (*ent.VfolderShareOrder, error) {
+	res, err := ec.unmarshalInputVfolderShareOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNVfolderShareOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareOrderField(ctx context.Context, v any) (*ent.VfolderShareOrderField, error) {
+	var res = new(ent.VfolderShareOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVfolderShareOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.VfolderShareOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNVfolderSharePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderSharePayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.VfolderSharePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VfolderSharePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNVfolderShareStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx context.Context, v any) (vfoldershare.Status, error) {
+	var res vfoldershare.Status
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVfolderShareStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx context.Context, sel ast.SelectionSet, v vfoldershare.Status) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNVfolderShareWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInput(ctx context.Context, v any) (*ent.VfolderShareWhereInput, error) {
+	res, err := ec.unmarshalInputVfolderShareWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNVfolderStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐStatus(ctx context.Context, v any) (vfolder1.Status, error) {
@@ -78228,6 +80925,127 @@ func (ec *executionContext) unmarshalOVfolderOrder2ᚕᚖgithubᚗcomᚋberthhq�
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) marshalOVfolderShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShare(ctx context.Context, sel ast.SelectionSet, v *ent.VfolderShare) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._VfolderShare(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOVfolderShareEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.VfolderShareEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOVfolderShareEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOVfolderShareEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareEdge(ctx context.Context, sel ast.SelectionSet, v *ent.VfolderShareEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._VfolderShareEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOVfolderShareOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareOrderᚄ(ctx context.Context, v any) ([]*ent.VfolderShareOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.VfolderShareOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVfolderShareOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOVfolderShareStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatusᚄ(ctx context.Context, v any) ([]vfoldershare.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]vfoldershare.Status, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVfolderShareStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOVfolderShareStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []vfoldershare.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVfolderShareStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOVfolderShareStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx context.Context, v any) (*vfoldershare.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(vfoldershare.Status)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOVfolderShareStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx context.Context, sel ast.SelectionSet, v *vfoldershare.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOVfolderShareWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInputᚄ(ctx context.Context, v any) ([]*ent.VfolderShareWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.VfolderShareWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVfolderShareWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOVfolderShareWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInput(ctx context.Context, v any) (*ent.VfolderShareWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputVfolderShareWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOVfolderStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐStatusᚄ(ctx context.Context, v any) ([]vfolder1.Status, error) {

@@ -24,6 +24,7 @@ const (
 	Agent   Topic = "agent"
 	Device  Topic = "device"
 	Vfolder Topic = "vfolder"
+	Share   Topic = "share"   // of a folder
 	Login   Topic = "login"   // a credential was revoked
 	Task    Topic = "task"    // a durable task waits, moved on or ended
 	Pending Topic = "pending" // what all sessions are scheduled by has changed; without ID

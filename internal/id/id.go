@@ -56,6 +56,7 @@ const (
 	IdleChecker       Kind = 40
 	IdleBinding       Kind = 41
 	VfolderShare      Kind = 42
+	VfolderTicket     Kind = 43
 	Other             Kind = 63
 )
 

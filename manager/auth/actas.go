@@ -24,7 +24,7 @@ const ActAsHeader = "X-Berth-Act-As"
 const rights = `
 SELECT u.id, u.email, u.role, u.domain_id,` + holdings + `
 FROM users u JOIN domains d ON d.id = u.domain_id
-WHERE u.status = 'active' AND d.active AND u.id = $1`
+WHERE u.status = 'active' AND d.active AND u.id = ANY($1::uuid[])`
 
 // ActAs puts the user that the header names into the place of the viewer whom
 // Authenticate has found.
@@ -97,23 +97,35 @@ func (s *Service) named(ctx context.Context, who string) (*ent.User, error) {
 
 // rights reads what a user may do of himself; nil when he is not active.
 func (s *Service) rights(ctx context.Context, id uuid.UUID) (*viewer.Viewer, error) {
-	rows, err := s.client.QueryContext(ctx, rights, id)
+	all, err := s.Rights(ctx, []uuid.UUID{id})
+	return all[id], err
+}
+
+// Rights reads what users may do of themselves, whatever they show for it. Who is
+// not active is not among them.
+func (s *Service) Rights(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error) {
+	ids := make([]string, len(users))
+	for i, u := range users {
+		ids[i] = u.String()
+	}
+	rows, err := s.client.QueryContext(ctx, rights, ids)
 	if err != nil {
 		return nil, fmt.Errorf("look up rights: %w", err)
 	}
 	defer rows.Close()
-	if !rows.Next() {
-		return nil, rows.Err()
+	all := make(map[uuid.UUID]*viewer.Viewer, len(users))
+	for rows.Next() {
+		v := &viewer.Viewer{}
+		var members, grants, shares []byte
+		if err := rows.Scan(&v.User, &v.Email, &v.Role, &v.Domain, &members, &grants, &shares); err != nil {
+			return nil, fmt.Errorf("read rights: %w", err)
+		}
+		if err := equip(v, members, grants, shares); err != nil {
+			return nil, fmt.Errorf("read rights: %w", err)
+		}
+		all[v.User] = v
 	}
-	v := &viewer.Viewer{}
-	var members, grants, shares []byte
-	if err := rows.Scan(&v.User, &v.Email, &v.Role, &v.Domain, &members, &grants, &shares); err != nil {
-		return nil, fmt.Errorf("read rights: %w", err)
-	}
-	if err := equip(v, members, grants, shares); err != nil {
-		return nil, fmt.Errorf("read rights: %w", err)
-	}
-	return v, rows.Err()
+	return all, rows.Err()
 }
 
 // still tells whether who showed the credential may go on acting as w does. When

@@ -33,14 +33,15 @@ type credential struct {
 }
 
 // holdings are what a user has besides his role: memberships, custom roles and
-// folders that are shared with him.
+// folders that are shared with him; those of a project only while he is a member.
 const holdings = `
   (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
    FROM memberships m WHERE m.user_id = u.id),
   (SELECT json_agg(json_build_object('scope', g.scope, 'id', g.scope_id, 'permissions', r.permissions) ORDER BY g.id)
    FROM role_grants g JOIN roles r ON r.id = g.role_id WHERE g.user_id = u.id),
   (SELECT json_object_agg(s.vfolder_id, s.permission)
-   FROM vfolder_shares s WHERE s.user_id = u.id AND s.status = 'accepted')`
+   FROM vfolder_shares s JOIN vfolders f ON f.id = s.vfolder_id WHERE s.user_id = u.id AND s.status = 'accepted'
+   AND (f.project_id IS NULL OR EXISTS (SELECT FROM memberships m WHERE m.user_id = u.id AND m.project_id = f.project_id)))`
 
 // A live credential and its user with what he holds: one
 // statement, because every request runs it. %s is the table's column of use, its

@@ -102,7 +102,7 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	}
 	for _, m := range w.mounts {
 		if err := tx.SessionMount.Create().SetSessionID(sess.ID).SetVfolderID(m.folder).
-			SetTarget(m.target).SetSubpath(m.subpath).SetReadOnly(m.readOnly).Exec(ctx); err != nil {
+			SetTarget(m.target).SetSubpath(m.subpath).SetReadOnly(m.readOnly).SetReadOnlyWanted(m.readOnlyWanted).Exec(ctx); err != nil {
 			return nil, fmt.Errorf("store mount %s: %w", m.target, err)
 		}
 	}

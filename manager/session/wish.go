@@ -63,6 +63,8 @@ type mount struct {
 	target   string
 	subpath  string
 	readOnly bool
+	// readOnlyWanted: not only because he may not write
+	readOnlyWanted bool
 }
 
 const defaultPriority = 10
@@ -305,7 +307,7 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 		if err := s.Volumes.Allow(ctx, f, need...); err != nil {
 			return err
 		}
-		out := mount{folder: f.ID, target: "/home/work/" + f.Name, readOnly: readOnly}
+		out := mount{folder: f.ID, target: "/home/work/" + f.Name, readOnly: readOnly, readOnlyWanted: m.ReadOnly != nil && *m.ReadOnly}
 		if m.Target != nil && *m.Target != "" {
 			out.target = *m.Target
 		}

@@ -8,35 +8,49 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/storage/storagepb"
 )
 
 // barredEvery is how soon the proxies hear of a change whose event was lost. A
 // running upload ends within 5 s of its user.
 const barredEvery = 3 * time.Second
 
+// lookEvery is how soon a right that was lost without an event is noticed.
+const lookEvery = 30 * time.Second
+
 // Guard tells the proxies of this manager who may not transfer any more, whenever
 // that changes, until ctx ends. Tickets outlive the rights of whom they were
 // given to.
 func (s *Service) Guard(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
-	events := s.bus.Subscribe(ctx, event.Login)
+	events := s.bus.Subscribe(ctx, event.Login, event.Share, event.Vfolder)
 	tick := time.NewTicker(barredEvery)
 	defer tick.Stop()
-	var told [][]byte
+	var told barred
+	var looked time.Time
+	look := true
 	for {
+		if look || time.Since(looked) > lookEvery {
+			if err := s.revoke(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("revoke tickets", "error", err)
+			}
+			looked = time.Now()
+		}
 		list, err := s.barred(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("guard transfers", "error", err)
 		}
-		if err == nil && !slices.EqualFunc(told, list, slices.Equal) {
+		if err == nil && !told.equal(list) {
 			told = list
 			s.TellManagers()
 		}
+		look = false
 		select {
 		case <-ctx.Done():
 			return
@@ -44,6 +58,7 @@ func (s *Service) Guard(ctx context.Context) {
 			if !ok {
 				return
 			}
+			look = true
 			for len(events) > 0 { // once for many
 				<-events
 			}
@@ -52,9 +67,28 @@ func (s *Service) Guard(ctx context.Context) {
 	}
 }
 
-// barred lists who cannot log in, as proxies name them. Who was in the list and
-// is no user any more stays in it: his tickets may live on.
-func (s *Service) barred(ctx context.Context) ([][]byte, error) {
+// barred is whose tickets count no longer, as proxies name them.
+type barred struct {
+	users   [][]byte
+	folders []*storagepb.BarredFolder
+}
+
+func (b barred) equal(o barred) bool {
+	return slices.EqualFunc(b.users, o.users, slices.Equal) &&
+		slices.EqualFunc(b.folders, o.folders, func(x, y *storagepb.BarredFolder) bool { return proto.Equal(x, y) })
+}
+
+func (s *Service) barred(ctx context.Context) (b barred, err error) {
+	if b.users, err = s.barredUsers(ctx); err != nil {
+		return b, err
+	}
+	b.folders, err = s.barredFolders(ctx)
+	return b, err
+}
+
+// barredUsers lists who cannot log in. Who was in the list and is no user any more
+// stays in it: his tickets may live on.
+func (s *Service) barredUsers(ctx context.Context) ([][]byte, error) {
 	ids, err := s.client.User.Query().
 		Where(user.Or(user.StatusNEQ(user.StatusActive), user.HasDomainWith(domain.Active(false)))).Order(user.ByID()).IDs(ctx)
 	if err != nil {

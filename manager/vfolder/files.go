@@ -49,6 +49,9 @@ func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*Crea
 		return nil, err
 	}
 	expires := time.Now().UTC().Add(uploadLife).Truncate(time.Second)
+	if err := s.noteTicket(ctx, f, true, expires); err != nil {
+		return nil, err
+	}
 	out := &CreateUploadPayload{}
 	for i, file := range in.Files {
 		field := fmt.Sprintf("files[%d]", i)
@@ -96,6 +99,9 @@ func (s *Service) CreateDownload(ctx context.Context, in CreateDownloadInput) (*
 		}
 	}
 	expires := time.Now().UTC().Add(downloadLife).Truncate(time.Second)
+	if err := s.noteTicket(ctx, f, false, expires); err != nil {
+		return nil, err
+	}
 	t := s.signer.Sign(claims(ctx, f, operation, clean, expires))
 	return &CreateDownloadPayload{URL: p.url + "/" + operation + "?ticket=" + url.QueryEscape(t), ExpiresAt: expires}, nil
 }

@@ -40,6 +40,10 @@ type Service struct {
 	managers func() []string
 	log      *slog.Logger
 
+	// Rights tells what users may do; Recheck has what is open by one looked at again.
+	Rights  func(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error)
+	Recheck func(ctx context.Context, user uuid.UUID)
+
 	mu      sync.Mutex
 	proxies map[string]*proxy // by name
 	joined  chan struct{}     // a proxy came, who may delete what waits for him

@@ -1,0 +1,38 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// VfolderTicket notes that a user has tickets for the files of a folder, so that
+// they count no longer when he may not use it any more. Its row is made or renewed
+// when one is signed, and goes when the last has expired.
+type VfolderTicket struct{ ent.Schema }
+
+func (VfolderTicket) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.VfolderTicket}} }
+
+func (VfolderTicket) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("user_id", uuid.UUID{}).Immutable(),
+		field.UUID("vfolder_id", uuid.UUID{}).Immutable(),
+		field.Bool("write").Immutable(), // to upload, not to download
+		field.Time("issued_at"), // the last one
+		field.Time("expires_at"),
+		field.Time("revoked_at").Optional().Nillable(), // those issued before count no longer
+	}
+}
+
+func (VfolderTicket) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("user_id", "vfolder_id", "write").Unique(), index.Fields("expires_at")}
+}
+
+func (VfolderTicket) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.Skip()}
+}

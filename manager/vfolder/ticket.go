@@ -1,0 +1,130 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfolderticket"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// noteTicket notes that the viewer gets tickets for a folder's files, before he
+// has them.
+func (s *Service) noteTicket(ctx context.Context, f *ent.Vfolder, write bool, expires time.Time) error {
+	t := clock.Now()
+	err := s.client.VfolderTicket.Create().SetID(id.New(id.VfolderTicket)).
+		SetUserID(viewer.From(ctx).User).SetVfolderID(f.ID).SetWrite(write).SetIssuedAt(t).SetExpiresAt(expires).
+		OnConflictColumns(vfolderticket.FieldUserID, vfolderticket.FieldVfolderID, vfolderticket.FieldWrite).
+		Update(func(u *ent.VfolderTicketUpsert) { u.UpdateIssuedAt().UpdateExpiresAt() }).
+		Exec(viewer.SystemContext(ctx))
+	if err != nil {
+		return fmt.Errorf("note tickets: %w", err)
+	}
+	return nil
+}
+
+// Use is what somebody does with the files of a folder.
+type Use struct {
+	User, Folder uuid.UUID
+	Write        bool
+}
+
+// Lost tells of each use whether it is not, or no longer, allowed: the user may
+// not, or the folder is gone.
+func (s *Service) Lost(ctx context.Context, uses []Use) ([]bool, error) {
+	ctx = viewer.SystemContext(ctx)
+	var users, folders []uuid.UUID
+	for _, u := range uses {
+		users, folders = append(users, u.User), append(folders, u.Folder)
+	}
+	who, err := s.Rights(ctx, users)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.client.Vfolder.Query().Where(vfolder.IDIn(folders...), vfolder.StatusEQ(vfolder.StatusReady)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read folders: %w", err)
+	}
+	byID := make(map[uuid.UUID]*ent.Vfolder, len(rows))
+	for _, f := range rows {
+		byID[f.ID] = f
+	}
+	lost := make([]bool, len(uses))
+	for i, u := range uses {
+		v, f := who[u.User], byID[u.Folder]
+		if v == nil || f == nil {
+			lost[i] = true
+			continue
+		}
+		op := access.Special
+		if u.Write {
+			op = access.Write
+		}
+		e, on, _ := permit.Of(f)
+		lost[i] = !v.May(op, e, on)
+	}
+	return lost, nil
+}
+
+// revoke marks the tickets of users who may not use the folders any more, and
+// forgets those that have expired.
+func (s *Service) revoke(ctx context.Context) error {
+	t := clock.Now()
+	if _, err := s.client.VfolderTicket.Delete().Where(vfolderticket.ExpiresAtLT(t)).Exec(ctx); err != nil {
+		return fmt.Errorf("forget tickets: %w", err)
+	}
+	open, err := s.client.VfolderTicket.Query().Where(counting).All(ctx)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	uses := make([]Use, len(open))
+	for i, o := range open {
+		uses[i] = Use{User: o.UserID, Folder: o.VfolderID, Write: o.Write}
+	}
+	lost, err := s.Lost(ctx, uses)
+	if err != nil {
+		return err
+	}
+	var ids []uuid.UUID
+	for i, o := range open {
+		if lost[i] {
+			ids = append(ids, o.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.client.VfolderTicket.Update().Where(vfolderticket.IDIn(ids...), counting).SetRevokedAt(clock.Now()).Exec(ctx)
+}
+
+// counting are tickets that were not revoked since the last was issued.
+var counting = predicate.VfolderTicket(func(s *sql.Selector) {
+	s.Where(sql.Or(sql.IsNull(s.C(vfolderticket.FieldRevokedAt)),
+		sql.ColumnsLTE(s.C(vfolderticket.FieldRevokedAt), s.C(vfolderticket.FieldIssuedAt))))
+})
+
+// barredFolders lists the revoked tickets, as proxies name them.
+func (s *Service) barredFolders(ctx context.Context) ([]*storagepb.BarredFolder, error) {
+	rows, err := s.client.VfolderTicket.Query().
+		Where(vfolderticket.RevokedAtNotNil(), vfolderticket.ExpiresAtGT(clock.Now())).Order(vfolderticket.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list revoked tickets: %w", err)
+	}
+	var list []*storagepb.BarredFolder
+	for _, r := range rows {
+		list = append(list, &storagepb.BarredFolder{User: r.UserID[:], Folder: r.VfolderID[:], SinceUnixMs: r.RevokedAt.UnixMilli() + 1})
+	}
+	return list, nil
+}
