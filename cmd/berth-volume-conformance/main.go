@@ -1,5 +1,5 @@
-// Command berth-volume-conformance proves that a volume plugin
-// keeps the contract. It exits with 0 when every check passed or had nothing
+// Command berth-volume-conformance proves that a volume plugin, or every one in a
+// directory, keeps the contract. It exits with 0 when every check passed or had nothing
 // to look at, 1 when one failed, 2 when it could not be run.
 package main
 
@@ -12,9 +12,13 @@ import (
 )
 
 const usage = `Usage: berth-volume-conformance [flags] BINARY
+       berth-volume-conformance --plugins DIR
 
 Runs the volume plugin BINARY as a storage proxy would and checks what it
-promises: one line for each check, and a last line with the sums.
+promises, on the disk too: one line for each check, and a last line with the
+sums. --options and --mount say where its product is. --plugins prints a table
+of all plugins in a directory, each in every lane that is made for it; a lane
+that cannot be on this machine is skipped with the reason.
 
 Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
 `
@@ -26,7 +30,7 @@ func suite() conformance.Suite {
 	options := fs.String("options", "", "the volume's options: JSON, or @FILE")
 	mount := fs.String("mount", "", "where the product is mounted; checks make and remove scopes there (default: a fresh directory)")
 
-	s := conformance.Suite{Usage: usage, Flags: fs}
+	s := conformance.Suite{Usage: usage, Flags: fs, Columns: columns}
 	for _, c := range volumetest.Checks() {
 		s.Checks = append(s.Checks, conformance.Check{Name: c.Name, Want: c.Want})
 	}

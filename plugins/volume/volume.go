@@ -45,11 +45,15 @@ func Serve(impl volumepb.VolumeServer) {
 	})
 }
 
+// stderr is the process's own: plugin.Serve gives os.Stderr another, which hosts
+// throw away.
+var stderr = os.Stderr
+
 // Logger writes lines that the host understands to standard error, the only
 // place a plugin may log to.
 func Logger() hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
-		Output:     os.Stderr,
+		Output:     stderr,
 		JSONFormat: true,
 		Level:      hclog.LevelFromString(os.Getenv("BERTH_PLUGIN_LOG_LEVEL")),
 	})

@@ -28,8 +28,11 @@ func IsScope(name string) bool { return scopeForm.MatchString(name) }
 // openAt opens what is below dir. The kernel refuses every step that leaves it, and
 // every symbolic link.
 func openAt(dir *os.File, path string, flags int) (*os.File, error) {
+	if flags&unix.O_PATH == 0 { // which goes with no other flags
+		flags |= unix.O_NONBLOCK | unix.O_NOCTTY
+	}
 	how := unix.OpenHow{
-		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY),
+		Flags:   uint64(flags | unix.O_CLOEXEC),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	for {

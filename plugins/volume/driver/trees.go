@@ -34,10 +34,22 @@ func tree(field, p string, below bool) error {
 	return nil
 }
 
+// directory checks a path and that there is a directory, to which no link leads.
+func (o *opened) directory(p string) error {
+	if err := tree("path", p, false); err != nil {
+		return err
+	}
+	d, err := o.mount.OpenTree(p)
+	if err != nil {
+		return err
+	}
+	return d.Close()
+}
+
 // TreeUsage implements the contract.
 func (p *Plugin) TreeUsage(ctx context.Context, r *pb.TreeRef) (out *pb.TreeUsageReport, err error) {
 	err = p.call(ctx, r.GetVolume(), pb.Capability_USAGE_FAST, func(ctx context.Context, o *opened) error {
-		if err := tree("path", r.GetPath(), false); err != nil {
+		if err := o.directory(r.GetPath()); err != nil {
 			return err
 		}
 		out, err = o.Volume.(Measurer).TreeUsage(ctx, r.GetPath())
@@ -134,7 +146,11 @@ func (p *Plugin) DeleteTree(r *pb.TreeRef, out grpc.ServerStreamingServer[pb.Pro
 			return err
 		}
 		report, done := progress(out)
-		err := o.Volume.(Deleter).DeleteTree(ctx, r.GetPath(), report)
+		// The tree may be anything; what leads there is no link.
+		err := o.directory(path.Dir(r.GetPath()))
+		if err == nil {
+			err = o.Volume.(Deleter).DeleteTree(ctx, r.GetPath(), report)
+		}
 		if err != nil && !is(err, codes.NotFound) {
 			return err
 		}
@@ -168,7 +184,7 @@ func progress(out grpc.ServerStreamingServer[pb.Progress]) (Progress, func() err
 // ScanTree implements the contract.
 func (p *Plugin) ScanTree(r *pb.TreeRef, out grpc.ServerStreamingServer[pb.EntryBatch]) error {
 	return p.call(out.Context(), r.GetVolume(), pb.Capability_SCAN, func(ctx context.Context, o *opened) error {
-		if err := tree("path", r.GetPath(), false); err != nil {
+		if err := o.directory(r.GetPath()); err != nil {
 			return err
 		}
 		b := &pb.EntryBatch{}

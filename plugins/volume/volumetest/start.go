@@ -37,7 +37,7 @@ func cookie(ctx context.Context, b *bench) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, b.plugin.Path)
-	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH")}, b.dir
+	cmd.Env, cmd.Dir = append([]string{"PATH=" + os.Getenv("PATH")}, b.plugin.Env...), b.dir
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if ctx.Err() != nil || !errors.As(err, &exit) {

@@ -57,6 +57,11 @@ func Checks() []Check {
 		usageChecks, treeChecks, cloneChecks, processChecks, effectChecks)
 }
 
+// Bare tells whether a check needs no product: only that the program starts.
+func (c Check) Bare() bool {
+	return slices.ContainsFunc(startChecks, func(s Check) bool { return s.Name == c.Name })
+}
+
 func has(r *pb.OpenVolumeResponse, c pb.Capability) bool {
 	return slices.Contains(r.GetCapabilities(), c)
 }

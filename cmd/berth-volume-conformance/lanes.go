@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/conformance"
+	"github.com/berthhq/berth/plugins/volume/volumetest"
+)
+
+// stand is where a plugin of the tree is tried when all are.
+type stand struct {
+	plugin, lane string
+	// up makes it and returns where the product is mounted, with which options,
+	// and what takes it down. An Unavailable error says why it cannot be here.
+	up func(ctx context.Context) (mount, options string, down func() error, err error)
+}
+
+// stands are all of them. A plugin may have several.
+func stands() []stand {
+	return []stand{
+		{"vfs", "directory", directory(`{"usage_max_age_s": 0}`)},
+		{"btrfs", "loop, full quotas", loop(`{"quota": "full"}`)},
+		{"btrfs", "loop, simple quotas", loop(`{"quota": "simple"}`)},
+		{"xfs", "user-mode Linux", elsewhere("this kernel has no project quotas: make volume-lanes")},
+		{"ext4", "user-mode Linux", elsewhere("this kernel has no project quotas: make volume-lanes")},
+		{"nfs", "user-mode Linux", elsewhere("this kernel has no NFS: make volume-lanes")},
+	}
+}
+
+type up = func(context.Context) (string, string, func() error, error)
+
+// directory is a fresh one for each check.
+func directory(options string) up {
+	return func(context.Context) (string, string, func() error, error) {
+		return "", options, func() error { return nil }, nil
+	}
+}
+
+// loop is btrfs on a loop device.
+func loop(options string) up {
+	return func(ctx context.Context) (string, string, func() error, error) {
+		i, err := image.Make(ctx)
+		if err != nil {
+			return "", "", nil, err
+		}
+		return i.Mount, options, i.Close, nil
+	}
+}
+
+// simulated is a vendor's product that is made up, on real btrfs.
+func simulated(product array.Maker) up {
+	return func(ctx context.Context) (string, string, func() error, error) {
+		a, err := array.Start(ctx, product, array.Options{})
+		if err != nil {
+			return "", "", nil, err
+		}
+		return a.Mount(), a.PluginOptions(), a.Close, nil
+	}
+}
+
+// elsewhere is not on this machine.
+func elsewhere(why string) up {
+	return func(context.Context) (string, string, func() error, error) {
+		return "", "", nil, fmt.Errorf("%s: %w", why, errdefs.ErrUnavailable)
+	}
+}
+
+// columns are all plugins of a directory, each in all its lanes.
+func columns(dir string) ([]conformance.Column, error) {
+	names, err := conformance.Programs(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range stands() {
+		if !slices.Contains(names, s.plugin) {
+			return nil, fmt.Errorf("the lane %s is for the plugin %s, which is not in %s", s.lane, s.plugin, dir)
+		}
+	}
+	var out []conformance.Column
+	for _, name := range names {
+		c := conformance.Column{Plugin: name}
+		for _, s := range stands() {
+			if s.plugin == name {
+				c.Lanes = append(c.Lanes, s.run(filepath.Join(dir, name)))
+			}
+		}
+		if len(c.Lanes) == 0 {
+			bare := stand{name, "no product", elsewhere("no product is made for it")}
+			c.Lanes = append(c.Lanes, bare.run(filepath.Join(dir, name)))
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// run is the suite on a stand. Where that cannot be here, what needs no product is
+// checked, and the rest is skipped with the reason.
+func (s stand) run(binary string) conformance.Lane {
+	return conformance.Lane{Name: s.lane, Run: func(ctx context.Context, only []string, report func(conformance.Result)) (err error) {
+		mount, options, down, err := s.up(ctx)
+		if errdefs.IsUnavailable(err) {
+			return absent(ctx, binary, err, only, report)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, down()) }()
+		return lane("", volumetest.Plugin{Path: binary, Mount: mount, Options: options}).Run(ctx, only, report)
+	}}
+}
+
+func absent(ctx context.Context, binary string, why error, only []string, report func(conformance.Result)) error {
+	for _, c := range volumetest.Checks() {
+		switch {
+		case len(only) > 0 && !slices.Contains(only, c.Name):
+		case c.Bare():
+			if err := lane("", volumetest.Plugin{Path: binary}).Run(ctx, []string{c.Name}, report); err != nil {
+				return err
+			}
+		default:
+			report(conformance.Result{Check: conformance.Check{Name: c.Name, Want: c.Want}, Outcome: conformance.Skipped, Detail: why.Error()})
+		}
+	}
+	return nil
+}
