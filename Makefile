@@ -83,8 +83,9 @@ test-web: web/node_modules/.package-lock.json
 	cd web && npm run --silent check && npm run --silent test
 
 .PHONY: conformance
-conformance: bin/berth-accelerator-conformance $(filter bin/plugins/accelerator/%,$(BIN)) ## accelerator plugins x checks, on every machine made for them
+conformance: bin/berth-accelerator-conformance bin/berth-volume-conformance $(filter bin/plugins/%,$(BIN)) ## plugins x checks, on every machine and product made for them
 	@bin/berth-accelerator-conformance --plugins bin/plugins/accelerator
+	@bin/berth-volume-conformance --plugins bin/plugins/volume
 
 .PHONY: volume-lanes
 volume-lanes: setup ## volume plugins on xfs, ext4 and NFS, inside user-mode Linux where this kernel has none
