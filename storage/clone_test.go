@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 
-	"github.com/berthhq/berth/internal/array/image"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -186,7 +185,7 @@ func TestCloneFolderEnded(t *testing.T) {
 
 // Blocks are shared where the file system can do that.
 func TestCloneShares(t *testing.T) {
-	mount := image.Test(t).Mount
+	mount := btrfsMount(t)
 	h := newHostOn(t, mount)
 	m := &moving{host: h, to: uuid.NewString()}
 	if _, err := m.api.CreateScope(m.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: m.to}); err != nil {

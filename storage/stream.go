@@ -75,7 +75,7 @@ func (s *service) long(out grpc.ServerStreamingServer[storagepb.Progress], work 
 			case <-s.stopping: // the connections end with the proxy
 				return end(errStopping)
 			default:
-				return end(context.Canceled)
+				return end(context.Canceled) // the caller has gone, or has no time left
 			}
 		}
 		if err := out.Send(progress(m, settled)); err != nil && !errors.Is(out.Context().Err(), context.Canceled) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -505,6 +506,46 @@ func TestUploadThroughTwoProxies(t *testing.T) {
 		}
 	}
 	first.wantFile("f", data)
+	one := first.ticket("upload", "one writer", 8)
+	where := first.begin(one, 8)
+	pr, pw := io.Pipe()
+	defer pw.Close()
+	ended := make(chan error, 1)
+	go func() {
+		resp, err := first.try(context.Background(), "PATCH", where, one, pr, "Upload-Offset", "0")
+		if err == nil && resp.StatusCode != 204 {
+			err = errors.New(resp.Status)
+		}
+		ended <- err
+	}()
+	if _, err := pw.Write([]byte("0123")); err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(first.mount, strings.ReplaceAll(first.ref.Scope, "-", ""), ".upload", filepath.Base(where)+".part")
+	eventually(t, 10*time.Second, "first bytes", func() bool {
+		st, err := os.Stat(part)
+		return err == nil && st.Size() == 4
+	})
+	for _, method := range []string{"HEAD", "PATCH", "DELETE"} {
+		resp := second.tus(method, where, one, strings.NewReader("4567"), "Upload-Offset", "4")
+		if resp.StatusCode != http.StatusConflict {
+			t.Errorf("%s at the other proxy while one writes: %s", method, resp.Status)
+		}
+	}
+	if _, err := pw.Write([]byte("45")); err != nil {
+		t.Fatal(err)
+	}
+	pw.CloseWithError(io.EOF)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := second.offset(where, one); got != 6 {
+		t.Errorf("offset %d", got)
+	}
+	if resp := second.tus("PATCH", where, one, strings.NewReader("67"), "Upload-Offset", "6"); resp.StatusCode != 204 {
+		t.Error(resp.Status)
+	}
+	first.wantFile("one writer", []byte("01234567"))
 	if resp := second.tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(len(data))); resp.StatusCode != 409 {
 		t.Errorf("the ticket used again at the other proxy: %s", resp.Status)
 	}

@@ -2,7 +2,9 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -77,7 +79,29 @@ func (s *Server) admit(ctx context.Context, v *volume.Volume, c ticket.Claims) e
 	}
 	err = volume.Over(scope, c.Size, func(asOf time.Time) int64 { return s.ledger.outstanding(c, asOf) })
 	if err != nil {
-		return fmt.Errorf("upload of %w", err)
+		return noRoom(scope.GetLimit().Bytes, "upload of %v", err)
 	}
 	return v.Room(c.Size)
+}
+
+// explain names the limit that a product has kept itself.
+func (s *Server) explain(c ticket.Claims, err error) error {
+	if !errors.Is(err, errLimit) {
+		return err
+	}
+	v, verr := s.cfg.Volumes.Get(c.Volume)
+	if verr != nil {
+		return err
+	}
+	limit := v.LastScope(c.Scope).GetLimit().GetBytes()
+	if limit == 0 {
+		return err
+	}
+	return noRoom(&limit, "write upload: the scope's limit of %d bytes is reached; the upload goes on when there is room", limit)
+}
+
+func noRoom(limit *int64, format string, args ...any) error {
+	return &problem{
+		status: http.StatusInsufficientStorage, code: "RESOURCE_EXHAUSTED", limit: limit, detail: fmt.Sprintf(format, args...),
+	}
 }

@@ -33,6 +33,19 @@ func (p *patience) more() {
 	}
 }
 
+// refused is how long an answer that refuses a request waits for the rest of it.
+// net/http reads some of it first, since a client that still sends may not look.
+const refused = 2 * time.Second
+
+// shorten lets a client that sends nothing hold up its own refusal no longer.
+func (p *patience) shorten() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cause == nil {
+		_ = p.control.SetReadDeadline(time.Now().Add(refused))
+	}
+}
+
 // over takes the deadline off after the last read, for the next request on
 // the connection.
 func (p *patience) over() {

@@ -241,11 +241,11 @@ func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
 	received, err := x.receive(r.Body, sum)
 	w.(*exchange).received = received
 	s.ledger.promise(x.Claims, x.id, x.Claims.Size-x.offset)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.finish(x)
 	}
-	if err := s.finish(x); err != nil {
-		return err
+	if err != nil {
+		return s.explain(x.Claims, err)
 	}
 	w.Header().Set("Upload-Offset", strconv.FormatInt(x.offset, 10))
 	expires(w)

@@ -169,7 +169,12 @@ func (x *session) publish(v *volume.Volume) error {
 	if err := x.file.Chmod(0o644); err != nil { // whatever the umask was
 		return fmt.Errorf("publish: %w", err)
 	}
-	if err := errors.Join(x.file.Sync(), x.file.Close()); err != nil {
+	err := x.file.Sync()
+	if err != nil {
+		// A second try would find nothing wrong, and a hole for what was lost.
+		err = errors.Join(err, x.file.Truncate(0))
+	}
+	if err := errors.Join(err, x.file.Close()); err != nil {
 		x.file = nil
 		return written(err)
 	}
@@ -182,9 +187,15 @@ func (x *session) publish(v *volume.Volume) error {
 	return f.Publish(x.staging, x.part(), x.Claims.Path)
 }
 
+// errLimit is a product that keeps a limit itself.
+var errLimit = fmt.Errorf("the scope's limit is reached: %w", errdefs.ErrResourceExhausted)
+
 // written gives an error of writing bytes its class.
 func written(err error) error {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	if errors.Is(err, unix.EDQUOT) {
+		return fmt.Errorf("write upload: %w", errLimit)
+	}
+	if errors.Is(err, unix.ENOSPC) {
 		return fmt.Errorf("write upload: no space is left: %w", errdefs.ErrResourceExhausted)
 	}
 	return fmt.Errorf("write upload: %w", err)

@@ -62,6 +62,9 @@ func (c *copier) folder(from *os.File) error {
 
 // copy copies what is at a name to a name below top, and waits until it is done.
 func (c *copier) copy(from *os.File, name, to string) error {
+	if err := c.discard(from, c.top, name, to); err != nil {
+		return classify("copy", name, err)
+	}
 	var wg sync.WaitGroup
 	err := c.one(from, c.top, name, to, to, 0, &wg)
 	wg.Wait()
@@ -101,6 +104,9 @@ func (c *copier) tree(from, to *os.File, path string, depth int) error {
 	if err := to.Chmod(0o700); err != nil { // an earlier attempt may have come to its mode
 		return classify("copy", path, err)
 	}
+	if err := c.prune(from, to); err != nil {
+		return classify("copy", path, err)
+	}
 	var wg sync.WaitGroup
 	err := c.entries(from, to, path, depth, &wg)
 	wg.Wait()
@@ -115,6 +121,47 @@ func (c *copier) tree(from, to *os.File, path string, depth int) error {
 		return classify("copy", path, err)
 	}
 	return nil
+}
+
+// prune takes away what an earlier attempt copied and what is not there any more.
+func (c *copier) prune(from, to *os.File) error {
+	d, err := openDir(to, "", plain)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for {
+		names, err := d.Readdirnames(1024)
+		for _, name := range names {
+			if err := c.discard(from, to, name, name); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// discard removes a copy that nothing can be made of: its original has gone, or
+// is something else by now.
+func (c *copier) discard(from, to *os.File, name, as string) error {
+	var was, is unix.Stat_t
+	if err := unix.Fstatat(int(to.Fd()), as, &was, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return vanished(err)
+	}
+	err := unix.Fstatat(int(from.Fd()), name, &is, unix.AT_SYMLINK_NOFOLLOW)
+	kind := was.Mode & unix.S_IFMT
+	if err == nil && kind == is.Mode&unix.S_IFMT && (kind == unix.S_IFREG || kind == unix.S_IFDIR) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return (&remover{ctx: c.ctx, resolve: plain, meter: NewMeter()}).tree(to, as)
 }
 
 func (c *copier) entries(from, to *os.File, path string, depth int, wg *sync.WaitGroup) error {
@@ -250,12 +297,15 @@ func (c *copier) again(first *original, to *os.File, as string) (done bool, err 
 	case <-c.ctx.Done():
 		return false, c.ctx.Err()
 	}
-	err = unix.Linkat(int(c.top.Fd()), first.path, int(to.Fd()), as, 0)
-	if err == nil || errors.Is(err, unix.EEXIST) {
-		c.meter.did(1, 0)
-		return true, nil
+	// What an earlier attempt has left here may be a copy of its own.
+	if err := unix.Unlinkat(int(to.Fd()), as, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return false, err
 	}
-	return false, vanished(err)
+	if err := unix.Linkat(int(c.top.Fd()), first.path, int(to.Fd()), as, 0); err != nil {
+		return false, vanished(err)
+	}
+	c.meter.did(1, 0)
+	return true, nil
 }
 
 // piece is how much is copied between two looks at whether to go on.

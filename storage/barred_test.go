@@ -1,0 +1,117 @@
+package storage_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// Permissions for a folder are taken from a user: tickets from before count no
+// longer and what he transfers ends; later tickets, other folders and other
+// users go on.
+func TestRevokedPermission(t *testing.T) {
+	h := newHost(t)
+	h.write("big", string(random(64<<20)))
+	user := uuid.New()
+	sign := func(operation, path string, size int64, user, folder string, issued time.Time) string {
+		c := h.claims(operation, path, size)
+		c.User, c.Folder, c.Issued = user, folder, issued
+		return h.signer.Sign(c)
+	}
+	since := time.Now()
+	before, after := since.Add(-time.Minute), since.Add(time.Second)
+	old := sign("download", "big", 0, user.String(), h.ref.Folder, before)
+
+	// A download and an upload are under way.
+	slow := h.get("/download?ticket=" + old)
+	defer slow.Body.Close()
+	if slow.StatusCode != 200 {
+		t.Fatal(slow.Status)
+	}
+	up := sign("upload", "up", 10, user.String(), h.ref.Folder, before)
+	at := h.begin(up, 10)
+	pr, pw := io.Pipe()
+	defer pw.Close()
+	ended := make(chan int, 1)
+	go func() {
+		resp, err := h.try(context.Background(), "PATCH", at, up, pr, "Upload-Offset", "0")
+		if err != nil {
+			ended <- 0
+			return
+		}
+		ended <- resp.StatusCode
+	}()
+	if _, err := pw.Write([]byte("012")); err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload", filepath.Base(at)+".part")
+	eventually(t, 10*time.Second, "first bytes", func() bool {
+		st, err := os.Stat(part)
+		return err == nil && st.Size() == 3
+	})
+	folder := uuid.MustParse(h.ref.Folder)
+	watch, err := h.api.Watch(h.ctx(), &storagepb.WatchRequest{
+		TicketKeys: [][]byte{h.signer.PublicKey()},
+		BarredFolders: []*storagepb.BarredFolder{
+			{User: user[:], Folder: folder[:], SinceUnixMs: since.UnixMilli()},
+			{User: user[:], Folder: folder[:], SinceUnixMs: since.Add(-time.Hour).UnixMilli()}, // the later one counts
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case code := <-ended:
+		if code == http.StatusNoContent {
+			t.Error("the upload went on")
+		}
+	case <-time.After(15 * time.Second):
+		t.Error("the upload did not end")
+	}
+	if n, err := io.Copy(io.Discard, slow.Body); err == nil || n >= 64<<20 {
+		t.Errorf("the download went on to the end: %d bytes, %v", n, err)
+	}
+	other := uuid.NewString()
+	for name, c := range map[string]struct {
+		ticket string
+		want   int
+	}{
+		"old ticket":        {old, 403},
+		"new ticket":        {sign("download", "big", 0, user.String(), h.ref.Folder, after), 200},
+		"another user":      {sign("download", "big", 0, other, h.ref.Folder, before), 200},
+		"another folder":    {sign("download", "big", 0, user.String(), other, before), 404},
+		"the time of issue": {sign("download", "big", 0, user.String(), h.ref.Folder, time.UnixMilli(since.UnixMilli())), 200},
+	} {
+		resp := h.tus("HEAD", "/download", c.ticket, nil)
+		if resp.StatusCode != c.want {
+			t.Errorf("%s: %s, want %d", name, resp.Status, c.want)
+		}
+	}
+	// A client that sends nothing hears of it all the same.
+	silent, ends := io.Pipe()
+	defer ends.Close()
+	resp, err := h.try(context.Background(), "PATCH", at, up, silent, "Upload-Offset", "3")
+	if err != nil || resp.StatusCode != 403 {
+		t.Errorf("a silent client: %v %v", resp, err)
+	}
+	// With a new ticket the upload goes on.
+	again := sign("upload", "up", 10, user.String(), h.ref.Folder, after)
+	if resp := h.tus("HEAD", at, up, nil); resp.StatusCode != 403 {
+		t.Errorf("the upload's old ticket: %s", resp.Status)
+	}
+	if got := h.offset(at, again); got != 3 {
+		t.Errorf("offset %d", got)
+	}
+}

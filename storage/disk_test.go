@@ -1,0 +1,92 @@
+package storage_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+func all[T any](t *testing.T, stream grpc.ServerStreamingClient[T], err error) (list []*T) {
+	t.Helper()
+	for {
+		var one *T
+		if err == nil {
+			one, err = stream.Recv()
+		}
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, one)
+	}
+}
+
+// What lies on a volume is told, with what nobody put there.
+func TestWhatLiesOnDisk(t *testing.T) {
+	h := newHost(t)
+	hex := func(id string) string { return strings.ReplaceAll(id, "-", "") }
+	planted, folder := uuid.NewString(), uuid.NewString()
+	bare := hex(uuid.NewString()) // a scope without folders
+	f := hex(folder)
+	gone, coming := uuid.NewString(), uuid.NewString()
+	for _, dir := range []string{
+		hex(planted) + "/" + f[:2] + "/" + f[2:4] + "/" + f[4:] + "/data", bare,
+		"stray", hex(h.ref.Scope) + "/other", hex(h.ref.Scope) + "/" + f[:2] + "/odd", "lost+found", ".snapshot",
+		hex(h.ref.Scope) + "/.deleted/" + hex(gone), hex(h.ref.Scope) + "/.arriving/" + hex(coming) + "/copy",
+		hex(h.ref.Scope) + "/.arriving/files-" + hex(gone),
+	} {
+		if err := os.MkdirAll(filepath.Join(h.mount, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(h.mount, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	scopes, err := h.api.ListScopes(h.ctx(), &storagepb.ListScopesRequest{Volume: "main"})
+	var ids []string
+	for _, s := range all(t, scopes, err) {
+		ids = append(ids, hex(s.Scope))
+	}
+	slices.Sort(ids)
+	want := []string{hex(planted), bare, hex(h.ref.Scope)}
+	slices.Sort(want)
+	if d := cmp.Diff(want, ids); d != "" {
+		t.Error(d)
+	}
+	list := func(scope string) map[string]string {
+		stream, err := h.api.ListFolders(h.ctx(), &storagepb.ListFoldersRequest{Volume: "main", Scope: scope})
+		got := map[string]string{}
+		for _, e := range all(t, stream, err) {
+			got[e.Path] = e.State.String() + " " + e.Scope + " " + e.Folder
+		}
+		return got
+	}
+	rel, _ := filepath.Rel(h.mount, h.path)
+	mine := map[string]string{
+		rel:                                     "PRESENT " + h.ref.Scope + " " + h.ref.Folder,
+		hex(h.ref.Scope) + "/other":             "STRAY " + h.ref.Scope + " ",
+		hex(h.ref.Scope) + "/" + f[:2] + "/odd": "STRAY " + h.ref.Scope + " ",
+		hex(h.ref.Scope) + "/.deleted/" + hex(gone):    "DELETING " + h.ref.Scope + " " + gone,
+		hex(h.ref.Scope) + "/.arriving/" + hex(coming): "ARRIVING " + h.ref.Scope + " " + coming,
+	}
+	if d := cmp.Diff(mine, list(h.ref.Scope)); d != "" {
+		t.Error(d)
+	}
+	mine["stray"], mine["file"] = "STRAY  ", "STRAY  "
+	mine[hex(planted)+"/"+f[:2]+"/"+f[2:4]+"/"+f[4:]] = "PRESENT " + planted + " " + folder
+	if d := cmp.Diff(mine, list("")); d != "" {
+		t.Error(d)
+	}
+}

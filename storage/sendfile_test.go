@@ -1,0 +1,75 @@
+package storage_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The kernel itself moves a download's bytes from the file to the socket: strace
+// sees them in sendfile(2), and next to none in write(2).
+func TestDownloadsUseSendfile(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip(err)
+	}
+	h := newHost(t)
+	const size = 32 << 20
+	h.write("f", string(random(size)))
+	h.stop()
+	cmd := h.startChild()
+	defer h.kill(cmd)
+	out := filepath.Join(t.TempDir(), "calls")
+	trace := exec.Command(strace, "-f", "-qq", "-e", "trace=sendfile,write,writev,splice", "-o", out, "-p", strconv.Itoa(cmd.Process.Pid))
+	trace.Stderr = os.Stderr
+	if err := trace.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			_ = trace.Process.Signal(os.Interrupt)
+			_ = trace.Wait() // ended by us
+		}
+	}
+	defer stop()
+	tk := h.ticket("download", "f", 0)
+	var calls string
+	moved := map[string]int64{}
+	// What came before strace was there is not seen: download until it was.
+	eventually(t, 60*time.Second, "strace attached", func() bool {
+		resp := h.get("/download?ticket=" + tk)
+		if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != size {
+			t.Fatal(n, err)
+		}
+		resp.Body.Close()
+		raw, _ := os.ReadFile(out)
+		calls = string(raw)
+		moved = movedBytes(calls)
+		return moved["sendfile"]+moved["write"]+moved["writev"]+moved["splice"] >= size
+	})
+	stop()
+	if moved["sendfile"] < size*9/10 || moved["write"]+moved["writev"] > size/10 {
+		t.Errorf("bytes by call: %v\n%s", moved, calls[:min(len(calls), 4000)])
+	}
+}
+
+var returned = regexp.MustCompile(`(?:\d+\s+)?(?:<\.\.\. )?(sendfile|writev|write|splice)\b.*= (\d+)$`)
+
+func movedBytes(calls string) map[string]int64 {
+	out := map[string]int64{}
+	for line := range strings.SplitSeq(calls, "\n") {
+		if m := returned.FindStringSubmatch(line); m != nil {
+			n, _ := strconv.ParseInt(m[2], 10, 64)
+			out[m[1]] += n
+		}
+	}
+	return out
+}
