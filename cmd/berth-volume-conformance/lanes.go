@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthhq/berth/internal/array"
 	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/array/netapp"
 	"github.com/berthhq/berth/internal/conformance"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
@@ -29,6 +30,7 @@ func stands() []stand {
 		{"vfs", "directory", directory(`{"usage_max_age_s": 0}`)},
 		{"btrfs", "loop, full quotas", loop(`{"quota": "full"}`)},
 		{"btrfs", "loop, simple quotas", loop(`{"quota": "simple"}`)},
+		{"netapp", "simulator", simulated(netapp.New)},
 		{"xfs", "user-mode Linux", elsewhere("this kernel has no project quotas: make volume-lanes")},
 		{"ext4", "user-mode Linux", elsewhere("this kernel has no project quotas: make volume-lanes")},
 		{"nfs", "user-mode Linux", elsewhere("this kernel has no NFS: make volume-lanes")},

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/internal/conformance"
 )
@@ -39,5 +42,28 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("last line %q, want %q", lines[len(lines)-1], tc.last)
 			}
 		})
+	}
+}
+
+// A lane whose plugin is not there would silently not be tried, and what needs no
+// product is checked where there is none.
+func TestTable(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "vfs"), "github.com/berthhq/berth/plugins/volume/vfs").CombinedOutput(); err != nil {
+		t.Fatalf("build vfs: %v\n%s", err, out)
+	}
+	if _, err := columns(dir); err == nil || !strings.Contains(err.Error(), "btrfs") {
+		t.Errorf("got %v", err)
+	}
+	none := stand{plugin: "vfs", lane: "none", up: func(context.Context) (string, string, func() error, error) {
+		return "", "", nil, errdefs.ErrUnavailable
+	}}
+	outcomes := map[string]conformance.Outcome{}
+	err := none.run(filepath.Join(dir, "vfs")).Run(t.Context(), []string{"describe", "scope-life"}, func(r conformance.Result) { outcomes[r.Name] = r.Outcome })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if outcomes["describe"] != conformance.Passed || outcomes["scope-life"] != conformance.Skipped {
+		t.Errorf("without a product: %v", outcomes)
 	}
 }
