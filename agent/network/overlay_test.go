@@ -222,37 +222,45 @@ func TestOverMachines(t *testing.T) {
 	})
 }
 
-// transfer sends random bytes from one namespace to another and back, and
-// compares the sums.
-func transfer(t testing.TB, from, to string, address netip.Addr, size int) time.Duration {
+// transfer sends bytes from one namespace to another, and compares the sums.
+func transfer(t testing.TB, from, to string, address netip.Addr, size int) {
 	t.Helper()
-	var l net.Listener
-	must(t, within(t, to, func() (err error) { l, err = net.Listen("tcp4", address.String()+":0"); return err }))
-	defer l.Close()
-	sum := make(chan []byte, 1)
-	go func() {
-		h := sha256.New()
-		if c, err := l.Accept(); err == nil {
-			_, _ = io.CopyBuffer(h, c, make([]byte, 1<<20))
-			c.Close()
-		}
-		sum <- h.Sum(nil)
-	}()
-	var c net.Conn
-	must(t, within(t, from, func() (err error) { c, err = net.DialTimeout("tcp4", l.Addr().String(), whenOpen); return err }))
 	data := make([]byte, size)
 	for i := range data {
 		data[i] = byte(i ^ i>>8 ^ i>>16)
 	}
-	want := sha256.Sum256(data)
-	begun := time.Now()
-	if _, err := c.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	if got := <-sum; !bytes.Equal(got, want[:]) {
+	got, want := sha256.New(), sha256.Sum256(data)
+	if pour(t, from, to, address, data, 1, got); !bytes.Equal(got.Sum(nil), want[:]) {
 		t.Errorf("%d bytes arrive as others", size)
 	}
+}
+
+// pour sends data some times over one connection into a sink, and tells how long
+// that takes.
+func pour(t testing.TB, from, to string, address netip.Addr, data []byte, times int, sink io.Writer) time.Duration {
+	t.Helper()
+	var l net.Listener
+	must(t, within(t, to, func() (err error) { l, err = net.Listen("tcp4", address.String()+":0"); return err }))
+	defer l.Close()
+	done := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			defer c.Close()
+			_, err = io.CopyBuffer(struct{ io.Writer }{sink}, struct{ io.Reader }{c}, make([]byte, 1<<20))
+		}
+		done <- err
+	}()
+	var c net.Conn
+	must(t, within(t, from, func() (err error) { c, err = net.DialTimeout("tcp4", l.Addr().String(), whenOpen); return err }))
+	begun := time.Now()
+	for range times {
+		if _, err := c.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Close()
+	must(t, <-done)
 	return time.Since(begun)
 }
 

@@ -198,6 +198,7 @@ var checkWords = map[string]string{
 	"lost":            "out of reach",
 	"architecture":    "of another architecture",
 	"volume_missing":  "without a folder's volume",
+	"network":         "room for some of its kernels, which would have no network with the others",
 	"slot_missing":    "without %s",
 	"slot_counts":     "gives %s in other amounts only",
 	"cpu":             "too few cores free",

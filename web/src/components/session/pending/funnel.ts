@@ -44,6 +44,8 @@ export function checkPhrase(check: string, slot: string): [key: string, values?:
       return ["does not reach the volume of a folder"];
     case "group":
       return ["kept off by its session group"];
+    case "network":
+      return ["room for some containers, but no network to those elsewhere"];
     case "counters":
       return ["in the way of others on the same hardware"];
     case "topology":
