@@ -23,7 +23,10 @@ that cannot be on this machine is skipped with the reason.
 Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
 `
 
-func main() { conformance.Main(suite()) }
+func main() {
+	boot()
+	conformance.Main(suite())
+}
 
 func suite() conformance.Suite {
 	fs := flag.NewFlagSet("berth-volume-conformance", flag.ContinueOnError)

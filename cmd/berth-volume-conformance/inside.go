@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/berthhq/berth/internal/conformance"
+	kernel "github.com/berthhq/berth/internal/lane"
+	"github.com/berthhq/berth/plugins/volume/volumetest"
+)
+
+// taskKey is in the environment of this command inside user-mode Linux, where it
+// checks one plugin and prints each result as a line of JSON.
+const taskKey = "BERTH_CONFORMANCE_TASK"
+
+type task struct {
+	Binary, FS string
+	Only       []string
+}
+
+// booted checks a plugin inside user-mode Linux, on a disk of its own.
+func booted(fs string) func(context.Context, string, []string, func(conformance.Result)) error {
+	return func(ctx context.Context, binary string, only []string, report func(conformance.Result)) error {
+		share, err := os.MkdirTemp("", "lane")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(share)
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(task{binary, fs, only})
+		if err != nil {
+			return err
+		}
+		out, err := kernel.Boot(ctx, machine(fs), share, []string{self}, []string{taskKey + "=" + string(raw)})
+		for lines := json.NewDecoder(bytes.NewReader(out)); err == nil && lines.More(); {
+			var r conformance.Result
+			if err = lines.Decode(&r); err == nil {
+				report(r)
+			}
+		}
+		return err
+	}
+}
+
+func machine(fs string) kernel.Machine {
+	if fs == "ext4" {
+		return kernel.Machine{Disks: []kernel.Disk{kernel.Ext4("disk")}}
+	}
+	m := kernel.Machine{Disks: []kernel.Disk{kernel.XFS("disk")}}
+	if fs == "nfs" {
+		m.Modules = kernel.NFSModules
+		m.Disks[0].Options += ",allocsize=64k" // or it sets aside as much again for a file that grows
+	}
+	return m
+}
+
+// boot returns at once but in the machine: there this command is first the one that
+// sets it up, and then the one that checks.
+func boot() {
+	kernel.Init()
+	raw := os.Getenv(taskKey)
+	if raw == "" {
+		return
+	}
+	if err := inside(raw); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// inside is this command in the machine.
+func inside(raw string) error {
+	var t task
+	if err := json.Unmarshal([]byte(raw), &t); err != nil {
+		return err
+	}
+	at, options := kernel.Mounted("disk"), ""
+	if t.FS == "nfs" {
+		if err := kernel.ServeNFS(at); err != nil {
+			return err
+		}
+		var err error
+		if at, err = kernel.MountNFS("nfs", "vers=4.2"); err != nil {
+			return err
+		}
+		options = `{"usage_max_age_s": 0}`
+	}
+	out := json.NewEncoder(os.Stdout)
+	var failed error
+	err := lane("", volumetest.Plugin{Path: t.Binary, Mount: at, Options: options}).Run(context.Background(), t.Only, func(r conformance.Result) {
+		if err := out.Encode(r); err != nil {
+			failed = fmt.Errorf("report: %w", err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
