@@ -11458,7 +11458,7 @@ type PendingStanding @allow(to: USER) {
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
+  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, network (kernels there reach none on other agents), group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
   check: String!
   "Slot the check was about, if any."
   slot: String!
@@ -11552,7 +11552,7 @@ input CreateSessionInput {
   type: SessionType
   "Of each kernel."
   slots: Slots!
-  "1 to 29 containers, that start together or not at all; default 1. All are on one agent if one has room, where they reach each other by name (main, sub1, sub2 and so on), else on several."
+  "1 to 29 containers, that start together or not at all; default 1. All are on one agent if one has room, else on several; they reach each other by name (main, sub1, sub2 and so on)."
   kernels: Int
   "What every kernel runs. The end of one is the end of the session."
   command: [String!]
