@@ -107,7 +107,10 @@ type StorageClient interface {
 	// CopyFiles and MoveFiles: every item has its result as soon as it is settled.
 	// Items appear complete, with modes and times of the originals; links are
 	// copied as links. Directories above `to` must be there. MoveFiles needs both
-	// folders on one volume and renames where it can.
+	// folders on one volume and renames where it can. A call that was interrupted
+	// goes on when it is made again with equal arguments. After its end, what it
+	// copied is ALREADY_EXISTS and what it moved NOT_FOUND, as it is after an
+	// interruption for what was only renamed.
 	CopyFiles(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error)
 	MoveFiles(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error)
 	// DeleteFiles: what is absent is done; links are removed, not followed.
@@ -431,7 +434,10 @@ type StorageServer interface {
 	// CopyFiles and MoveFiles: every item has its result as soon as it is settled.
 	// Items appear complete, with modes and times of the originals; links are
 	// copied as links. Directories above `to` must be there. MoveFiles needs both
-	// folders on one volume and renames where it can.
+	// folders on one volume and renames where it can. A call that was interrupted
+	// goes on when it is made again with equal arguments. After its end, what it
+	// copied is ALREADY_EXISTS and what it moved NOT_FOUND, as it is after an
+	// interruption for what was only renamed.
 	CopyFiles(*TransferRequest, grpc.ServerStreamingServer[Progress]) error
 	MoveFiles(*TransferRequest, grpc.ServerStreamingServer[Progress]) error
 	// DeleteFiles: what is absent is done; links are removed, not followed.
