@@ -27,7 +27,6 @@ type sample struct {
 	Mode   string        `json:"mode" enum:"fast,safe" about:"how"`
 	Names  []string      `json:"names" pattern:"^[a-z]+$" about:"which"`
 	Secret driver.Secret `json:"password_file" about:"who"`
-	inner  int
 }
 
 func TestDecode(t *testing.T) {
