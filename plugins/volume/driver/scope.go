@@ -47,6 +47,22 @@ func openAt(dir *os.File, path string, flags int) (*os.File, error) {
 	}
 }
 
+// plain refuses what has a scope's name and is no directory: a file, or a link that
+// a product asked by path might follow.
+func (m *Mount) plain(scope string) error {
+	root, err := m.Root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var st unix.Stat_t
+	err = unix.Fstatat(int(root.Fd()), scope, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return status.Errorf(codes.FailedPrecondition, "scope %s: something that is no directory has its name", scope)
+	}
+	return nil // an absent one is the volume's to tell of
+}
+
 // OpenTree opens a directory below the mount point, a scope's for one; no link is
 // followed. NOT_FOUND when there is none, FAILED_PRECONDITION when it is something
 // else.

@@ -24,6 +24,9 @@ func (p *Plugin) scope(ctx context.Context, name, scope string, alone bool, f fu
 		if !IsScope(scope) {
 			return status.Errorf(codes.InvalidArgument, "scope: %q is not 32 lower-case hex digits", shown(scope))
 		}
+		if err := o.mount.plain(scope); err != nil {
+			return err
+		}
 		if alone {
 			give, err := o.scopes.take(ctx, scope)
 			if err != nil {
