@@ -2,7 +2,7 @@
 // its vendor's REST calls, or program, over TLS, and keeps bytes on a real btrfs
 // file system in an image: a limit that a call sets is one that refuses writes.
 // Tests of plugins, their conformance and demonstrations import it; the products
-// are below it, one package each, listed in internal/array/catalog.
+// are below it, one package each.
 //
 // What can go wrong with a real one can be made to happen: a [Fault] delays,
 // refuses (429, 503 with Retry-After), ends log-ins, or cuts connections;
@@ -46,7 +46,7 @@
 //     a client made by mkdir can be limited too; its inode number changes then and is 256, as
 //     of all that can be limited, so a vendor that names directories by inode must
 //     have its resolver of paths used, and hands out numbers of its own. Numbers of
-//     files can be counted and not limited: a product notes such a limit.
+//     files can be counted and not limited: Options tells the plugin not to offer that.
 //   - Rates come from [Tree.Rates], counters from [Tree.Totals], the size of the whole
 //     from [Tree.Capacity]. They are those of the image's disk, and move when
 //     something is written out.
@@ -57,7 +57,7 @@
 //     [Array.Secret]; all are left out of the log.
 //
 // The plugin's test starts it by arraytest.Start, hands the plugin Mount() and
-// PluginOptions(), and compares arraytest.Golden; the vendor's line in
-// internal/array/catalog puts it into `make conformance`. NetApp, in
+// PluginOptions(), and compares arraytest.Golden; a line in the function stands of
+// cmd/berth-volume-conformance puts the vendor into `make conformance`. NetApp, in
 // internal/array/netapp and plugins/volume/netapp, is the one to copy.
 package array

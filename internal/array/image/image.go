@@ -82,7 +82,8 @@ func (i *Image) make(ctx context.Context) error {
 	if i.lock, err = locked(filepath.Join(i.dir, lock)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(i.Mount, 0o755); err != nil {
+	// Users of a session must be able to pass.
+	if err := errors.Join(os.Chmod(i.dir, 0o755), os.Mkdir(i.Mount, 0o755)); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(filepath.Join(i.dir, file), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

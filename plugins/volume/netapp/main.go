@@ -17,13 +17,14 @@ type options struct {
 	SVM          string        `json:"svm" required:"true" about:"the storage virtual machine"`
 	Volume       string        `json:"volume" required:"true" about:"the volume that is mounted, by its name on the array"`
 	ExportPolicy string        `json:"export_policy" about:"the export policy of new qtrees; the volume's by default"`
+	FileLimits   bool          `json:"file_limits" about:"offer limits on the number of files"`
 	ManageQuotas bool          `json:"manage_quotas" about:"turn quotas on where they are off, and off and on again where the array says that a new limit does not hold before"`
 }
 
 func main() {
 	driver.Run(driver.Backend[options]{
 		Vendor: "NetApp", Name: "netapp", Version: "1.0.0",
-		Defaults: options{Options: rest.Defaults(), ManageQuotas: true},
+		Defaults: options{Options: rest.Defaults(), FileLimits: true, ManageQuotas: true},
 		Open:     open,
 	})
 }

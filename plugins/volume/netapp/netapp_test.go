@@ -52,32 +52,6 @@ func self(t *testing.T) string {
 	return link
 }
 
-// noInodes are the checks that the array's disk cannot show: btrfs does not limit
-// the number of files.
-var noInodes = []string{"effect-inodes"}
-
-func suite(t *testing.T, p volumetest.Plugin, without []string) {
-	var names []string
-	for _, c := range volumetest.Checks() {
-		if !slices.Contains(without, c.Name) {
-			names = append(names, c.Name)
-		}
-	}
-	err := volumetest.Run(t.Context(), p, names, func(r volumetest.Result) {
-		t.Run(r.Check.Name, func(t *testing.T) {
-			switch r.Outcome {
-			case volumetest.Failed:
-				t.Errorf("%s\nwant: %s\n%s", r.Detail, r.Check.Want, r.Log)
-			case volumetest.Skipped:
-				t.Skip(r.Detail)
-			}
-		})
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 // TestConformance is the lane "simulator on btrfs", with jobs and without.
 func TestConformance(t *testing.T) {
 	for name, o := range map[string]array.Options{
@@ -86,7 +60,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := arraytest.Start(t, netapp.New, o)
-			suite(t, volumetest.Plugin{Path: self(t), Mount: a.Mount(), Options: a.PluginOptions()}, noInodes)
+			volumetest.Test(t, volumetest.Plugin{Path: self(t), Mount: a.Mount(), Options: a.PluginOptions()})
 		})
 	}
 }
@@ -102,7 +76,7 @@ func TestLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite(t, volumetest.Plugin{Path: self(t), Mount: mount, Options: string(options)}, nil)
+	volumetest.Test(t, volumetest.Plugin{Path: self(t), Mount: mount, Options: string(options)})
 }
 
 // bed is the plugin on an array.
@@ -165,7 +139,7 @@ func (b *bed) health() *pb.HealthReport {
 
 // TestRequests holds what is asked of an array against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := start(t, array.Options{JobTime: -1}, nil)
+	b, _ := start(t, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
 	step := func(name string, err error) {
 		t.Helper()
 		b.must(err)
@@ -186,7 +160,7 @@ func TestRequests(t *testing.T) {
 
 // TestLimitRefusesBytes is the way from a REST call to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := start(t, array.Options{Settings: map[string]string{"lag": "300ms"}}, nil)
+	b, opened := start(t, array.Options{Settings: map[string]string{"lag": "300ms"}}, map[string]any{"file_limits": true})
 	if opened.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened as %v", opened)
 	}

@@ -65,6 +65,14 @@ func (f *flexvol) CreateScope(ctx context.Context, scope string, limit *pb.Limit
 }
 
 func (f *flexvol) create(ctx context.Context, scope string) error {
+	d, err := f.OpenTree(scope)
+	if err == nil {
+		d.Close()
+		return status.Errorf(codes.FailedPrecondition, "%s is a plain directory and no qtree, which alone has limits", scope)
+	}
+	if status.Code(err) != codes.NotFound {
+		return err
+	}
 	body := map[string]any{
 		"svm": name{f.options.SVM}, "volume": id{f.uuid}, "name": scope,
 		"security_style": "unix", "unix_permissions": 755, // as people read it

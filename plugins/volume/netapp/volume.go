@@ -183,7 +183,7 @@ func (f *flexvol) Traits() driver.Traits {
 	if f.reason != "" {
 		return driver.Traits{Enforcement: pb.Enforcement_NONE}
 	}
-	return driver.Traits{Enforcement: pb.Enforcement_HARD, Inodes: true}
+	return driver.Traits{Enforcement: pb.Enforcement_HARD, Inodes: f.options.FileLimits}
 }
 
 // Close implements driver.Volume.
