@@ -26,13 +26,16 @@ type stand struct {
 	check func(ctx context.Context, binary string, only []string, report func(conformance.Result)) error
 }
 
+// simulator is the lane of products that are made up.
+const simulator = "simulator"
+
 // stands are all of them. A plugin may have several.
 func stands() []stand {
 	return []stand{
 		{plugin: "vfs", lane: "directory", up: directory(`{"usage_max_age_s": 0}`)},
 		{plugin: "btrfs", lane: "loop, full quotas", up: loop(`{"quota": "full"}`)},
 		{plugin: "btrfs", lane: "loop, simple quotas", up: loop(`{"quota": "simple"}`)},
-		{plugin: "netapp", lane: "simulator", up: simulated(netapp.New)},
+		{plugin: "netapp", lane: simulator, up: simulated(netapp.New)},
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},
 		{plugin: "ext4", lane: "user-mode Linux", check: booted("ext4")},
 		{plugin: "nfs", lane: "user-mode Linux", check: booted("nfs")},
@@ -124,7 +127,8 @@ func (s stand) run(binary string) conformance.Lane {
 			return err
 		}
 		defer func() { err = errors.Join(err, down()) }()
-		return lane("", volumetest.Plugin{Path: binary, Mount: mount, Options: options}).Run(ctx, only, report)
+		p := volumetest.Plugin{Path: binary, Mount: mount, Options: options, Lane: volumetest.Lane{NoInodes: s.lane == simulator}}
+		return lane("", p).Run(ctx, only, report)
 	}}
 }
 

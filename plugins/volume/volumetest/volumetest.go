@@ -42,6 +42,9 @@ type Lane struct {
 	// NoBind says that the product does not work where its mount is bound to another
 	// place, which is how the suite takes a volume away from a plugin.
 	NoBind bool
+	// NoInodes says that the product is made up and does not count files, though the
+	// real one does.
+	NoInodes bool
 }
 
 // Check is one promise of the contract.
