@@ -127,10 +127,13 @@ func knows(f *os.File) bool {
 	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC}, st.Type)
 }
 
+// ahead is how many bytes an upload gathers before the disk begins with them.
+const ahead = 4 << 20
+
 func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	left := x.Claims.Size - x.offset
+	left, begun := x.Claims.Size-x.offset, x.offset
 	for {
 		x.patience.more()
 		n, rerr := body.Read(*buf)
@@ -147,6 +150,11 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 			}
 			x.offset += int64(n)
 			left -= int64(n)
+			if x.offset-begun >= ahead {
+				// The disk is to work meanwhile; Sync is what waits and tells.
+				_ = unix.SyncFileRange(int(x.file.Fd()), begun, x.offset-begun, unix.SYNC_FILE_RANGE_WRITE)
+				begun = x.offset
+			}
 		}
 		if errors.Is(rerr, io.EOF) {
 			x.patience.over()

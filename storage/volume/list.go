@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"container/heap"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -71,28 +70,30 @@ type entryName struct {
 }
 
 // firstNames returns the first limit names after one, in order, and whether
-// there are more.
+// there are more. It holds twice as many: when those are full, the later half
+// goes, and what comes after the rest is not looked at any more.
 func firstNames(d *os.File, limit int, after string) (names []entryName, more bool, err error) {
 	if _, err := d.Seek(0, io.SeekStart); err != nil {
 		return nil, false, err
 	}
-	var h largest
+	hold, last := max(2*limit, 8192), ""
+	keep := func() {
+		slices.SortFunc(names, func(a, b entryName) int { return strings.Compare(a.name, b.name) })
+		if len(names) > limit {
+			more, names = true, names[:limit]
+			last = names[limit-1].name
+		}
+	}
 	err = eachEntry(d, func(name []byte, kind byte) {
-		if string(name) <= after { // no allocation in a comparison
+		if string(name) <= after || last != "" && string(name) > last { // no allocation in a comparison
 			return
 		}
-		if len(h) < limit {
-			heap.Push(&h, entryName{string(name), kind})
-			return
-		}
-		more = true
-		if string(name) < h[0].name {
-			h[0] = entryName{string(name), kind}
-			heap.Fix(&h, 0)
+		if names = append(names, entryName{string(name), kind}); len(names) == hold {
+			keep()
 		}
 	})
-	slices.SortFunc(h, func(a, b entryName) int { return strings.Compare(a.name, b.name) })
-	return h, more, err
+	keep()
+	return names, more, err
 }
 
 // eachName calls f with every name in d but "." and "..". The name is only
@@ -142,18 +143,4 @@ func kindOf(d *os.File, name string, told byte) byte {
 		return told
 	}
 	return byte((st.Mode & unix.S_IFMT) >> 12) // as DT_* are made
-}
-
-// largest is a heap with the greatest name on top.
-type largest []entryName
-
-func (h largest) Len() int           { return len(h) }
-func (h largest) Less(i, j int) bool { return h[i].name > h[j].name }
-func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *largest) Push(x any)        { *h = append(*h, x.(entryName)) }
-func (h *largest) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
 }

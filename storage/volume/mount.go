@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
@@ -29,6 +30,9 @@ type identity struct {
 	mount  string
 	state  string // file with the id
 	create bool   // the directory need not be a mount point
+
+	mu sync.Mutex
+	id string // what the file holds; it never changes
 }
 
 // root opens the volume's root after proving that it is mounted. The caller
@@ -94,6 +98,11 @@ func (i *identity) claim(root *os.File, want, got string) error {
 }
 
 func (i *identity) known() (string, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.id != "" {
+		return i.id, nil
+	}
 	raw, err := os.ReadFile(i.state)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -101,7 +110,8 @@ func (i *identity) known() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("identity of volume %s: %w", i.name, err)
 	}
-	return strings.TrimSpace(string(raw)), nil
+	i.id = strings.TrimSpace(string(raw))
+	return i.id, nil
 }
 
 func (i *identity) remember(id string) error {
