@@ -204,8 +204,8 @@ func (m *Mount) Statfs() (unix.Statfs_t, error) {
 	if err != nil {
 		return unix.Statfs_t{}, err
 	}
+	defer f.Close()
 	return answer(m, func() (st unix.Statfs_t, err error) {
-		defer f.Close()
 		return st, Error("statfs", unix.Fstatfs(int(f.Fd()), &st))
 	}, func(unix.Statfs_t) {})
 }
