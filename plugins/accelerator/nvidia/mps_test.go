@@ -241,3 +241,11 @@ func TestMPSThatMisbehaves(t *testing.T) {
 		t.Errorf("without the program: %v", err)
 	}
 }
+
+func TestPercentIsNoMoreThanThePart(t *testing.T) {
+	for compute, want := range map[float64]string{0.125: "12", 0.29: "29", 0.001: "1", 1: "100"} {
+		if got := (part{compute: compute}).percent(); got != want {
+			t.Errorf("%v of the multiprocessors: %s percent, want %s", compute, got, want)
+		}
+	}
+}

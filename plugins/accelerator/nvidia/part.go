@@ -53,9 +53,9 @@ func (c config) part(g accelerator.Grant, unit *gpu) part {
 	return p
 }
 
-// percent of the multiprocessors, in whole steps and never none.
+// percent of the multiprocessors, in whole steps, no more than the part has and never none.
 func (p part) percent() string {
-	return strconv.Itoa(max(1, int(math.Round(p.compute*100))))
+	return strconv.Itoa(max(1, int(math.Floor(p.compute*100+1e-9))))
 }
 
 func (p part) units() uint32 { return uint32(p.compute * float64(p.unit.units)) }
