@@ -17,7 +17,7 @@ import (
 type sets struct {
 	subnets set // of kernels here
 	agents  set // addresses of agents that may send to listens
-	listens set // UDP ports where this agent takes packets of overlays
+	listens set // UDP ports where it takes packets of overlays; without any they are others'
 	ports   set // and where others do: containers send nothing to them
 }
 
@@ -32,8 +32,8 @@ func (s sets) all() []set { return []set{s.subnets, s.agents, s.listens, s.ports
 func (m *Manager) sets() sets {
 	subnets := []netip.Prefix{m.cfg.Subnet}
 	agents, listens, ports := map[netip.Addr]bool{}, map[uint16]bool{}, map[uint16]bool{DefaultPort: true}
-	if m.off == "" {
-		listens[m.cfg.Endpoint.Port()] = true
+	if m.cfg.Endpoint.IsValid() {
+		ports[m.cfg.Endpoint.Port()] = true
 	}
 	for _, seg := range m.sessions {
 		if seg.overlay == nil {
