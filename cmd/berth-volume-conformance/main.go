@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"flag"
+	"os"
 
 	"github.com/berthhq/berth/internal/conformance"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
@@ -13,18 +14,24 @@ import (
 
 const usage = `Usage: berth-volume-conformance [flags] BINARY
        berth-volume-conformance --plugins DIR
+       berth-volume-conformance --array NAME
 
 Runs the volume plugin BINARY as a storage proxy would and checks what it
 promises, on the disk too: one line for each check, and a last line with the
 sums. --options and --mount say where its product is. --plugins prints a table
 of all plugins in a directory, each in every lane that is made for it; a lane
-that cannot be on this machine is skipped with the reason.
+that cannot be on this machine is skipped with the reason. --array runs the
+simulator of a plugin's product until it is interrupted, and says where it is
+mounted and which options lead to it.
 
 Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
 `
 
 func main() {
 	boot()
+	if asked, code := serve(context.Background(), os.Args[1:], os.Stdout, os.Stderr); asked {
+		os.Exit(code)
+	}
 	conformance.Main(suite())
 }
 
