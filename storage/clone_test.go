@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
@@ -107,6 +108,47 @@ func TestCloneFolderRefusals(t *testing.T) {
 	}
 	if _, err := m.clone(to); err != nil {
 		t.Errorf("with room: %v", err)
+	}
+}
+
+// Another volume of the same proxy takes copies, and nothing that moves.
+func TestCopiesToAnotherVolume(t *testing.T) {
+	h := newHost(t)
+	m := &moving{host: h}
+	m.fill()
+	want := tree(t, m.path)
+	h.stop()
+	other := h.cfg.Volumes[0]
+	other.Name, other.MountPath = "other", filepath.Join(memory(t), "other")
+	h.cfg.Volumes = append(h.cfg.Volumes, other)
+	h.start()
+	defer h.stop()
+	to := &storagepb.FolderRef{Volume: "other", Scope: h.ref.Scope, Folder: h.ref.Folder}
+	if _, err := h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "other", Scope: to.Scope}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.clone(to); err != nil {
+		t.Fatal(err)
+	}
+	rel, err := filepath.Rel(h.mount, h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(other.MountPath, rel)
+	if d := cmp.Diff(want, tree(t, at), cmpopts.IgnoreMapEntries(func(name, _ string) bool { return name == "big" })); d != "" {
+		t.Error(d)
+	}
+	results, err := h.transfer(false, &storagepb.TransferRequest{From: h.ref, To: to, Files: pairs("src", "again", "link", "link2")})
+	if err != nil || len(results) != 2 || results[0].Error+results[1].Error != "" {
+		t.Fatal(results, err)
+	}
+	if got := tree(t, at)["again/deep/er/run.sh"]; got != want["src/deep/er/run.sh"] {
+		t.Errorf("copied %q, was %q", got, want["src/deep/er/run.sh"])
+	}
+	_, err = h.transfer(true, &storagepb.TransferRequest{From: h.ref, To: to, Files: pairs("src", "moved")})
+	wantCode(t, err, codes.InvalidArgument)
+	if d := cmp.Diff(want, tree(t, m.path)); d != "" {
+		t.Errorf("the source: %s", d)
 	}
 }
 

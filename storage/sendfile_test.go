@@ -31,15 +31,10 @@ func TestDownloadsUseSendfile(t *testing.T) {
 	if err := trace.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stopped := false
-	stop := func() {
-		if !stopped {
-			stopped = true
-			_ = trace.Process.Signal(os.Interrupt)
-			_ = trace.Wait() // ended by us
-		}
-	}
-	defer stop()
+	defer func() {
+		_ = trace.Process.Kill() // asked politely it waits for threads that sleep
+		_ = trace.Wait()
+	}()
 	tk := h.ticket("download", "f", 0)
 	var calls string
 	moved := map[string]int64{}
@@ -55,7 +50,6 @@ func TestDownloadsUseSendfile(t *testing.T) {
 		moved = movedBytes(calls)
 		return moved["sendfile"]+moved["write"]+moved["writev"]+moved["splice"] >= size
 	})
-	stop()
 	if moved["sendfile"] < size*9/10 || moved["write"]+moved["writev"] > size/10 {
 		t.Errorf("bytes by call: %v\n%s", moved, calls[:min(len(calls), 4000)])
 	}

@@ -68,6 +68,7 @@ func (p *teller) OpenVolume(_ context.Context, q *volumepb.OpenVolumeRequest) (*
 	return &volumepb.OpenVolumeResponse{
 		Capabilities: []volumepb.Capability{
 			volumepb.Capability_SCOPE, volumepb.Capability_CAPACITY, volumepb.Capability_METRICS, volumepb.Capability_CLONE,
+			volumepb.Capability_DELETE, volumepb.Capability_USAGE_FAST,
 		},
 		Enforcement: volumepb.Enforcement_HARD,
 	}, nil
@@ -118,6 +119,25 @@ func (p *teller) CloneTree(q *volumepb.CopyRequest, out grpc.ServerStreamingServ
 		return status.Error(codes.Internal, string(text))
 	}
 	return out.Send(&volumepb.Progress{FilesDone: 3, Finished: p.opts.Clone == "works"})
+}
+
+func (p *teller) DeleteTree(q *volumepb.TreeRef, out grpc.ServerStreamingServer[volumepb.Progress]) error {
+	p.note("delete")
+	if p.opts.Clone != "works" {
+		return status.Error(codes.FailedPrecondition, "the licence has expired")
+	}
+	if err := os.RemoveAll(filepath.Join(p.mount, q.Path)); err != nil {
+		return err
+	}
+	return out.Send(&volumepb.Progress{FilesDone: 4, Finished: true})
+}
+
+func (p *teller) TreeUsage(_ context.Context, q *volumepb.TreeRef) (*volumepb.TreeUsageReport, error) {
+	p.note("usage")
+	if p.opts.Clone != "works" {
+		return nil, status.Error(codes.FailedPrecondition, "the licence has expired")
+	}
+	return &volumepb.TreeUsageReport{Bytes: 4242, Files: 42}, nil
 }
 
 // newTeller is a host whose volume has this plugin.
@@ -203,8 +223,9 @@ func TestReportHoldsWhatThePluginTells(t *testing.T) {
 	}
 }
 
-// A product clones trees on its own; when it fails the proxy copies.
-func TestCloneByPlugin(t *testing.T) {
+// A product clones, measures and removes trees on its own; when it fails the proxy
+// walks.
+func TestTreesByPlugin(t *testing.T) {
 	for _, kind := range []string{"works", "fails", "ends"} {
 		t.Run(kind, func(t *testing.T) {
 			h, calls := newTeller(t, kind)
@@ -232,8 +253,20 @@ func TestCloneByPlugin(t *testing.T) {
 			if d := cmp.Diff(tree(t, m.path), tree(t, m.at(to))); d != "" {
 				t.Error(d)
 			}
-			if n := strings.Count(calls(), "clone\n"); n != 1 {
-				t.Errorf("the plugin was asked %d times", n)
+			got, err := h.api.GetFolder(h.ctx(), to)
+			if err != nil || (got.GetUsedBytes() == 4242) != (kind == "works") || got.Exact != (kind != "works") {
+				t.Errorf("folder %v %v", got, err)
+			}
+			if p := deleteFolder(t, h, to); (p.Files == 4) != (kind == "works") {
+				t.Errorf("last progress of the deletion %v", p)
+			}
+			if _, err := os.Lstat(m.at(to)); !os.IsNotExist(err) {
+				t.Errorf("the deleted folder: %v", err)
+			}
+			for _, call := range []string{"clone\n", "usage\n", "delete\n"} {
+				if n := strings.Count(calls(), call); n != 1 {
+					t.Errorf("the plugin was asked %d times to %s", n, call)
+				}
 			}
 			if left, err := os.ReadDir(filepath.Join(m.scopeDir(m.to), ".arriving")); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v %v", left, err)

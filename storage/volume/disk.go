@@ -18,10 +18,7 @@ import (
 // and for every other one that has a directory, by its name alone.
 func (v *Volume) EachScope(ctx context.Context, f func(*volumepb.Scope) error) error {
 	told := make(map[string]bool)
-	v.mu.Lock()
-	lists := has(v.caps, volumepb.Capability_LIST_SCOPES)
-	v.mu.Unlock()
-	if lists {
+	if v.can(volumepb.Capability_LIST_SCOPES) {
 		err := v.call(ctx, func(c *plugin.Client) error {
 			stream, err := c.ListScopes(ctx, &volumepb.VolumeRef{Volume: v.cfg.Name})
 			for err == nil {

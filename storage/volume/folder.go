@@ -91,8 +91,19 @@ func (v *Volume) openScope(hex string) (*os.File, error) {
 // Close releases the folder.
 func (f *Folder) Close() error { return errors.Join(f.dir.Close(), f.scope.Close()) }
 
-// Usage measures the folder by walking it.
+// Usage is what the product knows of the folder's size, or else what a walk finds.
 func (f *Folder) Usage(ctx context.Context) (*volumepb.TreeUsageReport, error) {
+	if f.vol.can(volumepb.Capability_USAGE_FAST) {
+		var told *volumepb.TreeUsageReport
+		err := f.vol.call(ctx, func(c *plugin.Client) (err error) {
+			told, err = c.TreeUsage(ctx, &volumepb.TreeRef{Volume: f.vol.cfg.Name, Path: f.Path})
+			return err
+		})
+		if err == nil && told.Bytes >= 0 && told.Files >= 0 {
+			return told, nil
+		}
+		f.vol.log.Debug("the product tells no usage, it is walked", "usage", told, "error", err)
+	}
 	d, err := openDir(f.dir, "", inside)
 	if err != nil {
 		return nil, classify("open", "", err)

@@ -11,6 +11,9 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	plugin "github.com/berthhq/berth/plugins/volume"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
 // deletedDir, in a scope, holds folders on their way out. Moving a folder
@@ -83,7 +86,7 @@ func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Mete
 	defer bin.Close()
 	// A remainder of an interrupted deletion first, then the folder itself.
 	for range 2 {
-		if err := empty(ctx, bin, name, m); err != nil {
+		if err := v.empty(ctx, bin, path[:32], name, m); err != nil {
 			return classify("delete folder", folder, err)
 		}
 		err := unix.Renameat(int(s.Fd()), path[33:], int(bin.Fd()), name)
@@ -95,11 +98,26 @@ func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Mete
 		}
 		prune(s, path[33:38])
 	}
-	return classify("delete folder", folder, empty(ctx, bin, name, m))
+	return classify("delete folder", folder, v.empty(ctx, bin, path[:32], name, m))
 }
 
-// empty removes one tree of the bin.
-func empty(ctx context.Context, bin *os.File, name string, m *Meter) error {
+// empty removes one tree of the bin, by the product where it can.
+func (v *Volume) empty(ctx context.Context, bin *os.File, scope, name string, m *Meter) error {
+	if there(bin, name) && v.can(volumepb.Capability_DELETE) {
+		err := v.call(ctx, func(c *plugin.Client) error {
+			stream, err := c.DeleteTree(ctx, &volumepb.TreeRef{Volume: v.cfg.Name, Path: scope + "/" + deletedDir + "/" + name})
+			if err != nil {
+				return err
+			}
+			return follow(stream, m)
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			v.log.Warn("the product removes no tree, it is walked", "error", err)
+		}
+	}
 	expectEntries(ctx, bin, name, m)
 	return (&remover{ctx: ctx, resolve: plain, meter: m}).tree(bin, name)
 }

@@ -129,6 +129,13 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	return c, nil
 }
 
+// can tells whether the product has a capability.
+func (v *Volume) can(want volumepb.Capability) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return has(v.caps, want)
+}
+
 func has(r *volumepb.OpenVolumeResponse, want volumepb.Capability) bool {
 	for _, c := range r.GetCapabilities() {
 		if c == want {
