@@ -328,7 +328,7 @@ func (x KernelState_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KernelState_Phase.Descriptor instead.
 func (KernelState_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type Metric_Quality int32
@@ -380,7 +380,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type WatchRequest struct {
@@ -2141,6 +2141,170 @@ func (x *KernelPeer) GetEndpoint() string {
 	return ""
 }
 
+type UpdateMountsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	KernelId      string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
+	LaunchEpoch   int64                  `protobuf:"varint,3,opt,name=launch_epoch,json=launchEpoch,proto3" json:"launch_epoch,omitempty"`
+	Mounts        []*MountUpdate         `protobuf:"bytes,4,rep,name=mounts,proto3" json:"mounts,omitempty"` // those not named stay as they are
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMountsRequest) Reset() {
+	*x = UpdateMountsRequest{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMountsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMountsRequest) ProtoMessage() {}
+
+func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMountsRequest.ProtoReflect.Descriptor instead.
+func (*UpdateMountsRequest) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *UpdateMountsRequest) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *UpdateMountsRequest) GetKernelId() string {
+	if x != nil {
+		return x.KernelId
+	}
+	return ""
+}
+
+func (x *UpdateMountsRequest) GetLaunchEpoch() int64 {
+	if x != nil {
+		return x.LaunchEpoch
+	}
+	return 0
+}
+
+func (x *UpdateMountsRequest) GetMounts() []*MountUpdate {
+	if x != nil {
+		return x.Mounts
+	}
+	return nil
+}
+
+type MountUpdate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"` // as in CreateKernelRequest
+	ReadOnly      bool                   `protobuf:"varint,2,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	Gone          bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"` // for good: the place is an empty directory from then on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MountUpdate) Reset() {
+	*x = MountUpdate{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MountUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MountUpdate) ProtoMessage() {}
+
+func (x *MountUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MountUpdate.ProtoReflect.Descriptor instead.
+func (*MountUpdate) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *MountUpdate) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *MountUpdate) GetReadOnly() bool {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return false
+}
+
+func (x *MountUpdate) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+type UpdateMountsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMountsResponse) Reset() {
+	*x = UpdateMountsResponse{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMountsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMountsResponse) ProtoMessage() {}
+
+func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMountsResponse.ProtoReflect.Descriptor instead.
+func (*UpdateMountsResponse) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
+}
+
 type KernelState struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	KernelId    string                 `protobuf:"bytes,1,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
@@ -2162,7 +2326,7 @@ type KernelState struct {
 
 func (x *KernelState) Reset() {
 	*x = KernelState{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2338,7 @@ func (x *KernelState) String() string {
 func (*KernelState) ProtoMessage() {}
 
 func (x *KernelState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2351,7 @@ func (x *KernelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelState.ProtoReflect.Descriptor instead.
 func (*KernelState) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KernelState) GetKernelId() string {
@@ -2287,7 +2451,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2463,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2476,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Step) GetName() string {
@@ -2362,7 +2526,7 @@ type TerminateKernelRequest struct {
 
 func (x *TerminateKernelRequest) Reset() {
 	*x = TerminateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2538,7 @@ func (x *TerminateKernelRequest) String() string {
 func (*TerminateKernelRequest) ProtoMessage() {}
 
 func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2551,7 @@ func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateKernelRequest.ProtoReflect.Descriptor instead.
 func (*TerminateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TerminateKernelRequest) GetEpoch() int64 {
@@ -2428,7 +2592,7 @@ type ForgetKernelRequest struct {
 
 func (x *ForgetKernelRequest) Reset() {
 	*x = ForgetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2440,7 +2604,7 @@ func (x *ForgetKernelRequest) String() string {
 func (*ForgetKernelRequest) ProtoMessage() {}
 
 func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2453,7 +2617,7 @@ func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelRequest.ProtoReflect.Descriptor instead.
 func (*ForgetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ForgetKernelRequest) GetEpoch() int64 {
@@ -2478,7 +2642,7 @@ type ForgetKernelResponse struct {
 
 func (x *ForgetKernelResponse) Reset() {
 	*x = ForgetKernelResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2654,7 @@ func (x *ForgetKernelResponse) String() string {
 func (*ForgetKernelResponse) ProtoMessage() {}
 
 func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2667,7 @@ func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelResponse.ProtoReflect.Descriptor instead.
 func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
 }
 
 type LogsRequest struct {
@@ -2518,7 +2682,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2694,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2707,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -2584,7 +2748,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2760,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2773,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2642,7 +2806,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2818,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2831,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -2769,7 +2933,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +2945,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +2958,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -2842,7 +3006,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2854,7 +3018,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2867,7 +3031,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -2899,7 +3063,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +3075,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3088,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -3008,7 +3172,7 @@ type DialData struct {
 
 func (x *DialData) Reset() {
 	*x = DialData{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3184,7 @@ func (x *DialData) String() string {
 func (*DialData) ProtoMessage() {}
 
 func (x *DialData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3197,7 @@ func (x *DialData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialData.ProtoReflect.Descriptor instead.
 func (*DialData) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DialData) GetTarget() *DialTarget {
@@ -3060,7 +3224,7 @@ type DialTarget struct {
 
 func (x *DialTarget) Reset() {
 	*x = DialTarget{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3236,7 @@ func (x *DialTarget) String() string {
 func (*DialTarget) ProtoMessage() {}
 
 func (x *DialTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3249,7 @@ func (x *DialTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialTarget.ProtoReflect.Descriptor instead.
 func (*DialTarget) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DialTarget) GetKernelId() string {
@@ -3113,7 +3277,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3289,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3302,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -3172,7 +3336,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3348,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3361,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -3230,7 +3394,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3406,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3419,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Metric) GetName() string {
@@ -3515,7 +3679,17 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"KernelPeer\x12\x1a\n" +
 	"\bhostname\x18\x01 \x01(\tR\bhostname\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
-	"\bendpoint\x18\x03 \x01(\tR\bendpoint\"\x9a\x04\n" +
+	"\bendpoint\x18\x03 \x01(\tR\bendpoint\"\xa0\x01\n" +
+	"\x13UpdateMountsRequest\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
+	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
+	"\flaunch_epoch\x18\x03 \x01(\x03R\vlaunchEpoch\x123\n" +
+	"\x06mounts\x18\x04 \x03(\v2\x1b.berth.agent.v1.MountUpdateR\x06mounts\"V\n" +
+	"\vMountUpdate\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\x12\x1b\n" +
+	"\tread_only\x18\x02 \x01(\bR\breadOnly\x12\x12\n" +
+	"\x04gone\x18\x03 \x01(\bR\x04gone\"\x16\n" +
+	"\x14UpdateMountsResponse\"\x9a\x04\n" +
 	"\vKernelState\x12\x1b\n" +
 	"\tkernel_id\x18\x01 \x01(\tR\bkernelId\x12\x1d\n" +
 	"\n" +
@@ -3615,12 +3789,13 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\xdf\x04\n" +
+	"\vUNAVAILABLE\x10\x032\xba\x05\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
 	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12P\n" +
 	"\fCreateKernel\x12#.berth.agent.v1.CreateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12V\n" +
 	"\x0fTerminateKernel\x12&.berth.agent.v1.TerminateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12Y\n" +
+	"\fUpdateMounts\x12#.berth.agent.v1.UpdateMountsRequest\x1a$.berth.agent.v1.UpdateMountsResponse\x12Y\n" +
 	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12?\n" +
 	"\x04Logs\x12\x1b.berth.agent.v1.LogsRequest\x1a\x18.berth.agent.v1.LogChunk0\x01\x12A\n" +
 	"\x04Exec\x12\x19.berth.agent.v1.ExecInput\x1a\x1a.berth.agent.v1.ExecOutput(\x010\x01\x12>\n" +
@@ -3639,7 +3814,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
 	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
@@ -3666,90 +3841,96 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*CreateKernelRequest)(nil),    // 22: berth.agent.v1.CreateKernelRequest
 	(*KernelNetwork)(nil),          // 23: berth.agent.v1.KernelNetwork
 	(*KernelPeer)(nil),             // 24: berth.agent.v1.KernelPeer
-	(*KernelState)(nil),            // 25: berth.agent.v1.KernelState
-	(*Step)(nil),                   // 26: berth.agent.v1.Step
-	(*TerminateKernelRequest)(nil), // 27: berth.agent.v1.TerminateKernelRequest
-	(*ForgetKernelRequest)(nil),    // 28: berth.agent.v1.ForgetKernelRequest
-	(*ForgetKernelResponse)(nil),   // 29: berth.agent.v1.ForgetKernelResponse
-	(*LogsRequest)(nil),            // 30: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 31: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 32: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 33: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 34: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 35: berth.agent.v1.ExecOutput
-	(*DialData)(nil),               // 36: berth.agent.v1.DialData
-	(*DialTarget)(nil),             // 37: berth.agent.v1.DialTarget
-	(*StatsReport)(nil),            // 38: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 39: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 40: berth.agent.v1.Metric
-	nil,                            // 41: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 42: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 43: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 44: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 45: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 46: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*UpdateMountsRequest)(nil),    // 25: berth.agent.v1.UpdateMountsRequest
+	(*MountUpdate)(nil),            // 26: berth.agent.v1.MountUpdate
+	(*UpdateMountsResponse)(nil),   // 27: berth.agent.v1.UpdateMountsResponse
+	(*KernelState)(nil),            // 28: berth.agent.v1.KernelState
+	(*Step)(nil),                   // 29: berth.agent.v1.Step
+	(*TerminateKernelRequest)(nil), // 30: berth.agent.v1.TerminateKernelRequest
+	(*ForgetKernelRequest)(nil),    // 31: berth.agent.v1.ForgetKernelRequest
+	(*ForgetKernelResponse)(nil),   // 32: berth.agent.v1.ForgetKernelResponse
+	(*LogsRequest)(nil),            // 33: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 34: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 35: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 36: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 37: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 38: berth.agent.v1.ExecOutput
+	(*DialData)(nil),               // 39: berth.agent.v1.DialData
+	(*DialTarget)(nil),             // 40: berth.agent.v1.DialTarget
+	(*StatsReport)(nil),            // 41: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 42: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 43: berth.agent.v1.Metric
+	nil,                            // 44: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 45: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 46: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 47: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 48: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 49: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	9,  // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
-	25, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	38, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	28, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
+	41, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
 	19, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	8,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	11, // 5: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
 	12, // 6: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
-	25, // 7: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
+	28, // 7: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
 	16, // 8: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
 	17, // 9: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
 	13, // 10: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
 	15, // 11: berth.agent.v1.Report.links:type_name -> berth.agent.v1.Link
 	10, // 12: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
 	0,  // 13: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	41, // 14: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	42, // 15: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	44, // 14: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	45, // 15: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	1,  // 16: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	14, // 17: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	43, // 18: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	44, // 19: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	46, // 18: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	47, // 19: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	2,  // 20: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	3,  // 21: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	20, // 22: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
 	21, // 23: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	45, // 24: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	48, // 24: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
 	23, // 25: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
 	24, // 26: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
-	4,  // 27: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
-	26, // 28: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
-	20, // 29: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	33, // 30: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	34, // 31: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	46, // 32: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	34, // 33: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	37, // 34: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
-	39, // 35: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	40, // 36: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	40, // 37: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	5,  // 38: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	6,  // 39: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	18, // 40: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	22, // 41: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	27, // 42: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	28, // 43: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	30, // 44: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	32, // 45: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	36, // 46: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
-	7,  // 47: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	19, // 48: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	25, // 49: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	25, // 50: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	29, // 51: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	31, // 52: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	35, // 53: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	36, // 54: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
-	47, // [47:55] is the sub-list for method output_type
-	39, // [39:47] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	26, // 27: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
+	4,  // 28: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
+	29, // 29: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
+	20, // 30: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
+	36, // 31: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	37, // 32: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	49, // 33: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	37, // 34: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	40, // 35: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
+	42, // 36: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	43, // 37: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	43, // 38: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	5,  // 39: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	6,  // 40: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	18, // 41: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	22, // 42: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	30, // 43: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	25, // 44: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	31, // 45: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	33, // 46: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	35, // 47: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	39, // 48: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
+	7,  // 49: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	19, // 50: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	28, // 51: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	28, // 52: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	27, // 53: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	32, // 54: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	34, // 55: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	38, // 56: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	39, // 57: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
+	49, // [49:58] is the sub-list for method output_type
+	40, // [40:49] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -3765,14 +3946,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[6].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[26].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[29].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[29].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[32].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -3784,7 +3965,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   41,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -52,6 +52,7 @@ const (
 	Agent_PullImage_FullMethodName       = "/berth.agent.v1.Agent/PullImage"
 	Agent_CreateKernel_FullMethodName    = "/berth.agent.v1.Agent/CreateKernel"
 	Agent_TerminateKernel_FullMethodName = "/berth.agent.v1.Agent/TerminateKernel"
+	Agent_UpdateMounts_FullMethodName    = "/berth.agent.v1.Agent/UpdateMounts"
 	Agent_ForgetKernel_FullMethodName    = "/berth.agent.v1.Agent/ForgetKernel"
 	Agent_Logs_FullMethodName            = "/berth.agent.v1.Agent/Logs"
 	Agent_Exec_FullMethodName            = "/berth.agent.v1.Agent/Exec"
@@ -69,6 +70,12 @@ type AgentClient interface {
 	PullImage(ctx context.Context, in *PullImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PullProgress], error)
 	CreateKernel(ctx context.Context, in *CreateKernelRequest, opts ...grpc.CallOption) (*KernelState, error)
 	TerminateKernel(ctx context.Context, in *TerminateKernelRequest, opts ...grpc.CallOption) (*KernelState, error)
+	// UpdateMounts makes folders that a kernel has mounted writable or read-only,
+	// or takes them away, while it runs. What is asked for is on disk before it is
+	// done, so that a repeated start does the same. Idempotent; a kernel that has
+	// exited has none. NOT_FOUND: no such launch here; UNAVAILABLE: it is being
+	// made, ask again.
+	UpdateMounts(ctx context.Context, in *UpdateMountsRequest, opts ...grpc.CallOption) (*UpdateMountsResponse, error)
 	ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error)
 	// Logs streams the kept log of a kernel's main process; with follow it goes
 	// on until the process has ended.
@@ -148,6 +155,16 @@ func (c *agentClient) TerminateKernel(ctx context.Context, in *TerminateKernelRe
 	return out, nil
 }
 
+func (c *agentClient) UpdateMounts(ctx context.Context, in *UpdateMountsRequest, opts ...grpc.CallOption) (*UpdateMountsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateMountsResponse)
+	err := c.cc.Invoke(ctx, Agent_UpdateMounts_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *agentClient) ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ForgetKernelResponse)
@@ -214,6 +231,12 @@ type AgentServer interface {
 	PullImage(*PullImageRequest, grpc.ServerStreamingServer[PullProgress]) error
 	CreateKernel(context.Context, *CreateKernelRequest) (*KernelState, error)
 	TerminateKernel(context.Context, *TerminateKernelRequest) (*KernelState, error)
+	// UpdateMounts makes folders that a kernel has mounted writable or read-only,
+	// or takes them away, while it runs. What is asked for is on disk before it is
+	// done, so that a repeated start does the same. Idempotent; a kernel that has
+	// exited has none. NOT_FOUND: no such launch here; UNAVAILABLE: it is being
+	// made, ask again.
+	UpdateMounts(context.Context, *UpdateMountsRequest) (*UpdateMountsResponse, error)
 	ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error)
 	// Logs streams the kept log of a kernel's main process; with follow it goes
 	// on until the process has ended.
@@ -246,6 +269,9 @@ func (UnimplementedAgentServer) CreateKernel(context.Context, *CreateKernelReque
 }
 func (UnimplementedAgentServer) TerminateKernel(context.Context, *TerminateKernelRequest) (*KernelState, error) {
 	return nil, status.Error(codes.Unimplemented, "method TerminateKernel not implemented")
+}
+func (UnimplementedAgentServer) UpdateMounts(context.Context, *UpdateMountsRequest) (*UpdateMountsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateMounts not implemented")
 }
 func (UnimplementedAgentServer) ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ForgetKernel not implemented")
@@ -338,6 +364,24 @@ func _Agent_TerminateKernel_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Agent_UpdateMounts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateMountsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServer).UpdateMounts(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Agent_UpdateMounts_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServer).UpdateMounts(ctx, req.(*UpdateMountsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Agent_ForgetKernel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ForgetKernelRequest)
 	if err := dec(in); err != nil {
@@ -395,6 +439,10 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "TerminateKernel",
 			Handler:    _Agent_TerminateKernel_Handler,
+		},
+		{
+			MethodName: "UpdateMounts",
+			Handler:    _Agent_UpdateMounts_Handler,
 		},
 		{
 			MethodName: "ForgetKernel",

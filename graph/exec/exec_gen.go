@@ -1413,11 +1413,12 @@ type ComplexityRoot struct {
 	}
 
 	SessionMount struct {
-		ID       func(childComplexity int) int
-		ReadOnly func(childComplexity int) int
-		Subpath  func(childComplexity int) int
-		Target   func(childComplexity int) int
-		Vfolder  func(childComplexity int) int
+		ID        func(childComplexity int) int
+		ReadOnly  func(childComplexity int) int
+		RevokedAt func(childComplexity int) int
+		Subpath   func(childComplexity int) int
+		Target    func(childComplexity int) int
+		Vfolder   func(childComplexity int) int
 	}
 
 	SessionPayload struct {
@@ -7892,6 +7893,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SessionMount.ReadOnly(childComplexity), true
+	case "SessionMount.revokedAt":
+		if e.ComplexityRoot.SessionMount.RevokedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionMount.RevokedAt(childComplexity), true
 	case "SessionMount.subpath":
 		if e.ComplexityRoot.SessionMount.Subpath == nil {
 			break
@@ -11329,7 +11336,10 @@ type SessionMount implements Node @allow(to: USER) {
   vfolder: Vfolder
   target: String!
   subpath: String!
+  "As it is now; it follows what the session's owner may do with the folder."
   readOnly: Boolean!
+  "When the session's owner lost the folder, and the session with him."
+  revokedAt: Time
 }
 
 enum KernelRole {
@@ -14477,6 +14487,8 @@ func (ec *executionContext) childFields_SessionMount(ctx context.Context, field 
 		return ec.fieldContext_SessionMount_subpath(ctx, field)
 	case "readOnly":
 		return ec.fieldContext_SessionMount_readOnly(ctx, field)
+	case "revokedAt":
+		return ec.fieldContext_SessionMount_revokedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionMount", field.Name)
 }
@@ -42452,6 +42464,29 @@ func (ec *executionContext) fieldContext_SessionMount_readOnly(_ context.Context
 	return graphql.NewScalarFieldContext("SessionMount", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _SessionMount_revokedAt(ctx context.Context, field graphql.CollectedField, obj *ent.SessionMount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionMount_revokedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RevokedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionMount_revokedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionMount", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _SessionPayload_session(ctx context.Context, field graphql.CollectedField, obj *session.SessionPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -70237,6 +70272,11 @@ func (ec *executionContext) _SessionMount(ctx context.Context, sel ast.Selection
 		case "readOnly":
 			out.Values[i] = ec._SessionMount_readOnly(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "revokedAt":
+			out.Values[i] = ec._SessionMount_revokedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
