@@ -1,0 +1,149 @@
+package volume
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// original is the first name of a file that has several.
+type original struct {
+	path string        // below top
+	made chan struct{} // closed when it is there
+}
+
+func (c *copier) file(from, to *os.File, name, as, path string, st *unix.Stat_t) error {
+	if st.Nlink > 1 {
+		first, mine := c.first(st, path)
+		if mine {
+			defer close(first.made)
+		} else if done, err := c.again(first, to, as); done || err != nil {
+			return err
+		}
+	}
+	source, err := openRegular(from, name)
+	if err != nil {
+		return skipped(path, err)
+	}
+	defer source.Close()
+	// What was opened may be another file than what was seen.
+	if err := unix.Fstat(int(source.Fd()), st); err != nil {
+		return err
+	}
+	if complete(to, as, st) {
+		c.meter.did(1, st.Size)
+		return nil
+	}
+	target, err := openat2(to, as, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW, 0o600, plain)
+	if err != nil {
+		return err
+	}
+	err = c.bytes(source, target, st.Size)
+	if err == nil {
+		err = finish(source, target, st)
+	}
+	return errors.Join(err, target.Close())
+}
+
+// complete tells whether an earlier attempt came to a file's end.
+func complete(to *os.File, as string, st *unix.Stat_t) bool {
+	var have unix.Stat_t
+	if unix.Fstatat(int(to.Fd()), as, &have, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	owned := have.Uid == st.Uid && have.Gid == st.Gid || os.Geteuid() != 0
+	return have.Mode == st.Mode && have.Size == st.Size && have.Mtim == st.Mtim && owned
+}
+
+// first returns the first name of a file, and whether it is the caller's to make.
+func (c *copier) first(st *unix.Stat_t, path string) (*original, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := inode{st.Dev, st.Ino}
+	if o, there := c.links[id]; there {
+		return o, false
+	}
+	o := &original{path: path, made: make(chan struct{})}
+	c.links[id] = o
+	return o, true
+}
+
+// again gives a file one name more, unless the first one came to nothing.
+func (c *copier) again(first *original, to *os.File, as string) (done bool, err error) {
+	select {
+	case <-first.made:
+	case <-c.ctx.Done():
+		return false, c.ctx.Err()
+	}
+	// What an earlier attempt has left here may be a copy of its own.
+	if err := unix.Unlinkat(int(to.Fd()), as, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return false, err
+	}
+	if err := unix.Linkat(int(c.top.Fd()), first.path, int(to.Fd()), as, 0); err != nil {
+		return false, vanished(err)
+	}
+	c.meter.did(1, 0)
+	return true, nil
+}
+
+// piece is how much is copied between two looks at whether to go on.
+const piece = 64 << 20
+
+// bytes makes a file hold what another does, by sharing its blocks or else by
+// copying what is not a hole.
+func (c *copier) bytes(from, to *os.File, size int64) error {
+	counted := int64(0)
+	defer func() { c.meter.did(1, size-counted) }()
+	if c.shares(from, to, size) {
+		return to.Truncate(size) // it may have grown since
+	}
+	for at := int64(0); at < size; {
+		data, err := from.Seek(at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			break // holes to the end
+		}
+		if err != nil {
+			return err
+		}
+		hole, err := from.Seek(data, unix.SEEK_HOLE)
+		if err != nil {
+			return err
+		}
+		if _, err := from.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := to.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		at = min(hole, data+piece, size)
+		n, err := io.CopyN(to, from, at-data)
+		counted += n
+		c.meter.did(0, n)
+		if errors.Is(err, io.EOF) {
+			break // it has shrunk
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return to.Truncate(size)
+}
+
+// shares lets the target have the blocks of the source, where that can be done.
+func (c *copier) shares(from, to *os.File, size int64) bool {
+	if size == 0 || c.apart.Load() {
+		return false
+	}
+	err := unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
+	for _, never := range []error{unix.EOPNOTSUPP, unix.EXDEV, unix.ENOTTY, unix.ENOSYS} {
+		if errors.Is(err, never) {
+			c.apart.Store(true)
+		}
+	}
+	return err == nil
+}
