@@ -233,6 +233,15 @@ func TestHostilePaths(t *testing.T) {
 			wantCode(t, h.moveFile("mine", path, false), codes.InvalidArgument)
 			wantCode(t, h.moveFile(path, "new", false), codes.InvalidArgument)
 			wantCode(t, h.deleteFiles(true, path)[0].Err(), codes.InvalidArgument)
+			_, err = h.api.SearchFiles(h.ctx(), &storagepb.SearchFilesRequest{Folder: h.ref, Path: path, Text: "x"})
+			wantCode(t, err, codes.InvalidArgument)
+			copies, err := h.transfer(false, &storagepb.TransferRequest{From: h.ref, To: h.ref, Files: pairs("mine", path, path, "new")})
+			if err != nil || len(copies) != 2 {
+				t.Fatal(copies, err)
+			}
+			for _, r := range copies {
+				wantCode(t, r.Err(), codes.InvalidArgument)
+			}
 		})
 	}
 	for _, path := range []string{"tab\there", "new\nline", "del\x7f", "c1\u0085"} {

@@ -80,7 +80,7 @@ func (s *Set) host(c Config, log *slog.Logger) *pluginhost.Host[*plugin.Client] 
 		Name: name,
 		Launch: func(ctx context.Context) (*plugin.Client, error) {
 			p, err := plugin.Launch(ctx, plugin.Options{Path: c.Backend, SHA256: c.SHA256, SocketDir: s.sockets, Logger: log.With("plugin", name)})
-			if errors.Is(err, fs.ErrNotExist) || plugin.IsChecksum(err) {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, plugin.ErrChecksum) {
 				return nil, errors.Join(err, pluginhost.ErrDisable)
 			}
 			return p, err
