@@ -55,7 +55,7 @@ const (
 )
 
 func TestConformance(t *testing.T) {
-	for name, options := range map[string]string{"full": full, "simple": simple, "off": ""} {
+	for name, options := range map[string]string{"full": full, "simple": simple, "off": `{"usage_max_age_s": 0}`} {
 		t.Run(name, func(t *testing.T) {
 			volumetest.Test(t, volumetest.Plugin{Path: self(t), Mount: arraytest.Image(t).Mount, Options: options})
 		})

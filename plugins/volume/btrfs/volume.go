@@ -16,9 +16,6 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// usageAge is how old a usage may be that a walk has to find out.
-const usageAge = 30 * time.Second
-
 // filesystem is one open volume.
 type filesystem struct {
 	*driver.Mount
@@ -41,7 +38,7 @@ func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) 
 	if !yes {
 		return nil, status.Errorf(codes.FailedPrecondition, "mount_path: %s is not on btrfs but on %s", m.Path(), m.FSType())
 	}
-	f := &filesystem{Mount: m, walker: driver.NewWalker(m, usageAge), options: o}
+	f := &filesystem{Mount: m, walker: driver.NewWalker(m, time.Duration(o.UsageMaxAge)*time.Second), options: o}
 	s, err := qgroup.ReadStatus(root)
 	if err == nil && s.Mode == qgroup.Off && o.Quota != "as-found" {
 		if err = qgroup.Enable(root, qgroup.Mode(o.Quota)); err == nil {
