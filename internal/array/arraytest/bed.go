@@ -1,0 +1,257 @@
+package arraytest
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/plugins/volume"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/plugins/volume/volumetest"
+)
+
+// program is what a plugin is called in its own test: the test binary under another name.
+const program = "berth-volume-under-test"
+
+// Main is the TestMain of a plugin whose test binary is the plugin too.
+func Main(m *testing.M, plugin func()) {
+	if filepath.Base(os.Args[0]) == program { // the suite starts it without the cookie too
+		plugin()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func self(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), program)
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// Conform is the suite on an array.
+func Conform(t *testing.T, make array.Maker, o array.Options) {
+	a := Start(t, make, o)
+	volumetest.Test(t, volumetest.Plugin{
+		Path: self(t), Mount: a.Mount(), Options: a.PluginOptions(), Lane: volumetest.Lane{NoInodes: true},
+	})
+}
+
+// Live runs the suite against a vendor's own array: BERTH_NAME_LIVE is a file with
+// the options, BERTH_NAME_MOUNT where its volume is mounted.
+func Live(t *testing.T, name string) {
+	file, mount := os.Getenv("BERTH_"+name+"_LIVE"), os.Getenv("BERTH_"+name+"_MOUNT")
+	if file == "" || mount == "" {
+		t.Skipf("no array: BERTH_%s_LIVE is to be a file with options, BERTH_%s_MOUNT where the volume is mounted", name, name)
+	}
+	options, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	volumetest.Test(t, volumetest.Plugin{Path: self(t), Mount: mount, Options: string(options)})
+}
+
+// Bed is a plugin with one volume, "v", on an array.
+type Bed struct {
+	*testing.T
+	*volume.Client
+	Array *array.Array
+}
+
+// NewBed starts both until the end of the test and opens the volume; more are
+// options over the array's.
+func NewBed(t *testing.T, make array.Maker, o array.Options, more map[string]any) (*Bed, *pb.OpenVolumeResponse) {
+	t.Helper()
+	b := &Bed{T: t, Array: Start(t, make, o)}
+	c, err := volume.Launch(t.Context(), volume.Options{Path: self(t), SocketDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	b.Client = c
+	return b, b.Open(more)
+}
+
+// Open opens the volume anew.
+func (b *Bed) Open(more map[string]any) *pb.OpenVolumeResponse {
+	b.Helper()
+	r, err := b.OpenAs("v", more)
+	b.Must(err)
+	return r
+}
+
+// OpenAs opens a volume under a name.
+func (b *Bed) OpenAs(name string, more map[string]any) (*pb.OpenVolumeResponse, error) {
+	return b.OpenVolume(b.Context(), &pb.OpenVolumeRequest{Volume: name, MountPath: b.Array.Mount(), OptionsJson: b.Array.PluginOptions(more)})
+}
+
+// Must ends the test with an error.
+func (b *Bed) Must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// Bytes is a limit.
+func Bytes(n int64) *pb.Limit { return &pb.Limit{Bytes: &n} }
+
+// Create makes a scope.
+func (b *Bed) Create(scope string, l *pb.Limit) error {
+	_, err := b.CreateScope(b.Context(), &pb.ScopeRequest{Volume: "v", Scope: scope, Limit: l})
+	return err
+}
+
+// Limit sets a scope's.
+func (b *Bed) Limit(scope string, l *pb.Limit) error {
+	_, err := b.SetScopeLimit(b.Context(), &pb.ScopeRequest{Volume: "v", Scope: scope, Limit: l})
+	return err
+}
+
+// Get asks for a scope.
+func (b *Bed) Get(scope string) (*pb.Scope, error) {
+	return b.GetScope(b.Context(), &pb.ScopeRef{Volume: "v", Scope: scope})
+}
+
+// Delete removes one.
+func (b *Bed) Delete(scope string) error {
+	_, err := b.DeleteScope(b.Context(), &pb.ScopeRef{Volume: "v", Scope: scope})
+	return err
+}
+
+// State asks for the volume's health.
+func (b *Bed) State() *pb.HealthReport {
+	b.Helper()
+	h, err := b.Health(b.Context(), &pb.VolumeRef{Volume: "v"})
+	b.Must(err)
+	return h
+}
+
+// Write fills a file below the mount, to the disk: a quota may refuse late.
+func (b *Bed) Write(name string, bytes int) error {
+	f, err := os.Create(filepath.Join(b.Array.Mount(), name))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, bytes))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Refused checks that a write meets a limit.
+func (b *Bed) Refused(name string, bytes int) {
+	b.Helper()
+	if err := b.Write(name, bytes); !errors.Is(err, unix.EDQUOT) {
+		b.Errorf("%d bytes to %s: %v, want EDQUOT", bytes, name, err)
+	}
+}
+
+// List is all scopes; one that comes twice fails the test.
+func (b *Bed) List() map[string]*pb.Scope {
+	b.Helper()
+	all := map[string]*pb.Scope{}
+	list, err := b.ListScopes(b.Context(), &pb.VolumeRef{Volume: "v"})
+	b.Must(err)
+	for {
+		s, err := list.Recv()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		b.Must(err)
+		if all[s.Scope] != nil {
+			b.Errorf("%s is listed twice", s.Scope)
+		}
+		all[s.Scope] = s
+	}
+}
+
+// Trouble is what goes wrong between any plugin and its array and must not show: the
+// whole life of a scope with each fault once. What goes wrong for good has its code.
+func (b *Bed) Trouble() {
+	for name, f := range map[string]array.Fault{
+		"busy":        {Status: 503, Times: 1, RetryAfter: time.Second},
+		"throttled":   {Status: 429, Times: 1, RetryAfter: time.Second},
+		"slow":        {Delay: 200 * time.Millisecond, Times: 3},
+		"expired":     {Expire: true, Skip: 1, Times: 1},
+		"cut":         {Method: "GET", Drop: true, Times: 1},
+		"lost":        {Method: "POST", Lost: true, Times: 1},
+		"lost put":    {Method: "PUT", Lost: true, Times: 1},
+		"lost change": {Method: "PATCH", Lost: true, Times: 1},
+		"lost delete": {Method: "DELETE", Lost: true, Times: 1},
+	} {
+		b.Run(name, func(t *testing.T) {
+			scope := array.Random()
+			defer b.Array.Inject(f)()
+			for _, err := range []error{b.Create(scope, Bytes(16<<20)), b.Limit(scope, Bytes(8<<20))} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err := b.Get(scope)
+			if err != nil || s.GetLimit().GetBytes() != 8<<20 {
+				t.Errorf("scope %v, %v", s, err)
+			}
+			if err := b.Delete(scope); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	b.Run("down", func(t *testing.T) {
+		defer b.Array.Inject(array.Fault{Status: 503, RetryAfter: time.Hour})()
+		err := b.Create(array.Random(), Bytes(1<<20))
+		if status.Code(err) != codes.Unavailable || !retryable(err) {
+			t.Errorf("create: %v", err)
+		}
+		if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "does not answer") {
+			t.Errorf("health: %v", h)
+		}
+	})
+	b.Run("password", func(t *testing.T) {
+		_, err := b.OpenAs("w", map[string]any{"username": "nobody"})
+		if status.Code(err) != codes.Unauthenticated || strings.Contains(err.Error(), b.Array.Password) {
+			t.Errorf("open: %v", err)
+		}
+	})
+	if h := b.State(); h.State != pb.HealthReport_HEALTHY {
+		b.Errorf("health at last: %v", h)
+	}
+}
+
+func retryable(err error) bool {
+	for _, d := range status.Convert(err).Details() {
+		if e, ok := d.(*pb.ErrorDetail); ok && e.Retryable {
+			return true
+		}
+	}
+	return false
+}
+
+// Rises writes until the rates that the plugin tells have risen.
+func (b *Bed) Rises(subject pb.PerformanceSample_Subject) {
+	b.Helper()
+	for end := time.Now().Add(time.Minute); ; {
+		b.Must(b.Write("data", 4<<20))
+		p, err := b.Performance(b.Context(), &pb.VolumeRef{Volume: "v"})
+		b.Must(err)
+		if p.GetWriteBytesPerSecond() > 1<<16 && p.GetWriteOpsPerSecond() > 0 && p.Subject == subject {
+			return
+		}
+		if time.Now().After(end) {
+			b.Fatalf("performance %v", p)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+// Command weka is the volume plugin for WEKA, 4.3 or newer, by its REST interface:
+// a scope is a directory of the file system that is mounted, and its limit a
+// directory quota, which the cluster enforces.
+//
+// docs/storage/weka.md has the options and what is known of the product.
+package main
+
+import (
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/driver/rest"
+)
+
+type options struct {
+	rest.Options
+	Username     string        `json:"username" required:"true" about:"who the plugin logs in as"`
+	Password     driver.Secret `json:"password_file" required:"true" about:"the file that holds the password"`
+	Organization string        `json:"organization" about:"the organization of the user"`
+	Filesystem   string        `json:"filesystem" required:"true" about:"the file system that is mounted, by its name in the cluster"`
+	Path         string        `json:"path" pattern:"^/" about:"the directory of the file system that is mounted"`
+}
+
+func main() {
+	driver.Run(driver.Backend[options]{
+		Vendor: "WEKA", Name: "weka", Version: "1.0.0",
+		Defaults: options{Options: rest.Defaults(), Organization: "Root", Path: "/"},
+		Open:     open,
+	})
+}

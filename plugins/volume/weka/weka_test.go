@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/array/weka"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
+
+const scopeA = "0123456789abcdef0123456789abcdef"
+
+// TestConformance is the lane "simulator on btrfs", with quotas that take a while and
+// tokens that end again and again.
+func TestConformance(t *testing.T) {
+	arraytest.Conform(t, weka.New, array.Options{PageSize: 2, TokenLife: 5 * time.Second})
+}
+
+func TestLive(t *testing.T) { arraytest.Live(t, "WEKA") }
+
+// TestRequests holds what is asked of a cluster against golden files.
+func TestRequests(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{JobTime: -1}, nil)
+	step := func(name string, err error) {
+		t.Helper()
+		b.Must(err)
+		arraytest.Golden(t, b.Array, name, regexp.MustCompile(`"(total_budget|\w+_total|used_total_data)":\d+`))
+		b.Array.Forget()
+	}
+	step("open", nil)
+	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("limit", b.Limit(scopeA, nil))
+	_, err := b.Get(scopeA)
+	step("get", err)
+	step("delete", b.Delete(scopeA))
+	_, err = b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("capacity", err)
+}
+
+// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+func TestLimitRefusesBytes(t *testing.T) {
+	b, opened := arraytest.NewBed(t, weka.New, array.Options{JobTime: 500 * time.Millisecond}, nil)
+	if opened.Enforcement != pb.Enforcement_HARD {
+		t.Errorf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/data", 32<<20) // the call came back when the quota was active
+	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Write(scopeA+"/data", 32<<20))
+	b.Must(b.Limit(scopeA, nil))
+	b.Must(b.Write(scopeA+"/data", 80<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || !s.Exact {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	if err := b.Limit(scopeA, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("limit of zero: %v", err)
+	}
+}
+
+// TestScopeWithoutQuota is a directory that something else has made.
+func TestScopeWithoutQuota(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b.Must(os.Mkdir(b.Array.Tree.Path(scopeA), 0o755))
+	b.Must(b.Write(scopeA+"/old", 1<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Limit.Bytes != nil || s.UsedBytes != nil {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	if err := b.Limit(scopeA, arraytest.Bytes(16<<20)); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "data service") {
+		t.Errorf("limit of what was never counted: %v", err)
+	}
+	b.Array.Set("data_service", "on")
+	b.Must(b.Limit(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/new", 32<<20)
+}
+
+func TestCountingFails(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b.Array.Jobs.FailNext(errors.New("out of memory"))
+	if err := b.Create(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "could not count") {
+		t.Errorf("create: %v", err)
+	}
+	if b.Array.Tree.IsDir(scopeA) {
+		t.Error("half a scope is left")
+	}
+}
+
+// TestNoQuotas are clusters without limits, and why.
+func TestNoQuotas(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	for setting, want := range map[string]string{"quota=refused": "role of the user", "version=4.2.18": "4.2.18"} {
+		t.Run(setting, func(t *testing.T) {
+			name, value, _ := strings.Cut(setting, "=")
+			b.Array.Set(name, value)
+			defer b.Array.Set(name, "")
+			opened := b.Open(nil)
+			if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
+				t.Errorf("opened as %v", opened)
+			}
+			if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, want) {
+				t.Errorf("health %v", h)
+			}
+			b.Must(b.Create(scopeA, nil))
+			if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
+				t.Errorf("limit: %v", err)
+			}
+			b.Must(b.Delete(scopeA))
+		})
+	}
+	if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
+		t.Errorf("opened again as %v", again)
+	}
+}
+
+func TestTrouble(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b.Trouble()
+	b.Array.Set("state", "rebuilding")
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "rebuilding") {
+		t.Errorf("health: %v", h)
+	}
+	if _, err := b.OpenAs("w", map[string]any{"filesystem": "other"}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("another file system: %v", err)
+	}
+	if _, err := b.OpenAs("w", map[string]any{"path": "/other"}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("another path: %v", err)
+	}
+}
+
+// TestPages has more quotas than a page; their limits come with the list.
+func TestPages(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{PageSize: 2, JobTime: -1}, nil)
+	made := map[string]int64{}
+	for i := range 5 {
+		scope := array.Random()
+		made[scope] = int64(i+1) << 20
+		b.Must(b.Create(scope, arraytest.Bytes(made[scope])))
+	}
+	all := b.List()
+	for scope, bytes := range made {
+		if all[scope].GetLimit().GetBytes() != bytes || all[scope].GetUsedBytes() != 0 {
+			t.Errorf("%s is listed as %v", scope, all[scope])
+		}
+	}
+	if len(all) != len(made) {
+		t.Errorf("%d scopes are listed, want %d", len(all), len(made))
+	}
+}
+
+func TestPerformance(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
+}
