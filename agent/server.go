@@ -69,6 +69,10 @@ func (s *server) ForgetKernel(_ context.Context, r *agentpb.ForgetKernelRequest)
 	return &agentpb.ForgetKernelResponse{}, nil
 }
 
+func (s *server) UpdateMounts(ctx context.Context, r *agentpb.UpdateMountsRequest) (*agentpb.UpdateMountsResponse, error) {
+	return &agentpb.UpdateMountsResponse{}, s.a.kernels.UpdateMounts(ctx, r)
+}
+
 func (s *server) PullImage(r *agentpb.PullImageRequest, stream grpc.ServerStreamingServer[agentpb.PullProgress]) error {
 	if r.Reference == "" {
 		return fmt.Errorf("reference is empty: %w", errdefs.ErrInvalidArgument)

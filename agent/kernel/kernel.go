@@ -25,6 +25,7 @@ type Kernel struct {
 	rec       record
 	container runtime.Container // once it is made
 	replaces  *Kernel           // an ended launch, until this one has its record
+	mounting  sync.Mutex        // held while mounts are changed
 
 	begun   chan struct{} // closed when the record is there, or
 	refused bool          // when there will be none

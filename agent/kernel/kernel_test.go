@@ -19,6 +19,7 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/device"
+	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/fake"
@@ -67,6 +68,7 @@ type fixture struct {
 	*Manager
 	dir     string
 	sysfs   string // of a machine that is not this one
+	volumes mount.Volumes
 	host    *fake.Host
 	wires   *wires
 	plugins []device.PluginConfig
@@ -101,7 +103,7 @@ func (f *fixture) restart(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Manager, err = New(Config{
-		Agent: "a", Dir: f.dir, Runtime: fake.New(f.host, "a"), Devices: f.devices, Network: f.wires, Runner: "/runner", Logger: log,
+		Agent: "a", Dir: f.dir, Runtime: fake.New(f.host, "a"), Devices: f.devices, Network: f.wires, Volumes: f.volumes, Runner: "/runner", Logger: log,
 		OnChange: func(s *agentpb.KernelState) {
 			f.mu.Lock()
 			defer f.mu.Unlock()

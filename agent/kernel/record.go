@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
 )
 
@@ -22,6 +23,8 @@ type record struct {
 	// What plugins want to see again, by plugin key.
 	devices map[string][]byte
 	stop    *stop
+	// What has become of mounts of the request, by target.
+	mounts map[string]mount.Change
 }
 
 // stop is the wish that a kernel ends.
@@ -39,6 +42,8 @@ type stored struct {
 	Network network.Attachment `json:"network"`
 	Devices map[string][]byte  `json:"devices,omitempty"`
 	Stop    *stop              `json:"stop,omitempty"`
+
+	Mounts map[string]mount.Change `json:"mounts,omitempty"`
 }
 
 const recordVersion = 1
@@ -52,7 +57,7 @@ func (r *record) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(stored{recordVersion, request, state, r.network, r.devices, r.stop})
+	return json.Marshal(stored{recordVersion, request, state, r.network, r.devices, r.stop, r.mounts})
 }
 
 func unmarshalRecord(text []byte) (*record, error) {
@@ -63,7 +68,7 @@ func unmarshalRecord(text []byte) (*record, error) {
 	if s.Version != recordVersion {
 		return nil, fmt.Errorf("version %d is not known", s.Version)
 	}
-	r := &record{request: &agentpb.CreateKernelRequest{}, state: &agentpb.KernelState{}, network: s.Network, devices: s.Devices, stop: s.Stop}
+	r := &record{request: &agentpb.CreateKernelRequest{}, state: &agentpb.KernelState{}, network: s.Network, devices: s.Devices, stop: s.Stop, mounts: s.Mounts}
 	lenient := protojson.UnmarshalOptions{DiscardUnknown: true}
 	if err := lenient.Unmarshal(s.Request, r.request); err != nil {
 		return nil, err

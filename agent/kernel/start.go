@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/containerd/errdefs"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -84,6 +85,9 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 		if bound, spec.Mounts, err = k.mounts(prepared.Lines); err != nil {
 			return err
 		}
+		for _, f := range k.folders() {
+			spec.Folders = append(spec.Folders, path.Clean(f.Target))
+		}
 		return k.m.shareNames(k.rec.request.SessionId)
 	})
 	if err != nil {
@@ -111,7 +115,7 @@ func (k *Kernel) mounts(lines []string) (*mount.Bound, []specs.Mount, error) {
 	if err := mount.Unmount(files.Folders()); err != nil { // of an earlier attempt
 		return &mount.Bound{}, nil, err
 	}
-	bound, err := k.m.cfg.Volumes.Open(folders(k.rec.request))
+	bound, err := k.m.cfg.Volumes.Open(k.folders())
 	if err != nil {
 		return &mount.Bound{}, nil, err
 	}

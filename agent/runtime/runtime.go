@@ -16,6 +16,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/runner"
 )
 
@@ -57,6 +58,10 @@ type Container interface {
 	Kill(ctx context.Context, signal syscall.Signal) error
 	Exec(ctx context.Context, e ExecSpec) (Process, error)
 	Stats(ctx context.Context) (Stats, error)
+	// Remount changes folders that the container has mounted, as mount.Apply
+	// does. One that has ended has none. One of which it is not known where they
+	// are is FailedPrecondition. Not for several callers at once.
+	Remount(ctx context.Context, changes []mount.Change) error
 	// Remove ends whatever runs and deletes everything. Removing what is gone
 	// is no error.
 	Remove(ctx context.Context) error
@@ -112,6 +117,7 @@ type Spec struct {
 	// Identity takes the place of User; the image's files are not asked.
 	Identity *Identity
 	Mounts   []specs.Mount
+	Folders  []string // destinations of Mounts that Remount is for
 	// Directories on the host that are given to User before the start.
 	Owned     []string
 	ShmBytes  int64

@@ -64,6 +64,9 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 	if err := c.newTask(ctx, cio.BinaryIO(r.cfg.Runner, map[string]string{"log": s.Log.String()})); err != nil {
 		return nil, errors.Join(fmt.Errorf("create task of %s: %w", s.ID, err), c.undo(ctx))
 	}
+	if err := c.findFolders(ctx, s); err != nil {
+		return nil, errors.Join(err, c.undo(ctx))
+	}
 	return c, nil
 }
 

@@ -28,11 +28,13 @@ type container struct {
 	removed bool
 	refuse  int // Removes to fail
 	oom     uint64
+	folders map[string]string // target → ro or rw; without those that are gone
 }
 
 func newContainer(h *Host, s runtime.Spec, labels, env map[string]string) *container {
 	c := &container{host: h, spec: s, labels: labels, env: env, main: newProcess()}
 	c.refuse, _ = strconv.Atoi(env[FailRemove])
+	c.mountFolders()
 	return c
 }
 
@@ -139,6 +141,9 @@ func (c *container) Exec(_ context.Context, e runtime.ExecSpec) (runtime.Process
 		return nil, fmt.Errorf("command %q: %w", e.Command, errdefs.ErrInvalidArgument)
 	}
 	p := newProcess()
+	if code, ok := c.touch(e.Command[1:]); ok {
+		p.end(code)
+	}
 	p.run(e.Command[1:], e.Stdin, e.Stdout)
 	return p, nil
 }

@@ -45,6 +45,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("remove", s.remove)
 	t.Run("refusals", s.refusals)
 	t.Run("parallel", s.parallel)
+	t.Run("remount", s.remount)
 }
 
 var sequence struct {

@@ -1,0 +1,140 @@
+package kernel
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/mount"
+	"github.com/berthhq/berth/agent/runtime/fake"
+)
+
+func mounted(t *testing.T, f *fixture) *agentpb.CreateKernelRequest {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	root := t.TempDir()
+	for _, d := range []string{"one", "two"} {
+		if err := os.Mkdir(filepath.Join(root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.volumes = mount.Volumes{"v": root}
+	f.restart(t)
+	r := request("k", "sleep", "600")
+	r.Mounts = []*agentpb.Mount{{Volume: "v", Path: "one", Target: "/one", ReadOnly: true}, {Volume: "v", Path: "two", Target: "/two/"}}
+	return r
+}
+
+// found waits until the container is found again.
+func (f *fixture) found(t *testing.T, id string) {
+	t.Helper()
+	k, err := f.Get(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := k.Running(); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("container is not found again")
+		}
+	}
+}
+
+func update(epoch, launch int64, list ...*agentpb.MountUpdate) *agentpb.UpdateMountsRequest {
+	return &agentpb.UpdateMountsRequest{Epoch: epoch, KernelId: "k", LaunchEpoch: launch, Mounts: list}
+}
+
+func TestUpdateMounts(t *testing.T) {
+	f := newFixture(t)
+	r := mounted(t, f)
+	if err := f.UpdateMounts(t.Context(), update(1, 1)); !errdefs.IsNotFound(err) {
+		t.Errorf("without a kernel: %v", err)
+	}
+	if _, err := f.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	f.reaches(t, "k", agentpb.KernelState_RUNNING)
+	has := func(want map[string]string) {
+		t.Helper()
+		if diff := cmp.Diff(want, f.host.Folders("k")); diff != "" {
+			t.Error(diff)
+		}
+	}
+	has(map[string]string{"/one": "ro", "/two": "rw"})
+	for range 2 {
+		f.found(t, "k")
+		if err := f.UpdateMounts(t.Context(), update(2, 1, &agentpb.MountUpdate{Target: "/one"}, &agentpb.MountUpdate{Target: "/two", ReadOnly: true})); err != nil {
+			t.Fatal(err)
+		}
+		has(map[string]string{"/one": "rw", "/two": "ro"})
+		f.restart(t)
+	}
+	f.found(t, "k")
+	for _, tt := range []struct {
+		name    string
+		request *agentpb.UpdateMountsRequest
+		class   func(error) bool
+	}{
+		{"a leader that is none", update(1, 1, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsFailedPrecondition},
+		{"a launch that is over", update(2, 0, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsFailedPrecondition},
+		{"a launch to come", update(2, 2, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsNotFound},
+		{"no such folder", update(2, 1, &agentpb.MountUpdate{Target: "/none"}), errdefs.IsInvalidArgument},
+	} {
+		if err := f.UpdateMounts(t.Context(), tt.request); !tt.class(err) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	has(map[string]string{"/one": "rw", "/two": "ro"})
+	if err := f.UpdateMounts(t.Context(), update(2, 1, &agentpb.MountUpdate{Target: "/none", Gone: true}, &agentpb.MountUpdate{Target: "/two", Gone: true})); err != nil {
+		t.Fatal(err)
+	}
+	has(map[string]string{"/one": "rw"})
+	if _, err := f.Terminate(t.Context(), &agentpb.TerminateKernelRequest{Epoch: 2, KernelId: "k", GraceMs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	f.ended(t, "k")
+	if err := f.UpdateMounts(t.Context(), update(2, 1, &agentpb.MountUpdate{Target: "/one", Gone: true})); err != nil {
+		t.Errorf("after its end: %v", err)
+	}
+	f.nothingHeld(t)
+}
+
+// A container that is being made gets what was asked for meanwhile, from the next
+// agent as well.
+func TestUpdateMountsOfAContainerToBe(t *testing.T) {
+	f := newFixture(t)
+	r := mounted(t, f)
+	r.Environment[fake.CreateDelay] = "1h"
+	if _, err := f.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	gone := update(1, 1, &agentpb.MountUpdate{Target: "/one", Gone: true}, &agentpb.MountUpdate{Target: "/two", ReadOnly: true})
+	if err := f.UpdateMounts(t.Context(), gone); !errdefs.IsUnavailable(err) {
+		t.Fatalf("while it is made: %v", err)
+	}
+	k, err := f.Get("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.mu.Lock()
+	delete(k.rec.request.Environment, fake.CreateDelay)
+	err = k.save()
+	k.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.restart(t)
+	f.reaches(t, "k", agentpb.KernelState_RUNNING)
+	if diff := cmp.Diff(map[string]string{"/two": "ro"}, f.host.Folders("k")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,112 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// passes bounds how often processes are looked for that have hold of a mount:
+	// what was killed may have given it on.
+	passes = 20
+	// endsWithin is for how long one that was killed is waited for.
+	endsWithin = 2 * time.Second
+)
+
+// evict kills the processes of a container that have a directory of one of the
+// mounts open, as working directory, root or otherwise.
+func evict(pid int, mounts []uint64) error {
+	return outside(func() error {
+		for range passes {
+			n, err := killHolders(pid, mounts)
+			if err != nil || n == 0 {
+				return err
+			}
+		}
+		return fmt.Errorf("its directories are kept open: %w", errdefs.ErrUnavailable)
+	})
+}
+
+// killHolders looks once, and tells how many it killed.
+func killHolders(pid int, mounts []uint64) (int, error) {
+	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil // the container has ended
+	}
+	if err != nil {
+		return 0, err
+	}
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, e := range all {
+		one, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		fd, err := unix.PidfdOpen(one, 0) // from here on the number is nobody else's
+		if err != nil {
+			continue
+		}
+		dir := filepath.Join("/proc", e.Name())
+		if its, err := os.Readlink(dir + "/ns/mnt"); err == nil && its == space && holds(dir, mounts) {
+			n++
+			err = kill(fd)
+		}
+		unix.Close(fd)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return n, fmt.Errorf("end process %d: %w", one, err)
+		}
+	}
+	return n, nil
+}
+
+// holds tells whether a process has a directory of one of the mounts open. Threads
+// may have other working directories and files than their process.
+func holds(process string, mounts []uint64) bool {
+	tasks, _ := filepath.Glob(process + "/task/*")
+	for _, task := range tasks {
+		links := []string{task + "/cwd", task + "/root"}
+		open, _ := os.ReadDir(task + "/fd")
+		for _, f := range open {
+			links = append(links, task+"/fd/"+f.Name())
+		}
+		for _, link := range links {
+			var st unix.Statx_t
+			err := unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MNT_ID, &st)
+			if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && slices.Contains(mounts, st.Mnt_id) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func kill(pidfd int) error {
+	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	ended := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
+	for until := time.Now().Add(endsWithin); ; {
+		n, err := unix.Poll(ended, max(0, int(time.Until(until).Milliseconds())))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return err
+		case n == 0:
+			return fmt.Errorf("it does not end: %w", errdefs.ErrUnavailable)
+		default:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,353 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// Place is a mount of a container, as the machine's kernel knows it: whoever owns
+// the container may rename what leads there, and put something else in its place.
+type Place struct {
+	Target string
+	ID     uint64   // of the mount
+	Device string   // major:minor
+	Below  []uint64 // mounts of the folder itself further down that are not read-only of their own
+	Gone   bool     `json:",omitempty"`
+}
+
+// Change is what becomes of the mount at a target.
+type Change struct {
+	Target   string
+	ReadOnly bool
+	Gone     bool
+}
+
+// Find tells which mounts of a container are at the targets. It is asked before
+// anything of the user's runs there; pid is the container's first process.
+func Find(pid int, targets []string) (found []Place, err error) {
+	err = inside(pid, func() error {
+		table, err := readMounts(pid)
+		if err != nil {
+			return err
+		}
+		for _, target := range targets {
+			fd, err := openPlace(target, 0) // the image's own links count, as they did for the runtime
+			if err != nil {
+				return fmt.Errorf("mount at %s: %w", target, err)
+			}
+			id, root, err := mountOf(fd)
+			unix.Close(fd)
+			m, ok := table[id]
+			if err == nil && (!ok || !root) {
+				err = fmt.Errorf("nothing is mounted there: %w", errdefs.ErrNotFound)
+			}
+			if err != nil {
+				return fmt.Errorf("mount at %s: %w", target, err)
+			}
+			found = append(found, Place{Target: target, ID: id, Device: m.device})
+		}
+		for i, p := range found {
+			for _, m := range table.below(p, found) {
+				if !m.readOnly {
+					found[i].Below = append(found[i].Below, m.id)
+				}
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Apply makes changes in a container that runs, and returns its places as they are
+// then. What has been done already is not done again. Files that are open stay open;
+// a process that has one of the folder's directories open, to which all of the folder
+// would stay open, is killed where the mount had to be taken away.
+func Apply(pid int, places []Place, changes []Change) ([]Place, error) {
+	places = slices.Clone(places)
+	err := inside(pid, func() (failed error) {
+		for _, c := range changes {
+			i := slices.IndexFunc(places, func(p Place) bool { return p.Target == c.Target })
+			if i < 0 {
+				failed = errors.Join(failed, fmt.Errorf("no folder is mounted at %s: %w", c.Target, errdefs.ErrFailedPrecondition))
+				continue
+			}
+			if err := apply(pid, places, i, c); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("change mount at %s: %w", c.Target, err))
+			}
+		}
+		return failed
+	})
+	return places, err
+}
+
+func apply(pid int, places []Place, i int, c Change) error {
+	p := &places[i]
+	if p.Gone {
+		return nil
+	}
+	table, err := readMounts(pid)
+	if err != nil {
+		return err
+	}
+	m, there := table[p.ID]
+	if !there || m.device != p.Device { // an agent was killed while it took it away
+		err := evict(pid, append(slices.Clone(p.Below), p.ID))
+		p.Gone = err == nil
+		return err
+	}
+	fd, err := open(m)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	switch {
+	case c.Gone:
+		return take(pid, table, places, p, fd)
+	case !c.ReadOnly:
+		return writable(table, p, fd)
+	}
+	err = readOnly(table, places, p, fd)
+	if errors.Is(err, unix.EBUSY) { // files are open for writing
+		return replaceMount(pid, table, places, p, fd)
+	}
+	return err
+}
+
+// readOnly shuts a folder's mounts for writing, also through directories that are
+// open. It does not touch other folders below.
+func readOnly(table mounts, places []Place, p *Place, fd int) error {
+	err := setReadOnly(fd, true)
+	for _, m := range table.below(*p, places) {
+		err = errors.Join(err, with(m, func(fd int) error { return setReadOnly(fd, true) }))
+	}
+	return err
+}
+
+func writable(table mounts, p *Place, fd int) error {
+	err := setReadOnly(fd, false)
+	for _, id := range p.Below {
+		if m, ok := table[id]; ok {
+			err = errors.Join(err, with(m, func(fd int) error { return setReadOnly(fd, false) }))
+		}
+	}
+	return err
+}
+
+func setReadOnly(fd int, on bool) error {
+	attr := &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}
+	if on {
+		attr = &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	}
+	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, attr)
+}
+
+// take takes a mount away, with all that is mounted below it.
+func take(pid int, table mounts, places []Place, p *Place, fd int) error {
+	// What is open for writing alone stays so.
+	if err := readOnly(table, places, p, fd); err != nil && !errors.Is(err, unix.EBUSY) {
+		return err
+	}
+	lost := table.tree(p.ID)
+	if err := detach(fd); err != nil {
+		return err
+	}
+	if err := evict(pid, lost); err != nil {
+		return err
+	}
+	for i := range places {
+		if slices.Contains(lost, places[i].ID) {
+			places[i].Gone = true
+		}
+	}
+	return nil
+}
+
+// detach unmounts what is open: not what may have come to its path since.
+func detach(fd int) error {
+	if err := unix.Fchdir(fd); err != nil {
+		return err
+	}
+	defer func() { _ = unix.Chdir("/") }()
+	return unix.Unmount(".", unix.MNT_DETACH)
+}
+
+// replaceMount puts a read-only copy of a mount in the place of one that cannot be
+// made read-only because of files that are open for writing.
+func replaceMount(pid int, table mounts, places []Place, p *Place, fd int) error {
+	copied, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	if err != nil {
+		return fmt.Errorf("copy mount: %w", err)
+	}
+	defer unix.Close(copied)
+	if err := setReadOnly(copied, true); err != nil {
+		return err
+	}
+	id, _, err := mountOf(copied)
+	if err != nil {
+		return err
+	}
+	at, old := table[p.ID].point, table.tree(p.ID)
+	if err := detach(fd); err != nil {
+		return err
+	}
+	// From here on it is gone until it is back: whoever keeps it from coming back has
+	// an empty directory.
+	err = attach(copied, at)
+	if err == nil {
+		err = moved(pid, table, places, *p, id, old)
+	}
+	if err != nil {
+		for i := range places {
+			places[i].Gone = places[i].Gone || slices.Contains(old, places[i].ID)
+		}
+		err = errors.Join(err, detach(copied))
+	}
+	return errors.Join(err, evict(pid, old))
+}
+
+func attach(fd int, at string) error {
+	point, err := openPlace(at, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(point)
+	return unix.MoveMount(fd, "", point, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// moved notes the ids of the copies of mounts: those below a mount are in the same
+// places below its copy.
+func moved(pid int, before mounts, places []Place, p Place, id uint64, old []uint64) error {
+	after, err := readMounts(pid)
+	if err != nil {
+		return err
+	}
+	now := map[uint64]uint64{}
+	for _, o := range old {
+		rest := strings.TrimPrefix(before[o].point, before[p.ID].point)
+		for _, n := range after.tree(id) {
+			if after[n].point == after[id].point+rest {
+				now[o] = n
+			}
+		}
+		if now[o] == 0 {
+			return fmt.Errorf("a mount at %s is lost", before[o].point)
+		}
+	}
+	for i := range places {
+		q := &places[i]
+		if n, ok := now[q.ID]; ok {
+			q.ID = n
+		}
+		q.Below = slices.Clone(q.Below)
+		for j, b := range q.Below {
+			if n, ok := now[b]; ok {
+				q.Below[j] = n
+			}
+		}
+	}
+	i := slices.IndexFunc(places, func(q Place) bool { return q.ID == id })
+	for _, m := range after.below(places[i], places) {
+		if err := with(m, func(fd int) error { return setReadOnly(fd, true) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with opens a mount's root for f.
+func with(m mountEntry, f func(fd int) error) error {
+	fd, err := open(m)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return f(fd)
+}
+
+// open opens a mount's root, and nothing else: who owns the container may rename
+// directories while we look.
+func open(m mountEntry) (int, error) {
+	fd, err := openPlace(m.point, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return -1, fmt.Errorf("open mount at %s: %w", m.point, err)
+	}
+	if id, root, err := mountOf(fd); err != nil || id != m.id || !root {
+		unix.Close(fd)
+		return -1, errors.Join(err, fmt.Errorf("the mount has moved from %s: %w", m.point, errdefs.ErrUnavailable))
+	}
+	return fd, nil
+}
+
+// openPlace opens a path in the container that the thread has entered.
+func openPlace(place string, resolve uint64) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path.Clean("/"+place), &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | resolve,
+	})
+}
+
+// mountOf tells which mount an open file is on, and whether it is its root.
+func mountOf(fd int) (id uint64, root bool, err error) {
+	var st unix.Statx_t
+	// What the server of a volume says of it is not asked: it may not answer.
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &st); err != nil {
+		return 0, false, err
+	}
+	return st.Mnt_id, st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
+}
+
+// inside runs f on a thread of its own that is in the mount namespace of a process.
+func inside(pid int, f func() error) error {
+	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("process %d has ended: %w", pid, errdefs.ErrUnavailable)
+	}
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good: a thread that has been there is not used again
+		if unix.Gettid() == unix.Getpid() {
+			// The main thread cannot end, and is what /proc/self shows.
+			other := make(chan struct{})
+			go func() {
+				defer close(other)
+				runtime.LockOSThread()
+				done <- enter(ns, f)
+			}()
+			<-other
+			runtime.UnlockOSThread()
+			return
+		}
+		done <- enter(ns, f)
+	}()
+	return <-done
+}
+
+// outside runs f on a thread that has stayed where it was: the proc of the host is
+// there alone.
+func outside(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return <-done
+}
+
+func enter(ns *os.File, f func() error) error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("leave the shared working directory: %w", err)
+	}
+	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("enter mount namespace: %w", err)
+	}
+	return f()
+}

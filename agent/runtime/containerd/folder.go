@@ -1,0 +1,111 @@
+package containerd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/agent/mount"
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+// labelFolder and a number are the labels that hold the places of folders.
+const labelFolder = "berth.folder."
+
+// maxBelow bounds the mounts within a folder that are noted: a label has 4 KiB. The
+// others, once read-only, stay so.
+const maxBelow = 100
+
+// findFolders notes which mounts the folders are, while nothing of the user's has
+// run that could have moved them.
+func (c *container) findFolders(ctx context.Context, s runtime.Spec) error {
+	if len(s.Folders) == 0 {
+		return nil
+	}
+	state, err := c.State(ctx)
+	if err != nil {
+		return err
+	}
+	places, err := mount.Find(state.PID, s.Folders)
+	if err != nil {
+		// A machine in a machine has its mounts where no process of this one sees them.
+		c.runtime.cfg.Logger.Warn("mounts of a container are not found and cannot be changed", "container", c.ID(), "error", err)
+		return nil
+	}
+	var readOnly []mount.Change
+	for _, m := range s.Mounts {
+		if slices.Contains(s.Folders, m.Destination) && slices.Contains(m.Options, "ro") {
+			readOnly = append(readOnly, mount.Change{Target: m.Destination, ReadOnly: true})
+		}
+	}
+	// The runtime does so with the uppermost of a folder's mounts alone.
+	if places, err = mount.Apply(state.PID, places, readOnly); err != nil {
+		return fmt.Errorf("folders of %s: %w", c.ID(), err)
+	}
+	return c.notePlaces(ctx, places)
+}
+
+func (c *container) notePlaces(ctx context.Context, places []mount.Place) error {
+	labels := map[string]string{}
+	for i, p := range places {
+		p.Below = p.Below[:min(len(p.Below), maxBelow)]
+		text, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		labels[labelFolder+strconv.Itoa(i)] = string(text)
+	}
+	if _, err := c.container.SetLabels(named(ctx), labels); err != nil {
+		return fmt.Errorf("note where the folders of %s are: %w", c.ID(), err)
+	}
+	return nil
+}
+
+// places are in the order in which they were noted.
+func (c *container) places(ctx context.Context) ([]mount.Place, error) {
+	labels, err := c.container.Labels(named(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("labels of %s: %w", c.ID(), err)
+	}
+	n := 0
+	for key := range labels {
+		if strings.HasPrefix(key, labelFolder) {
+			n++
+		}
+	}
+	list := make([]mount.Place, n)
+	for i := range list {
+		if err := json.Unmarshal([]byte(labels[labelFolder+strconv.Itoa(i)]), &list[i]); err != nil {
+			return nil, fmt.Errorf("places of folders of %s: %w", c.ID(), err)
+		}
+	}
+	return list, nil
+}
+
+// Remount implements runtime.Container.
+func (c *container) Remount(ctx context.Context, changes []mount.Change) error {
+	places, err := c.places(ctx)
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, err := c.State(ctx)
+	if err != nil || state.Phase == runtime.Exited || state.Phase == runtime.Gone {
+		return err
+	}
+	after, err := mount.Apply(state.PID, places, changes)
+	if noted := c.notePlaces(ctx, after); err == nil {
+		err = noted
+	}
+	if err != nil {
+		return fmt.Errorf("folders of %s: %w", c.ID(), err)
+	}
+	return nil
+}
