@@ -3,6 +3,7 @@ import { invited, keepInvitation, session } from "./api/auth";
 import { Frame } from "./components/Frame";
 import { peopleOf } from "./components/admin/people/filter";
 import { filterOf } from "./components/admin/rules/trail";
+import { foldersOf } from "./components/folder/filter";
 import { Home } from "./pages/Home";
 import { Login } from "./pages/Login";
 import { Lost, Broken } from "./pages/Lost";
@@ -76,7 +77,7 @@ const data = createRoute({
   getParentRoute: () => frame,
   path: "/data",
   component: lazyRouteComponent(() => import("./pages/Data"), "Data"),
-  validateSearch: (search): { q?: string } => ({ q: text(search.q) }),
+  validateSearch: foldersOf,
 });
 
 const folder = createRoute({

@@ -12,7 +12,7 @@ const embedded = () => null;
 const withoutId = [
   "AgentLink", "AgentPlugin", "AgentProbe", "DeviceCounter", "DeviceHolder", "DeviceLink", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "IdleDryRun", "IdleDryRunEnd", "IdleThreshold", "ImportResult",
   "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingOrder", "PendingReport", "PendingStanding", "PresetFit", "Queue", "QueueEntry", "Refusal",
-  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SessionIdle", "ShareHolder", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
+  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SessionIdle", "ShareHolder", "ShareResult", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
 ];
 
 const cache = cacheExchange({

@@ -19,6 +19,8 @@ import { PasswordDialog } from "./PasswordDialog";
 import { Toasts } from "./Toasts";
 import { UserMenu } from "./UserMenu";
 import { seesSome } from "./admin/nav";
+import { useInvitations } from "./folder/useInvitations";
+import "./folder/folder.css";
 
 const LaunchSheet = lazy(() => import("./launch/LaunchSheet"));
 const Palette = lazy(() => import("./Palette"));
@@ -39,6 +41,13 @@ const places = [
   { to: "/cluster", label: "Cluster", key: "g c" },
   { to: "/admin", label: "Admin", key: "g a" },
 ] as const;
+
+/** How many invitations to folders wait for an answer. */
+function InvitationBadge() {
+  const { rows } = useInvitations();
+  if (rows.length === 0) return null;
+  return <span className="tab-badge" aria-label={t("{{count}} invitations", { count: rows.length })}>{rows.length}</span>;
+}
 
 const mac = navigator.platform.startsWith("Mac");
 
@@ -93,6 +102,7 @@ export function Frame() {
             {shown.map((p) => (
               <Link key={p.to} to={p.to} activeOptions={{ exact: p.to === "/" }} activeProps={{ className: "active", "aria-current": "page" }}>
                 {t(p.label)}
+                {p.to === "/data" ? <InvitationBadge /> : null}
               </Link>
             ))}
           </nav>

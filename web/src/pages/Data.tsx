@@ -1,76 +1,99 @@
-import { Button, Modal, Select, TextInput } from "@mantine/core";
-import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Button, SegmentedControl } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { useSubscription } from "urql";
-import { byField } from "../api/errors";
 import { graphql } from "../api/graphql";
 import { Empty, FailureNote } from "../components/Note";
-import { bytes, when } from "../components/format";
-import { goodFolderName } from "../components/folder/dropped";
-import { useAction } from "../hooks/useAction";
+import { FilterBox, FilterSelect } from "../components/admin/Filter";
+import { usePages } from "../components/admin/usePages";
+import { CreateFolder } from "../components/folder/CreateFolder";
+import { FolderTable } from "../components/folder/FolderTable";
+import { Invitations } from "../components/folder/Invitations";
+import { Leave } from "../components/folder/Leave";
+import { QuotaBars } from "../components/folder/QuotaBars";
+import { ShareDialog } from "../components/folder/ShareDialog";
+import { type Folder, FolderFields, scopesOf, usageModes, whose } from "../components/folder/folder";
+import "../components/folder/folder.css";
+import { SharesChanged } from "../components/folder/useInvitations";
 import { useGathered } from "../hooks/useGathered";
-import { useLiveQuery } from "../hooks/useLiveQuery";
-import { useViewer } from "../hooks/useViewer";
+import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 
 const FoldersQuery = graphql(`
-  query Folders($where: VfolderWhereInput) {
-    vfolders(first: 100, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
-      totalCount
-      edges {
-        node {
-          id name status createdAt
-          owner { id email } project { id name } creator { id email }
-          quotaScope { id usedBytes limitBytes volume { id name } }
-          mountedBy { id version name }
-        }
-      }
+  query Folders($where: VfolderWhereInput, $first: Int, $after: Cursor) {
+    vfolders(first: $first, after: $after, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+      totalCount pageInfo { hasNextPage endCursor } edges { node { ...FolderFields } }
     }
   }
-`);
+`, [FolderFields]);
 
 const FoldersChanged = graphql(`subscription FoldersChanged { vfolderChanged { id name status } }`);
 
-const CreateVfolder = graphql(`
-  mutation CreateVfolder($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id name status } } }
-`);
+/** Whose folders and what for is told apart here, so that many are read; more only when asked for. */
+const read = 1000;
 
 export function Data() {
-  const search = useSearch({ from: "/frame/data" });
+  const { q, show, mode } = useSearch({ from: "/frame/data" });
   const navigate = useNavigate({ from: "/data" });
-  const [typed, setTyped] = useState(search.q ?? "");
-  const [q] = useDebouncedValue(typed, 200);
+  const viewer = useViewer();
+  const me = viewer.user.id;
   const [creating, create] = useDisclosure(false);
-  useEffect(() => {
-    void navigate({ search: { q: q || undefined }, replace: true });
-  }, [q, navigate]);
+  const [shared, setShared] = useState<Folder | null>(null);
+  const [leaving, setLeaving] = useState<Folder | null>(null);
 
-  const { data, failure, refetch } = useLiveQuery({ query: FoldersQuery, variables: { where: q ? { nameContainsFold: q } : null } });
-  const again = useGathered(refetch, 300);
+  const pages = usePages({
+    query: FoldersQuery,
+    variables: { where: { ...(q ? { nameContainsFold: q } : {}), statusIn: ["ready", "cloning", "deleting"] } },
+    pick: (data) => data.vfolders,
+    size: 100,
+  });
+  const again = useGathered(pages.reload, 300);
   useSubscription({ query: FoldersChanged }, (_, change) => {
     again();
     return change;
   });
-  const rows = (data?.vfolders.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
+  useSubscription({ query: SharesChanged }, (_, change) => {
+    again();
+    return change;
+  });
+  const { more, loading, rows: all } = pages;
+  useEffect(() => {
+    if (more && !loading && all.length < read) more();
+  }, [more, loading, all.length]);
 
+  const rows = all.filter((f) => (!show || whose(f, me) === show) && (!mode || f.usageMode === mode));
+  const filtered = Boolean(q || show || mode);
+  const kinds = [
+    { value: "", label: t("All") },
+    { value: "mine", label: t("Mine") },
+    { value: "project", label: t("Projects'") },
+    { value: "shared", label: t("Shared with me") },
+    ...(administers(viewer) ? [{ value: "others", label: t("Others'") }] : []),
+  ];
   return (
     <>
       <div className="page-head">
         <h1>{t("Data")}</h1>
-        <span className="dim">{data?.vfolders.totalCount}</span>
+        <span className="dim" role="status">{pages.total}</span>
         <div className="push row">
-          <TextInput data-filter placeholder={t("Filter by name  /")} aria-label={t("Filter by name")} value={typed} w={220}
-            onChange={(e) => setTyped(e.currentTarget.value)} />
+          <FilterBox label={t("Filter by name")} value={q ?? ""} onChange={(text) => void navigate({ search: (s) => ({ ...s, q: text || undefined }), replace: true })} />
           <Button variant="default" onClick={create.open}>
             {t("New folder")}
           </Button>
         </div>
       </div>
-      <FailureNote failure={failure} what={t("The folders could not be read")} />
-      {data && rows.length === 0 ? (
+      <Invitations onAccepted={pages.reload} />
+      <QuotaBars scopes={scopesOf(all, me)} />
+      <div className="row" style={{ flexWrap: "wrap" }}>
+        <SegmentedControl aria-label={t("Whose folders")} value={show ?? ""} data={kinds} onChange={(v) => void navigate({ search: (s) => ({ ...s, show: (v || undefined) as typeof show }), replace: true })} />
+        <FilterSelect label={t("What for")} any={t("For anything")} value={mode} options={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
+          onChange={(v) => void navigate({ search: (s) => ({ ...s, mode: v as typeof mode }), replace: true })} />
+      </div>
+      <FailureNote failure={pages.failure} what={t("The folders could not be read")} />
+      {rows.length === 0 && !loading && !pages.failure ? (
         <div className="panel">
-          {q ? <Empty title={t("No folder matches")} /> : (
+          {filtered ? <Empty title={t("No folder matches")} /> : (
             <Empty title={t("No folders yet")} cli="berth folder create my-data && berth folder put my-data ./data">
               <span>{t("A folder keeps data beyond sessions, and is mounted into them.")}</span>
               <Button variant="light" onClick={create.open}>
@@ -82,85 +105,25 @@ export function Data() {
         </div>
       ) : null}
       {rows.length > 0 ? (
-        <div className="panel scroll-x">
-          <table className="grid">
-            <thead>
-              <tr>
-                <th>{t("Folder")}</th>
-                <th>{t("Belongs to")}</th>
-                <th>{t("Volume")}</th>
-                <th>{t("Mounted by")}</th>
-                <th className="num">{t("Used in the scope")}</th>
-                <th>{t("Created")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((f) => (
-                <tr key={f.id}>
-                  <td className="clip">
-                    {f.status === "ready" ? (
-                      <Link to="/data/$id" params={{ id: f.id }}>
-                        <b>{f.name}</b>
-                      </Link>
-                    ) : (
-                      <>
-                        {f.name} <span className="dim">{t(f.status)}</span>
-                      </>
-                    )}
-                  </td>
-                  <td className="clip">{f.project ? `${t("project")} ${f.project.name}` : f.owner?.email}</td>
-                  <td>{f.quotaScope.volume.name}</td>
-                  <td className="clip">{f.mountedBy.map((s) => s.name).join(", ") || <span className="dim">–</span>}</td>
-                  <td className="num nowrap">
-                    {f.quotaScope.usedBytes === null ? "–" : bytes(f.quotaScope.usedBytes)}
-                    {f.quotaScope.limitBytes ? <span className="dim"> / {bytes(f.quotaScope.limitBytes)}</span> : null}
-                  </td>
-                  <td className="nowrap dim">{when(f.createdAt)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <FolderTable rows={rows} trash={false} actions={(f) => (
+          <>
+            {f.status === "ready" && f.permissions.includes("update") ? (
+              <Button variant="subtle" size="compact-xs" aria-label={t("Share {{name}}", { name: f.name })} onClick={() => setShared(f)}>{t("Share")}</Button>
+            ) : null}
+            {whose(f, me) === "shared" ? (
+              <Button variant="subtle" size="compact-xs" aria-label={t("Leave {{name}}", { name: f.name })} onClick={() => setLeaving(f)}>{t("Leave")}</Button>
+            ) : null}
+          </>
+        )} />
       ) : null}
-      <Create opened={creating} onClose={create.close} onCreated={(id) => void navigate({ to: "/data/$id", params: { id } })} />
-    </>
-  );
-}
-
-function Create({ opened, onClose, onCreated }: { opened: boolean; onClose: () => void; onCreated: (id: string) => void }) {
-  const { projects } = useViewer();
-  const [name, setName] = useState("");
-  const [project, setProject] = useState("");
-  const { run, busy, failure, clear } = useAction(CreateVfolder);
-  const { field, rest } = byField(failure, ["name", "project", "volume"]);
-  const bad = name !== "" && !goodFolderName(name);
-
-  function close() {
-    setName("");
-    clear();
-    onClose();
-  }
-  async function submit(event: React.FormEvent) {
-    event.preventDefault();
-    const done = await run({ input: { name, ...(project ? { project } : {}) } });
-    if (!done) return;
-    close();
-    onCreated(done.createVfolder.vfolder.id);
-  }
-  return (
-    <Modal opened={opened} onClose={close} title={<h2>{t("New folder")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
-      <form className="stack" onSubmit={submit}>
-        <TextInput label={t("Name")} description={t("Letters, digits, dot, dash, underscore; at most 64")} value={name} data-autofocus
-          onChange={(e) => setName(e.currentTarget.value)} error={field.name ?? (bad ? t("Such a name is not possible.") : undefined)} />
-        {projects.length > 0 ? (
-          <Select label={t("Belongs to")} value={project} onChange={(p) => setProject(p ?? "")} error={field.project}
-            data={[{ value: "", label: t("me") }, ...projects.map((p) => ({ value: p.id, label: `${t("project")} ${p.name}` }))]} />
-        ) : null}
-        <FailureNote failure={rest} />
-        <Button type="submit" loading={busy} disabled={!goodFolderName(name)}>
-          {t("Create")}
+      {more && all.length >= read ? (
+        <Button variant="subtle" fullWidth loading={loading} onClick={more}>
+          {t("Show more")}
         </Button>
-      </form>
-    </Modal>
+      ) : null}
+      {creating ? <CreateFolder onClose={create.close} onCreated={(id) => void navigate({ to: "/data/$id", params: { id } })} /> : null}
+      {shared ? <ShareDialog folder={shared} onClose={() => setShared(null)} /> : null}
+      <Leave share={leaving?.myShare ?? null} onClose={() => setLeaving(null)} onLeft={pages.reload} />
+    </>
   );
 }

@@ -9,9 +9,12 @@ import { Confirm } from "../components/Confirm";
 import { FailureNote } from "../components/Note";
 import { bytes } from "../components/format";
 import { Browser } from "../components/folder/Browser";
+import { Leave } from "../components/folder/Leave";
 import { NameDialog } from "../components/folder/NameDialog";
+import { ShareDialog } from "../components/folder/ShareDialog";
 import { UploadList } from "../components/folder/UploadList";
 import { type Found, dropped, goodFolderName, join } from "../components/folder/dropped";
+import { FolderFields } from "../components/folder/folder";
 import { useAction } from "../hooks/useAction";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
@@ -23,24 +26,21 @@ const FolderQuery = graphql(`
   query Folder($id: ID!) {
     node(id: $id) {
       ... on Vfolder {
-        id name status
-        owner { id email } project { id name }
-        quotaScope { id usedBytes limitBytes enforcement volume { id name health } }
-        mountedBy { id version name status }
+        ...FolderFields
       }
     }
   }
-`);
+`, [FolderFields]);
 const FolderChanged = graphql(`
   subscription FolderChanged($id: ID!) {
     vfolderChanged(id: $id) { id name status quotaScope { id usedBytes limitBytes } mountedBy { id version name status } }
   }
 `);
-const RenameVfolder = graphql(`
-  mutation RenameVfolder($input: RenameVfolderInput!) { renameVfolder(input: $input) { vfolder { id name } } }
+const UpdateVfolder = graphql(`
+  mutation UpdateVfolder($input: UpdateVfolderInput!) { updateVfolder(input: $input) { vfolder { id name } } }
 `);
-const DeleteVfolder = graphql(`
-  mutation DeleteVfolder($input: DeleteVfolderInput!) { deleteVfolder(input: $input) { vfolder { id status } } }
+const TrashVfolder = graphql(`
+  mutation TrashVfolder($input: TrashVfolderInput!) { trashVfolder(input: $input) { vfolder { id status } } }
 `);
 
 export function Folder() {
@@ -50,10 +50,12 @@ export function Folder() {
   const launch = useLaunch();
   const { data, failure } = useLiveQuery({ query: FolderQuery, variables: { id } });
   useSubscription({ query: FolderChanged, variables: { id } });
-  const rename = useAction(RenameVfolder);
-  const remove = useAction(DeleteVfolder);
+  const rename = useAction(UpdateVfolder);
+  const remove = useAction(TrashVfolder);
   const [renaming, renameOpen] = useDisclosure(false);
   const [removing, removeOpen] = useDisclosure(false);
+  const [sharing, shareOpen] = useDisclosure(false);
+  const [leaving, leaveOpen] = useDisclosure(false);
   const [over, setOver] = useState(false);
 
   const folder = data?.node && "quotaScope" in data.node ? data.node : null;
@@ -68,6 +70,9 @@ export function Folder() {
   }
   const send = (files: Found[]) => uploads.add(id, files.map((f) => ({ ...f, path: join(path, f.path) })));
   const { quotaScope: scope } = folder;
+  const owns = folder.permissions.includes("update");
+  const writes = folder.permissions.includes("write");
+  const shared = folder.myShare?.status === "accepted" && !folder.project ? folder.myShare : null;
   return (
     <>
       <div className="page-head">
@@ -84,14 +89,29 @@ export function Folder() {
           <Button variant="default" onClick={() => launch({ folder: id })}>
             {t("Launch with it")}
           </Button>
-          <Button variant="default" onClick={renameOpen.open}>
-            {t("Rename")}
-          </Button>
-          <Button variant="outline" color="red" onClick={removeOpen.open}>
-            {t("Delete")}
-          </Button>
+          {owns ? (
+            <>
+              <Button variant="default" onClick={shareOpen.open}>
+                {t("Share")}
+              </Button>
+              <Button variant="default" onClick={renameOpen.open}>
+                {t("Rename")}
+              </Button>
+            </>
+          ) : null}
+          {folder.permissions.includes("delete") ? (
+            <Button variant="outline" color="red" onClick={removeOpen.open}>
+              {t("Delete")}
+            </Button>
+          ) : null}
+          {shared ? (
+            <Button variant="outline" color="red" onClick={leaveOpen.open}>
+              {t("Leave")}
+            </Button>
+          ) : null}
         </div>
       </div>
+      {writes ? null : <p className="dim">{t("You may read the files here, not change them.")}</p>}
       {folder.mountedBy.length > 0 ? (
         <p className="dim prose">
           {t("Mounted by")}{" "}
@@ -106,27 +126,30 @@ export function Folder() {
         </p>
       ) : null}
       <div className={`drop-zone${over ? " over" : ""}`}
-        onDragOver={(e) => { e.preventDefault(); setOver(true); }}
+        onDragOver={(e) => { if (!writes) return; e.preventDefault(); setOver(true); }}
         onDragLeave={(e) => { if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setOver(false); }}
         onDrop={(e) => {
           e.preventDefault();
           setOver(false);
+          if (!writes) return;
           dropped(e.dataTransfer).then(send, (error) => toast({ failure: { code: "INVALID_ARGUMENT", message: String(error) } }));
         }}>
-        <Browser key={path} folder={id} name={folder.name} path={path} onFiles={send}
+        <Browser key={path} folder={id} name={folder.name} path={path} writes={writes} onFiles={send}
           onOpen={(next) => void navigate({ search: { path: next || undefined } })} />
       </div>
       <UploadList folder={id} />
+      {sharing ? <ShareDialog folder={folder} onClose={shareOpen.close} /> : null}
+      <Leave share={leaving ? shared : null} onClose={leaveOpen.close} onLeft={() => void navigate({ to: "/data" })} />
       <NameDialog opened={renaming} title={t("Rename the folder")} action={t("Rename")} initial={folder.name} mutation={rename}
         valid={goodFolderName} onClose={renameOpen.close} onName={(name) => rename.run({ input: { id, name } })} />
-      <Confirm opened={removing} title={t("Delete this folder?")} action={t("Delete for ever")} typed={folder.name} busy={remove.busy} failure={remove.failure}
+      <Confirm opened={removing} title={t("Delete this folder?")} action={t("Put into the trash")} busy={remove.busy} failure={remove.failure}
         onClose={() => { remove.clear(); removeOpen.close(); }}
         onConfirm={async () => {
           if (!(await remove.run({ input: { id } }))) return;
-          toast({ text: t("{{name}} is being deleted.", { name: folder.name }) });
+          toast({ text: t("{{name}} is in the trash.", { name: folder.name }) });
           await navigate({ to: "/data" });
         }}>
-        {t("All files in {{name}} are deleted. This cannot be undone.", { name: folder.name })}
+        {t("{{name}} goes into the trash with all its files. Its name is free at once.", { name: folder.name })}
       </Confirm>
     </>
   );

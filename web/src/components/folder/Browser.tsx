@@ -21,8 +21,8 @@ const FilesQuery = graphql(`
     node(id: $id) { ... on Vfolder { id files(path: $path, first: $first) { endCursor files { name path type size modifiedAt } } } }
   }
 `);
-const MakeDirectory = graphql(`mutation MakeDirectory($input: MakeDirectoryInput!) { makeDirectory(input: $input) { file { path } } }`);
-const MoveFile = graphql(`mutation MoveFile($input: MoveFileInput!) { moveFile(input: $input) { file { path } } }`);
+const MakeDirectories = graphql(`mutation MakeDirectories($input: MakeDirectoriesInput!) { makeDirectories(input: $input) { results { path error } } }`);
+const MoveFiles = graphql(`mutation MoveFiles($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`);
 const DeleteFiles = graphql(`mutation DeleteFiles($input: DeleteFilesInput!) { deleteFiles(input: $input) { results { path error } } }`);
 const CreateDownload = graphql(`mutation CreateDownload($input: CreateDownloadInput!) { createDownload(input: $input) { url expiresAt } }`);
 
@@ -33,15 +33,17 @@ interface Props {
   folder: string;
   name: string;
   path: string;
+  /** Whether the viewer may change the files. */
+  writes: boolean;
   onOpen: (path: string) => void;
   onFiles: (files: Found[]) => void;
 }
 
-export function Browser({ folder, name, path, onOpen, onFiles }: Props) {
+export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) {
   const [first, setFirst] = useState(step);
   const { data, failure, refetch } = useLiveQuery({ query: FilesQuery, variables: { id: folder, path: path || null, first } });
-  const make = useAction(MakeDirectory);
-  const move = useAction(MoveFile);
+  const make = useAction(MakeDirectories);
+  const move = useAction(MoveFiles);
   const remove = useAction(DeleteFiles);
   const download = useAction(CreateDownload, true);
   const [picked, setPicked] = useState<Set<string>>(new Set());
@@ -66,11 +68,15 @@ export function Browser({ folder, name, path, onOpen, onFiles }: Props) {
     link.download = "";
     link.click();
   }
-  async function removeAll() {
-    const done = await remove.run({ input: { vfolder: folder, paths: [...picked] } });
-    if (!done) return;
-    const failed = done.deleteFiles.results.filter((r) => r.error);
+  function told(results: readonly { path: string; error: string | null }[]) {
+    const failed = results.filter((r) => r.error);
     for (const f of failed) toast({ failure: { code: "FAILED_PRECONDITION", message: `${f.path}: ${f.error}` } });
+    return failed;
+  }
+  async function removeAll() {
+    const done = await remove.run({ input: { vfolder: folder, paths: [...picked], recursive: true } });
+    if (!done) return;
+    const failed = told(done.deleteFiles.results);
     setPicked(new Set(failed.map((f) => f.path)));
     removeOpen.close();
     refetch();
@@ -98,15 +104,19 @@ export function Browser({ folder, name, path, onOpen, onFiles }: Props) {
           <Button variant="subtle" onClick={() => void get(path)}>
             {t("Download as zip")}
           </Button>
-          <Button variant="default" onClick={makeOpen.open}>
-            {t("New directory")}
-          </Button>
-          <Button variant="default" onClick={() => dirs.current?.click()}>
-            {t("Upload folder")}
-          </Button>
-          <Button variant="light" onClick={() => files.current?.click()}>
-            {t("Upload files")}
-          </Button>
+          {writes ? (
+            <>
+              <Button variant="default" onClick={makeOpen.open}>
+                {t("New directory")}
+              </Button>
+              <Button variant="default" onClick={() => dirs.current?.click()}>
+                {t("Upload folder")}
+              </Button>
+              <Button variant="light" onClick={() => files.current?.click()}>
+                {t("Upload files")}
+              </Button>
+            </>
+          ) : null}
           <input ref={files} type="file" multiple hidden aria-label={t("Files to upload")} data-upload onChange={(e) => take(e.currentTarget)} />
           <input ref={dirs} type="file" hidden aria-label={t("Folder to upload")} onChange={(e) => take(e.currentTarget)} {...{ webkitdirectory: "" }} />
         </div>
@@ -164,10 +174,10 @@ export function Browser({ folder, name, path, onOpen, onFiles }: Props) {
         </Button>
       ) : null}
       <NameDialog opened={making} title={t("New directory")} action={t("Create")} initial="" mutation={make} valid={(n) => badName(n) === null} onClose={makeOpen.close}
-        onName={async (n) => { const done = await make.run({ input: { vfolder: folder, path: join(path, n) } }); if (done) refetch(); return done; }} />
+        onName={async (n) => { const done = await make.run({ input: { vfolder: folder, paths: [join(path, n)] } }); if (done) { told(done.makeDirectories.results); refetch(); } return done; }} />
       <NameDialog opened={moving !== null} title={t("Rename {{name}}", { name: movingName })} action={t("Rename")} initial={movingName} mutation={move}
         valid={(n) => badName(n) === null} onClose={() => setMoving(null)}
-        onName={async (n) => { const done = await move.run({ input: { vfolder: folder, from: moving!, to: join(path, n) } }); if (done) refetch(); return done; }} />
+        onName={async (n) => { const done = await move.run({ input: { vfolder: folder, items: [{ from: moving!, to: join(path, n) }] } }); if (done) { told(done.moveFiles.results); refetch(); } return done; }} />
       <Confirm opened={removing} title={t("Delete {{count}} entries?", { count: picked.size })} action={t("Delete")} busy={remove.busy} failure={remove.failure}
         onConfirm={() => void removeAll()} onClose={() => { remove.clear(); removeOpen.close(); }}>
         <ul style={{ margin: 0, paddingLeft: 18 }}>

@@ -1,0 +1,52 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import { bytes, when } from "../format";
+import { type Folder, modeWord, whose } from "./folder";
+import { permissionWord } from "./share";
+
+const none = <span className="dim">–</span>;
+
+/** Folders as rows. */
+export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: boolean; actions: (folder: Folder) => ReactNode }) {
+  const me = useViewer().user.id;
+  return (
+    <div className="panel scroll-x">
+      <table className="grid" aria-label={t("Folders")}>
+        <thead>
+          <tr>
+            <th>{t("Folder")}</th>
+            <th>{t("Belongs to")}</th>
+            <th className="wide">{t("Volume")}</th>
+            <th className="num">{t("Size")}</th>
+            <th className="num wide">{t("Files")}</th>
+            {trash ? null : <th className="wide">{t("Mounted by")}</th>}
+            <th>{trash ? t("In the trash since") : t("Last used")}</th>
+            <th><span className="dim">{t("Actions")}</span></th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((f) => (
+            <tr key={f.id}>
+              <td className="clip">
+                {f.status === "ready" ? <Link to="/data/$id" params={{ id: f.id }}><b>{f.name}</b></Link> : <>{f.name} {f.status === "trash" ? null : <span className="dim">{t(f.status)}</span>}</>}
+                {f.usageMode === "general" ? null : <> <span className="badge dim">{t(modeWord(f.usageMode))}</span></>}
+              </td>
+              <td className="clip">
+                {f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.id === me ? t("me") : f.owner?.email}
+                {whose(f, me) === "shared" ? <div className="dim">{t("you may {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div> : null}
+              </td>
+              <td className="wide">{f.quotaScope.volume.name}</td>
+              <td className="num nowrap" title={f.measuredAt ? t("measured {{when}}", { when: when(f.measuredAt) }) : undefined}>{f.usedBytes === null ? none : bytes(f.usedBytes)}</td>
+              <td className="num wide">{f.fileCount === null ? none : f.fileCount.toLocaleString()}</td>
+              {trash ? null : <td className="clip wide">{f.mountedBy.map((s) => s.name).join(", ") || none}</td>}
+              <td className="nowrap dim">{trash ? (f.deletedAt ? when(f.deletedAt) : "") : f.lastUsedAt ? when(f.lastUsedAt) : t("never")}</td>
+              <td className="nowrap" style={{ width: 1 }}>{actions(f)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,38 @@
+import { t } from "../../i18n";
+import { bytes } from "../format";
+import { type HeldScope, enforcementWord, filled } from "./folder";
+
+/** How full one's own scopes and those of one's projects are, on each volume. */
+export function QuotaBars({ scopes }: { scopes: HeldScope[] }) {
+  if (scopes.length === 0) return null;
+  return (
+    <section className="panel" aria-label={t("Storage")}>
+      <div className="quotas">
+        {scopes.map((s) => {
+          const part = filled(s.usedBytes, s.limitBytes);
+          const name = s.project ? t("project {{name}} on {{volume}}", { name: s.project, volume: s.volume.name }) : t("yours on {{volume}}", { volume: s.volume.name });
+          return (
+            <div key={s.id} className="stack small" style={{ gap: 4 }}>
+              <div className="row">
+                <span>{name}</span>
+                <span className="push nowrap">
+                  {s.usedBytes === null ? t("not measured yet") : bytes(s.usedBytes)}
+                  {s.limitBytes === null ? null : <span className="dim"> / {bytes(s.limitBytes)}</span>}
+                </span>
+              </div>
+              {s.limitBytes === null ? null : (
+                <div className="meter" role="meter" aria-label={name} aria-valuemin={0} aria-valuemax={s.limitBytes} aria-valuenow={Math.min(s.usedBytes ?? 0, s.limitBytes)}>
+                  <i className={part >= 0.9 ? "full" : ""} style={{ width: `${part * 100}%` }} />
+                </div>
+              )}
+              <span className={part >= 1 ? "bad" : "dim"}>
+                {s.limitBytes === null ? t("no limit") : part >= 1 ? t("full; the limit is {{kept}}", { kept: t(enforcementWord(s.enforcement)) }) : t("the limit is {{kept}}", { kept: t(enforcementWord(s.enforcement)) })}
+                {s.limitInodes === null ? null : ` · ${t("{{used}} of {{limit}} files", { used: s.usedInodes ?? "?", limit: s.limitInodes })}`}
+              </span>
+            </div>
+          );
+        })}
+      </div>
+    </section>
+  );
+}

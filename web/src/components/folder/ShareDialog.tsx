@@ -1,0 +1,125 @@
+import { Button, Modal, Textarea } from "@mantine/core";
+import { useState } from "react";
+import { useSubscription } from "urql";
+import { byField } from "../../api/errors";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { useFocusBack } from "../../hooks/useFocusBack";
+import { useGathered } from "../../hooks/useGathered";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
+import { PermissionSelect } from "./PermissionSelect";
+import { SharesChanged } from "./useInvitations";
+import { type FolderPermission, type Share, ShareFields, addresses, liveShares, mostInvited } from "./share";
+
+const SharesQuery = graphql(`
+  query FolderShares($id: ID!) { node(id: $id) { ... on Vfolder { id shares { ...ShareFields } } } }
+`, [ShareFields]);
+const ShareVfolder = graphql(`
+  mutation ShareVfolder($input: ShareVfolderInput!) { shareVfolder(input: $input) { results { email error share { ...ShareFields } } } }
+`, [ShareFields]);
+const UpdateShare = graphql(`
+  mutation UpdateVfolderShare($input: UpdateVfolderShareInput!) { updateVfolderShare(input: $input) { share { ...ShareFields } } }
+`, [ShareFields]);
+export const RemoveShare = graphql(`
+  mutation RemoveVfolderShare($input: RemoveVfolderShareInput!) { removeVfolderShare(input: $input) { share { ...ShareFields } } }
+`, [ShareFields]);
+
+interface Props {
+  folder: { id: string; name: string; project: { id: string; name: string } | null; permission: FolderPermission };
+  onClose: () => void;
+}
+
+/** Who may use a folder besides its owner; of a project's folder, who may other than all members. */
+export function ShareDialog({ folder, onClose }: Props) {
+  useFocusBack();
+  const { data, failure, refetch } = useLiveQuery({ query: SharesQuery, variables: { id: folder.id } });
+  const again = useGathered(refetch, 300);
+  useSubscription({ query: SharesChanged }, (_, change) => {
+    again();
+    return change;
+  });
+  const shares = liveShares(data?.node && "shares" in data.node ? data.node.shares : []);
+  return (
+    <Modal opened onClose={onClose} size={620} title={<h2>{t("Share {{name}}", { name: folder.name })}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+      <div className="stack">
+        <Invite folder={folder} onDone={refetch} />
+        <section aria-label={folder.project ? t("Members with a right of their own") : t("Shared with")}>
+          <h3>{folder.project ? t("Members with a right of their own") : t("Shared with")}</h3>
+          <FailureNote failure={failure} />
+          {data && shares.length === 0 ? (
+            <p className="dim">{folder.project ? t("None; each member may what all may.") : t("Nobody yet.")}</p>
+          ) : null}
+          <ul className="rows">
+            {shares.map((s) => <Row key={s.id} share={s} onDone={refetch} />)}
+          </ul>
+        </section>
+      </div>
+    </Modal>
+  );
+}
+
+function Invite({ folder, onDone }: { folder: Props["folder"]; onDone: () => void }) {
+  const { run, busy, failure, clear } = useAction(ShareVfolder);
+  const [text, setText] = useState("");
+  const [permission, setPermission] = useState<FolderPermission>("read_only");
+  const [refused, setRefused] = useState<{ email: string; error: string }[]>([]);
+  const emails = addresses(text);
+  const { field, rest } = byField(failure, ["emails", "permission"]);
+  const tooMany = emails.length > mostInvited ? t("At most {{count}} at once.", { count: mostInvited }) : undefined;
+
+  async function submit(event: React.FormEvent) {
+    event.preventDefault();
+    setRefused([]);
+    const done = await run({ input: { id: folder.id, emails, permission } });
+    if (!done) return;
+    const wrong = done.shareVfolder.results.flatMap((r) => (r.error ? [{ email: r.email, error: r.error }] : []));
+    setRefused(wrong);
+    setText(wrong.map((w) => w.email).join("\n"));
+    onDone();
+  }
+  return (
+    <form className="stack small" onSubmit={submit}>
+      <Textarea label={t("E-mail addresses")} autosize minRows={1} maxRows={6} data-autofocus value={text} error={tooMany ?? field.emails}
+        description={folder.project ? t("Members of {{project}}; one a line or with commas between them.", { project: folder.project.name }) : t("One a line or with commas between them. Each finds the invitation on the Data page and may decline it.")}
+        onChange={(e) => { clear(); setText(e.currentTarget.value); }} />
+      <div className="row" style={{ alignItems: "flex-end" }}>
+        <div style={{ flex: 1 }}>
+          <PermissionSelect label={t("They may")} value={permission} error={field.permission} onChange={setPermission} />
+        </div>
+        <Button type="submit" loading={busy} disabled={emails.length === 0 || tooMany !== undefined}>
+          {folder.project ? t("Set") : emails.length > 1 ? t("Invite {{count}}", { count: emails.length }) : t("Invite")}
+        </Button>
+      </div>
+      {refused.length > 0 ? (
+        <ul className="failure" role="alert" style={{ margin: 0, paddingLeft: 28 }}>
+          {refused.map((r) => <li key={r.email}><b>{r.email}</b>: {r.error}</li>)}
+        </ul>
+      ) : null}
+      <FailureNote failure={rest} />
+    </form>
+  );
+}
+
+function Row({ share, onDone }: { share: Share; onDone: () => void }) {
+  const change = useAction(UpdateShare);
+  const remove = useAction(RemoveShare);
+  const busy = change.busy || remove.busy;
+  return (
+    <li style={{ flexWrap: "wrap", paddingLeft: 0, paddingRight: 0 }}>
+      <span className="clip" style={{ flex: "1 1 180px" }}>
+        {share.email}
+        {share.user?.fullName ? <span className="dim"> {share.user.fullName}</span> : null}
+        {share.status === "pending" ? <> <span className="badge tone-wait">{t("invited")}</span></> : null}
+      </span>
+      <PermissionSelect bare label={t("What {{email}} may", { email: share.email })} value={share.permission} disabled={busy}
+        onChange={async (permission) => { if (await change.run({ input: { id: share.id, permission } })) onDone(); }} />
+      <Button variant="subtle" color="red" size="compact-sm" loading={remove.busy} aria-label={t("Stop sharing with {{email}}", { email: share.email })}
+        onClick={async () => { if (await remove.run({ input: { id: share.id } })) onDone(); }}>
+        {share.status === "pending" ? t("Withdraw") : t("Remove")}
+      </Button>
+      {change.failure || remove.failure ? <div style={{ flexBasis: "100%" }}><FailureNote failure={change.failure ?? remove.failure} /></div> : null}
+    </li>
+  );
+}

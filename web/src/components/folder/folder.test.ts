@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { type Folder, filled, scopesOf, whose } from "./folder";
+
+const folder = (over: Partial<Folder>, scope = "s"): Folder =>
+  ({ id: scope + Math.random(), owner: null, project: null, myShare: null, quotaScope: { id: scope, volume: { id: "v", name: `volume-${scope}` } }, ...over }) as Folder;
+const share = (status: string) => ({ status }) as Folder["myShare"];
+
+describe("whose", () => {
+  it.each([
+    ["mine", folder({ owner: { id: "me", email: "" } })],
+    ["project", folder({ project: { id: "p", name: "p" }, myShare: share("accepted") })],
+    ["shared", folder({ owner: { id: "you", email: "" }, myShare: share("accepted") })],
+    ["others", folder({ owner: { id: "you", email: "" } })],
+    ["others", folder({ owner: { id: "you", email: "" }, myShare: share("left") })],
+  ] as const)("%s", (want, f) => expect(whose(f, "me")).toBe(want));
+});
+
+it("shows each scope of one's own and of projects once, one's own first", () =>
+  expect(
+    scopesOf(
+      [folder({ project: { id: "p", name: "vision" } }, "b"), folder({ owner: { id: "me", email: "" } }, "a"), folder({ owner: { id: "me", email: "" } }, "a"), folder({ owner: { id: "you", email: "" } }, "c")],
+      "me",
+    ).map((s) => [s.id, s.project]),
+  ).toEqual([["a", null], ["b", "vision"]]));
+
+describe("filled", () => {
+  it.each([[5, 10, 0.5], [20, 10, 1], [null, 10, 0], [5, null, 0], [0, 0, 1]])("%s of %s", (used, limit, want) => expect(filled(used, limit)).toBe(want));
+});

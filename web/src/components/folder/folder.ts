@@ -1,0 +1,61 @@
+import { type ResultOf, graphql } from "../../api/graphql";
+import { ShareFields } from "./share";
+
+export const FolderFields = graphql(`
+  fragment FolderFields on Vfolder {
+    id name status createdAt deletedAt usageMode permission permissions
+    usedBytes fileCount measuredAt lastUsedAt
+    owner { id email } project { id name } creator { id email }
+    quotaScope { id kind usedBytes limitBytes usedInodes limitInodes enforcement volume { id name health healthMessage } }
+    mountedBy { id version name status }
+    myShare { ...ShareFields }
+  }
+`, [ShareFields]);
+export type Folder = ResultOf<typeof FolderFields>;
+export type Scope = Folder["quotaScope"];
+export type UsageMode = Folder["usageMode"];
+
+/** What a folder is for, in the order in which it is offered. */
+export const usageModes = [
+  { value: "general", label: "general" },
+  { value: "data", label: "data sets" },
+  { value: "model", label: "models" },
+] as const satisfies readonly { value: UsageMode; label: string }[];
+
+export const modeWord = (mode: UsageMode) => usageModes.find((m) => m.value === mode)!.label;
+
+export type Whose = "mine" | "project" | "shared" | "others";
+
+/** How a folder comes to be in the viewer's sight. */
+export function whose(folder: Pick<Folder, "owner" | "project" | "myShare">, viewer: string): Whose {
+  if (folder.project) return "project";
+  if (folder.owner?.id === viewer) return "mine";
+  return folder.myShare?.status === "accepted" ? "shared" : "others";
+}
+
+export interface HeldScope extends Scope {
+  /** Null: the viewer's own. */
+  project: string | null;
+}
+
+/** The scopes of the viewer's own folders and of his projects', each once. */
+export function scopesOf(folders: readonly Folder[], viewer: string): HeldScope[] {
+  const byID = new Map<string, HeldScope>();
+  for (const f of folders) {
+    const of = whose(f, viewer);
+    if (of === "mine" || of === "project") byID.set(f.quotaScope.id, { ...f.quotaScope, project: f.project?.name ?? null });
+  }
+  return [...byID.values()].sort((a, b) => (a.project ?? "").localeCompare(b.project ?? "") || a.volume.name.localeCompare(b.volume.name));
+}
+
+const kept: Record<string, string> = {
+  hard: "kept at every write",
+  delayed: "kept with some delay",
+  cooperative: "kept for uploads, not for writes in sessions",
+  none: "not kept",
+};
+/** How firmly a limit is kept, as a phrase to translate. */
+export const enforcementWord = (enforcement: string) => kept[enforcement] ?? enforcement;
+
+/** What of a limit is used, between 0 and 1. */
+export const filled = (used: number | null, limit: number | null) => (limit === null ? 0 : limit === 0 ? 1 : Math.min(1, (used ?? 0) / limit));

@@ -1,0 +1,29 @@
+import { useSubscription } from "urql";
+import { type ResultOf, graphql } from "../../api/graphql";
+import { useGathered } from "../../hooks/useGathered";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { ShareFields } from "./share";
+
+const InvitationsQuery = graphql(`
+  query Invitations {
+    vfolderShares(first: 100, mine: true, where: { status: pending }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      totalCount edges { node { ...ShareFields } }
+    }
+  }
+`, [ShareFields]);
+
+export const SharesChanged = graphql(`subscription SharesChanged { vfolderShareChanged { ...ShareFields } }`, [ShareFields]);
+
+export type SharesChange = ResultOf<typeof SharesChanged>;
+
+/** The invitations to folders that the viewer has not answered; it follows those that come and go. */
+export function useInvitations() {
+  const { data, failure, refetch } = useLiveQuery({ query: InvitationsQuery });
+  const again = useGathered(refetch, 200);
+  useSubscription({ query: SharesChanged }, (_, change) => {
+    if (change.vfolderShareChanged.mine) again();
+    return change;
+  });
+  const rows = (data?.vfolderShares.edges ?? []).flatMap((e) => (e?.node?.status === "pending" ? [e.node] : []));
+  return { rows, failure, refetch };
+}
