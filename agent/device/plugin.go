@@ -69,8 +69,7 @@ func (p *plugin) launch(ctx context.Context) (*accelerator.Client, error) {
 	}
 	c, err := accelerator.Launch(ctx, accelerator.Options{
 		Path: p.cfg.Path, SHA256: p.cfg.SHA256, Plain: p.cfg.Plain, Env: p.cfg.Env, SocketDir: sockets, Logger: p.m.cfg.Logger,
-		AgentVersion: p.m.cfg.Version, NodeName: p.m.cfg.Node, Incarnation: p.m.cfg.Incarnation,
-	})
+	}, &acceleratorpb.DescribeRequest{AgentVersion: p.m.cfg.Version, NodeName: p.m.cfg.Node, Incarnation: p.m.cfg.Incarnation})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", pluginhost.ErrDisable, err)
 	}

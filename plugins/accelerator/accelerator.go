@@ -7,13 +7,13 @@ package accelerator
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/process"
 )
 
 // The handshake: every plugin in every language knows these.
@@ -47,13 +47,7 @@ func Serve(impl acceleratorpb.AcceleratorServer) {
 
 // Logger writes lines that the host understands to standard error, the only
 // place a plugin may log to.
-func Logger() hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{
-		Output:     os.Stderr,
-		JSONFormat: true,
-		Level:      hclog.LevelFromString(os.Getenv("BERTH_PLUGIN_LOG_LEVEL")),
-	})
-}
+func Logger() hclog.Logger { return process.Logger() }
 
 // glue tells go-plugin how to offer the service and how to reach it.
 type glue struct {

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 
 // beHost launches a plugin, prints its process id and waits to be killed.
 func beHost(path string) {
-	c, err := accelerator.Launch(context.Background(), accelerator.Options{Path: path})
+	c, err := accelerator.Launch(context.Background(), accelerator.Options{Path: path}, &pb.DescribeRequest{})
 	if err != nil {
 		panic(err)
 	}
@@ -62,7 +62,7 @@ func launch(t *testing.T, o accelerator.Options) *accelerator.Client {
 	if o.Path == "" {
 		o.Path = mock
 	}
-	c, err := accelerator.Launch(t.Context(), o)
+	c, err := accelerator.Launch(t.Context(), o, &pb.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +130,11 @@ func TestChecksum(t *testing.T) {
 	launch(t, accelerator.Options{SHA256: hex.EncodeToString(sum[:])})
 	sum[0]++
 	other := hex.EncodeToString(sum[:])
-	if _, err := accelerator.Launch(t.Context(), accelerator.Options{Path: mock, SHA256: other}); !errors.Is(err, accelerator.ErrChecksum) {
+	if _, err := accelerator.Launch(t.Context(), accelerator.Options{Path: mock, SHA256: other}, &pb.DescribeRequest{}); !errors.Is(err, accelerator.ErrChecksum) {
 		t.Errorf("another program: %v", err)
 	}
 	for _, bad := range []string{"abcd", "nonsense"} {
-		if _, err := accelerator.Launch(t.Context(), accelerator.Options{Path: mock, SHA256: bad}); err == nil {
+		if _, err := accelerator.Launch(t.Context(), accelerator.Options{Path: mock, SHA256: bad}, &pb.DescribeRequest{}); err == nil {
 			t.Errorf("checksum %q was accepted", bad)
 		}
 	}
@@ -143,7 +143,7 @@ func TestChecksum(t *testing.T) {
 func TestNotAPlugin(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{"/no/such/file", "/bin/true", "/etc/passwd"} {
-		_, err := accelerator.Launch(t.Context(), accelerator.Options{Path: path, SocketDir: dir})
+		_, err := accelerator.Launch(t.Context(), accelerator.Options{Path: path, SocketDir: dir}, &pb.DescribeRequest{})
 		if err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want an error that names it", path, err)
 		}
@@ -192,7 +192,7 @@ func TestPluginOutlivesItsLauncherThread(t *testing.T) {
 	launched := make(chan *accelerator.Client)
 	go func() {
 		runtime.LockOSThread() // the thread ends with this function
-		c, err := accelerator.Launch(context.Background(), accelerator.Options{Path: mock})
+		c, err := accelerator.Launch(context.Background(), accelerator.Options{Path: mock}, &pb.DescribeRequest{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -270,7 +270,7 @@ func TestHangAtLoad(t *testing.T) {
 	began := time.Now()
 	_, err := accelerator.Launch(t.Context(), accelerator.Options{
 		Path: mock, SocketDir: dir, StartTimeout: 500 * time.Millisecond, Env: []string{"BERTH_MOCK_FAULTS=" + faults},
-	})
+	}, &pb.DescribeRequest{})
 	if err == nil {
 		t.Fatal("launched")
 	}
@@ -316,7 +316,7 @@ func TestPluginLogsReachSlog(t *testing.T) {
 	c, err := accelerator.Launch(t.Context(), accelerator.Options{
 		Path: mock, Env: []string{"BERTH_MOCK_FAULTS=" + faults},
 		Logger: slog.New(slog.NewTextHandler(&logs, nil)),
-	})
+	}, &pb.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestCancelledLaunch(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		defer cancel()
 		began := time.Now()
-		_, err := accelerator.Launch(ctx, accelerator.Options{Path: silent, SocketDir: dir})
+		_, err := accelerator.Launch(ctx, accelerator.Options{Path: silent, SocketDir: dir}, &pb.DescribeRequest{})
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/process"
 )
 
 // speaks makes this test program a plugin that knows these versions, "1,2".
@@ -60,7 +61,7 @@ func TestVersionsAreAgreedOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, err := config(t.Context(), Options{Path: self, Env: []string{speaks + "=" + tc.plugin}, StartTimeout: time.Minute})
+			cfg, err := process.Config(t.Context(), contract, Options{Path: self, Env: []string{speaks + "=" + tc.plugin}, StartTimeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,12 +7,12 @@ package volume
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/berthhq/berth/plugins/process"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
@@ -45,19 +45,9 @@ func Serve(impl volumepb.VolumeServer) {
 	})
 }
 
-// stderr is the process's own: plugin.Serve gives os.Stderr another, which hosts
-// throw away.
-var stderr = os.Stderr
-
 // Logger writes lines that the host understands to standard error, the only
 // place a plugin may log to.
-func Logger() hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{
-		Output:     stderr,
-		JSONFormat: true,
-		Level:      hclog.LevelFromString(os.Getenv("BERTH_PLUGIN_LOG_LEVEL")),
-	})
-}
+func Logger() hclog.Logger { return process.Logger() }
 
 // glue tells go-plugin how to offer the service and how to reach it.
 type glue struct {

@@ -92,7 +92,7 @@ func TestLaunchRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatal(errors.Join(errors.New("launched"), c.Close()))
 			}
-			if volume.IsChecksum(err) != tc.checksum {
+			if errors.Is(err, volume.ErrChecksum) != tc.checksum {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -35,11 +35,11 @@ func run(args []string) error {
 	if len(args) < 2 {
 		return errors.New("want PLUGIN devices, or PLUGIN memory GPU PID")
 	}
-	o := accelerator.Options{Path: args[0], SocketDir: dir, AgentVersion: "gpu-check", NodeName: "gpu-check", Incarnation: "1"}
+	o := accelerator.Options{Path: args[0], SocketDir: dir}
 	if libs := os.Getenv("LD_LIBRARY_PATH"); libs != "" { // where some drivers are
 		o.Env = append(o.Env, "LD_LIBRARY_PATH="+libs)
 	}
-	c, err := accelerator.Launch(ctx, o)
+	c, err := accelerator.Launch(ctx, o, &pb.DescribeRequest{AgentVersion: "gpu-check", NodeName: "gpu-check", Incarnation: "1"})
 	if err != nil {
 		return err
 	}

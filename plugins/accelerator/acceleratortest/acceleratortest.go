@@ -44,7 +44,7 @@ func Checks() []Check {
 
 // launch starts a process that has only been described.
 func (b *bench) launch(ctx context.Context) (*accelerator.Client, error) {
-	c, err := accelerator.Launch(ctx, b.options())
+	c, err := accelerator.Launch(ctx, b.options(), asking)
 	if err == nil {
 		b.clients = append(b.clients, c)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
 // site is one run of the suite: the plugin, and the machine that the checks
@@ -160,9 +161,11 @@ func (b *bench) options() accelerator.Options {
 	return accelerator.Options{
 		Path: b.plugin.Path, Env: b.plugin.Env, SocketDir: filepath.Join(b.dir, "run"), Plain: true,
 		StartTimeout: 2 * patience, Logger: b.logger,
-		AgentVersion: "conformance", NodeName: "conformance", Incarnation: "1",
 	}
 }
+
+// asking is who the suite says it is.
+var asking = &pb.DescribeRequest{AgentVersion: "conformance", NodeName: "conformance", Incarnation: "1"}
 
 // logs collects lines of several processes.
 type logs struct {

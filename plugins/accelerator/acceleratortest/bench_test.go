@@ -93,7 +93,7 @@ func start(b *testing.B, tree *fixture.Tree, config []byte) *accelerator.Client 
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(sockets) })
-	c, err := accelerator.Launch(b.Context(), accelerator.Options{Path: path, SocketDir: sockets})
+	c, err := accelerator.Launch(b.Context(), accelerator.Options{Path: path, SocketDir: sockets}, &pb.DescribeRequest{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func mutualTLS(ctx context.Context, b *bench) error {
 	}
 	o := b.options()
 	o.Plain = false
-	c, err := accelerator.Launch(ctx, o)
+	c, err := accelerator.Launch(ctx, o, asking)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func start(t *testing.T, config string) (c *accelerator.Client, faults string) {
 	if err := os.Mkdir(faults, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c, err := accelerator.Launch(t.Context(), accelerator.Options{Path: binary})
+	c, err := accelerator.Launch(t.Context(), accelerator.Options{Path: binary}, &pb.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
