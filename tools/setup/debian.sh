@@ -13,6 +13,7 @@ packages=(
   e2fsprogs iproute2               # mkfs.ext4 for scratch disks; ip in tests
   user-mode-linux xfsprogs         # kernels and disks of make volume-lanes
   btrfs-progs                      # mkfs.btrfs for tests of limits
+  strace                           # tests that downloads are sent by the kernel
   chromium fonts-dejavu-core       # browser tests
 )
 
