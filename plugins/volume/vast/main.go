@@ -1,0 +1,45 @@
+// Command vast is the volume plugin for VAST Data, by its REST interface: a scope is
+// a directory of the view that is mounted, and its limit a quota on the path, which
+// the cluster enforces.
+//
+// docs/storage/vast.md has the options and what is known of the product.
+package main
+
+import (
+	"errors"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/driver/rest"
+)
+
+type options struct {
+	rest.Options
+	Username   string        `json:"username" about:"who the plugin logs in as, with password_file"`
+	Password   driver.Secret `json:"password_file" about:"the file that holds the password"`
+	Token      driver.Secret `json:"token_file" about:"the file that holds an API token, in place of a user and a password"`
+	Tenant     string        `json:"tenant" about:"the tenant of the view"`
+	Path       string        `json:"path" required:"true" pattern:"^/" about:"the directory of the cluster that is mounted: the view's path"`
+	FileLimits bool          `json:"file_limits" about:"offer limits on the number of files"`
+	Trash      bool          `json:"trash" about:"delete trees by the cluster's trash, where it is turned on"`
+}
+
+// Check is the rule between options that Decode asks for.
+func (o *options) Check() error {
+	switch {
+	case o.Token != "" && (o.Username != "" || o.Password != ""):
+		return errors.New("token_file: give this, or username and password_file")
+	case o.Token == "" && o.Username == "":
+		return errors.New("username: is required without token_file")
+	case o.Token == "" && o.Password == "":
+		return errors.New("password_file: is required without token_file")
+	}
+	return nil
+}
+
+func main() {
+	driver.Run(driver.Backend[options]{
+		Vendor: "VAST Data", Name: "vast", Version: "1.0.0",
+		Defaults: options{Options: rest.Defaults(), Tenant: "default", FileLimits: true, Trash: true},
+		Open:     open,
+	})
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/driver/rest"
+)
+
+// tryTrash finds out whether the cluster deletes folders, by one that is not there.
+func (v *view) tryTrash(ctx context.Context) error {
+	if !v.options.Trash {
+		v.trash = "the option trash is false"
+		return nil
+	}
+	err := v.discard(ctx, driver.Own+"/"+unique())
+	switch {
+	case err == nil || strings.Contains(err.Error(), "no such directory"):
+		return nil
+	case !lacking(ctx, err):
+		return err
+	}
+	v.trash = status.Convert(driver.Error("", err)).Message()
+	return nil
+}
+
+func unique() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return ".berth-deleted-" + hex.EncodeToString(b[:])
+}
+
+// discard hands a folder to the cluster's trash.
+func (v *view) discard(ctx context.Context, tree string) error {
+	body := map[string]any{"path": v.inside(tree), "tenant_id": v.tenant}
+	_, err := v.client.Do(ctx, rest.Request{Method: http.MethodDelete, Path: base + "/folders/delete_folder/", Body: body})
+	return err
+}
+
+// trashTime is what the cluster has to take a folder out of sight.
+const trashTime = 30 * time.Second
+
+// DeleteTree implements driver.Deleter. The folder is first moved to the top of its
+// scope: the cluster is asked by path, and nobody but the proxy can put a link into
+// that one's way. What the cluster does not take is removed here.
+func (v *view) DeleteTree(ctx context.Context, tree string, _ driver.Progress) error {
+	scope, _, _ := strings.Cut(tree, "/")
+	moved, err := v.aside(scope, tree)
+	if moved == "" || err != nil {
+		return err
+	}
+	short, cancel := context.WithTimeout(ctx, trashTime)
+	defer cancel()
+	err = v.discard(short, moved)
+	if err == nil {
+		err = rest.Poll(short, moved+" to go", 20*time.Millisecond, func(context.Context) (bool, error) { return v.gone(moved) })
+	}
+	if err != nil && ctx.Err() == nil {
+		return v.RemoveTree(ctx, moved)
+	}
+	return err
+}
+
+// aside moves a folder to the top of its scope. What is no folder it removes, and
+// returns "".
+func (v *view) aside(scope, tree string) (moved string, err error) {
+	top, err := v.OpenTree(scope)
+	if err != nil {
+		return "", err
+	}
+	defer top.Close()
+	parent, err := v.OpenTree(path.Dir(tree))
+	if err != nil {
+		return "", err
+	}
+	defer parent.Close()
+	var st unix.Stat_t
+	err = unix.Fstatat(int(parent.Fd()), path.Base(tree), &st, unix.AT_SYMLINK_NOFOLLOW)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return "", nil
+	case err != nil:
+		return "", driver.Error("delete tree", err)
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return "", driver.Error("delete tree", ignoreAbsent(unix.Unlinkat(int(parent.Fd()), path.Base(tree), 0)))
+	}
+	name := unique()
+	err = unix.Renameat2(int(parent.Fd()), path.Base(tree), int(top.Fd()), name, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) { // of NFS, which has no such flag; nobody else has the name
+		err = unix.Renameat(int(parent.Fd()), path.Base(tree), int(top.Fd()), name)
+	}
+	if err != nil {
+		return "", driver.Error("delete tree", ignoreAbsent(err))
+	}
+	return scope + "/" + name, nil
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+func (v *view) gone(tree string) (bool, error) {
+	d, err := v.OpenTree(path.Dir(tree))
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	err = unix.Faccessat(int(d.Fd()), path.Base(tree), unix.F_OK, unix.AT_SYMLINK_NOFOLLOW)
+	return errors.Is(err, os.ErrNotExist), nil
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/array/vast"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
+
+const scopeA = "0123456789abcdef0123456789abcdef"
+
+// TestConformance is the lane "simulator on btrfs", with tokens that end again and
+// again, and lists that are always paged.
+func TestConformance(t *testing.T) {
+	arraytest.Conform(t, vast.New, array.Options{PageSize: 2, TokenLife: 3 * time.Second, Settings: map[string]string{"pages": "always"}})
+}
+
+func TestLive(t *testing.T) { arraytest.Live(t, "VAST") }
+
+// TestRequests holds what is asked of a cluster against golden files.
+func TestRequests(t *testing.T) {
+	b, _ := arraytest.NewBed(t, vast.New, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
+	step := func(name string, err error) {
+		t.Helper()
+		b.Must(err)
+		arraytest.Golden(t, b.Array, name, regexp.MustCompile(`\.berth-deleted-[0-9a-f]{32}`),
+			regexp.MustCompile(`"(usable_capacity_bytes|free_usable_capacity|physical_space_in_use|(rd|wr)_\w+)":[0-9.e+]+`))
+		b.Array.Forget()
+	}
+	step("open", nil)
+	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	files := int64(1000)
+	step("limit", b.Limit(scopeA, &pb.Limit{Inodes: &files}))
+	_, err := b.Get(scopeA)
+	step("get", err)
+	b.Must(os.MkdirAll(b.Array.Tree.Path(scopeA+"/folder/below"), 0o755))
+	step("trash", deleteTree(b, scopeA+"/folder"))
+	step("delete", b.Delete(scopeA))
+	_, err = b.Health(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("health", err)
+}
+
+func deleteTree(b *arraytest.Bed, tree string) error {
+	stream, err := b.DeleteTree(b.Context(), &pb.TreeRef{Volume: "v", Path: tree})
+	for err == nil {
+		var p *pb.Progress
+		if p, err = stream.Recv(); err == nil && p.Finished {
+			return nil
+		}
+	}
+	return err
+}
+
+// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+func TestLimitRefusesBytes(t *testing.T) {
+	b, opened := arraytest.NewBed(t, vast.New, array.Options{JobTime: 500 * time.Millisecond}, nil)
+	if opened.Enforcement != pb.Enforcement_DELAYED {
+		t.Errorf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/data", 32<<20) // the call came back when the quota was counted
+	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Write(scopeA+"/data", 32<<20))
+	b.Must(b.Limit(scopeA, nil))
+	b.Must(b.Write(scopeA+"/data", 80<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || !s.Exact {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	if err := b.Limit(scopeA, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("limit of zero: %v", err)
+	}
+}
+
+// TestScopeWithoutQuota is a directory that something else has made.
+func TestScopeWithoutQuota(t *testing.T) {
+	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b.Must(os.Mkdir(b.Array.Tree.Path(scopeA), 0o755))
+	b.Must(b.Write(scopeA+"/old", 1<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Limit.Bytes != nil || s.UsedBytes != nil {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	b.Must(b.Limit(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/new", 32<<20)
+}
+
+// TestTrash is a tree that the cluster deletes, and one that it does not.
+func TestTrash(t *testing.T) {
+	b, opened := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	if !slices.Contains(opened.Capabilities, pb.Capability_DELETE) {
+		t.Fatalf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, nil))
+	fill := func() {
+		b.Must(os.MkdirAll(b.Array.Tree.Path(scopeA+"/a/b/c"), 0o755))
+		b.Must(b.Write(scopeA+"/a/b/c/file", 1<<20))
+		b.Must(os.WriteFile(b.Array.Tree.Path(scopeA+"/outside"), []byte("stays"), 0o644))
+		_ = os.Remove(b.Array.Tree.Path(scopeA + "/link"))
+		b.Must(os.Symlink("outside", b.Array.Tree.Path(scopeA+"/link")))
+	}
+	empty := func() {
+		t.Helper()
+		for _, tree := range []string{"/a/b", "/link", "/absent", "/a"} {
+			b.Must(deleteTree(b, scopeA+tree))
+		}
+		left, err := filepath.Glob(b.Array.Tree.Path(scopeA + "/*"))
+		hidden, herr := filepath.Glob(b.Array.Tree.Path(scopeA + "/.*"))
+		if err != nil || herr != nil || len(left) != 1 || filepath.Base(left[0]) != "outside" || len(hidden) > 0 {
+			t.Errorf("left are %v %v", left, hidden)
+		}
+	}
+	asked := func() (n int) {
+		for _, e := range b.Array.Exchanges() {
+			if strings.Contains(e.Target, "delete_folder") {
+				n++
+			}
+		}
+		return n
+	}
+	fill()
+	b.Array.Forget()
+	empty()
+	if n := asked(); n != 2 {
+		t.Errorf("the cluster was asked for %d folders, want 2", n)
+	}
+	b.Array.Set("trash", "disabled") // since the volume was opened
+	fill()
+	empty()
+	if again := b.Open(nil); slices.Contains(again.Capabilities, pb.Capability_DELETE) {
+		t.Errorf("opened again as %v", again)
+	}
+	if h := b.State(); !strings.Contains(h.Metadata["trash"], "trash folder disabled") || h.State != pb.HealthReport_HEALTHY {
+		t.Errorf("health %v", h)
+	}
+	b.Array.Set("trash", "")
+	if again := b.Open(nil); !slices.Contains(again.Capabilities, pb.Capability_DELETE) {
+		t.Errorf("opened at last as %v", again)
+	}
+}
+
+// TestNoQuotas is a role that may not set them.
+func TestNoQuotas(t *testing.T) {
+	b, opened := arraytest.NewBed(t, vast.New, array.Options{Settings: map[string]string{"quota": "refused"}}, nil)
+	if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
+		t.Errorf("opened as %v", opened)
+	}
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "permission") {
+		t.Errorf("health %v", h)
+	}
+	b.Must(b.Create(scopeA, nil))
+	if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
+		t.Errorf("limit: %v", err)
+	}
+	b.Must(b.Delete(scopeA))
+	b.Array.Set("quota", "")
+	if again := b.Open(nil); again.Enforcement != pb.Enforcement_DELAYED {
+		t.Errorf("opened again as %v", again)
+	}
+}
+
+func TestTrouble(t *testing.T) {
+	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b.Trouble()
+	b.Array.Set("state", "DEGRADED")
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "DEGRADED") {
+		t.Errorf("health: %v", h)
+	}
+}
+
+// TestRefresh ends the access token alone: the refresh token is used, not the password.
+func TestRefresh(t *testing.T) {
+	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b.Array.Forget()
+	defer b.Array.Inject(array.Fault{Status: 403, Body: `{"detail": "Token is invalid or expired"}`, Times: 1})()
+	b.Must(b.Create(scopeA, nil))
+	var logins []string
+	for _, e := range b.Array.Exchanges() {
+		if strings.Contains(e.Target, "/token/") {
+			logins = append(logins, e.Target)
+		}
+	}
+	if !slices.Equal(logins, []string{"/api/v1/token/refresh/"}) {
+		t.Errorf("logged in by %v", logins)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	options := func(o map[string]any) error {
+		for k, v := range map[string]any{"url": b.Array.URL, "ca_file": b.Array.CAFile, "path": "/berth"} {
+			o[k] = v
+		}
+		raw, err := json.Marshal(o)
+		b.Must(err)
+		_, err = b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "w", MountPath: b.Array.Mount(), OptionsJson: string(raw)})
+		return err
+	}
+	token := b.Array.Setting("token_file")
+	if err := options(map[string]any{"token_file": token}); err != nil {
+		t.Errorf("with a token: %v", err)
+	}
+	for name, o := range map[string]map[string]any{
+		"both":        {"token_file": token, "username": "berth"},
+		"neither":     {},
+		"no password": {"username": "berth"},
+	} {
+		if err := options(o); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := b.OpenAs("w", map[string]any{"tenant": "other"}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("another tenant: %v", err)
+	}
+}
+
+// TestPages has more quotas than a page; their limits come with the list.
+func TestPages(t *testing.T) {
+	b, _ := arraytest.NewBed(t, vast.New, array.Options{PageSize: 2, JobTime: -1}, nil)
+	made := map[string]int64{}
+	for i := range 5 {
+		scope := array.Random()
+		made[scope] = int64(i+1) << 20
+		b.Must(b.Create(scope, arraytest.Bytes(made[scope])))
+	}
+	all := b.List()
+	for scope, bytes := range made {
+		if all[scope].GetLimit().GetBytes() != bytes {
+			t.Errorf("%s is listed as %v", scope, all[scope])
+		}
+	}
+	if len(all) != len(made) {
+		t.Errorf("%d scopes are listed, want %d", len(all), len(made))
+	}
+}
+
+func TestPerformance(t *testing.T) {
+	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
+}
