@@ -66,7 +66,7 @@ func TestMountedFolder(t *testing.T) {
 			t.Errorf("%q is allowed on a read-only folder: %s", script, out)
 		}
 	}
-	if _, err := u.DeleteFolder(t.Context(), folder.ID); !errdefs.IsFailedPrecondition(err) {
+	if _, err := u.TrashFolder(t.Context(), folder.ID); !errdefs.IsFailedPrecondition(err) {
 		t.Errorf("delete a mounted folder: %v", err)
 	}
 	berth := u.Shell()

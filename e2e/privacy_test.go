@@ -60,7 +60,7 @@ func TestOthersSeeNothing(t *testing.T) {
 		},
 		"port":          func() error { _, err := b.DialPort(t.Context(), s.ID, 80); return err },
 		"log":           func() error { return b.Log(t.Context(), s.ID, new(strings.Builder)) },
-		"delete folder": func() error { _, err := b.DeleteFolder(t.Context(), f.ID); return err },
+		"delete folder": func() error { _, err := b.TrashFolder(t.Context(), f.ID); return err },
 		"list files":    func() error { _, err := b.Files(t.Context(), f.ID, ""); return err },
 		"upload": func() error {
 			_, err := b.CreateUpload(t.Context(), f.ID, []client.UploadFile{{Path: "x", Size: 1}})
@@ -144,7 +144,7 @@ func TestMonitor(t *testing.T) {
 	for name, try := range map[string]func() error{
 		"terminate":       func() error { _, err := m.TerminateSession(t.Context(), s.ID, true); return err },
 		"rename a folder": func() error { _, err := m.RenameFolder(t.Context(), f.ID, "moved"); return err },
-		"delete a folder": func() error { _, err := m.DeleteFolder(t.Context(), f.ID); return err },
+		"trash a folder": func() error { _, err := m.TrashFolder(t.Context(), f.ID); return err },
 		"cordon":          func() error { _, err := m.Cordon(t.Context(), agentID(t, m), ""); return err },
 		"a token to join": func() error { _, err := m.CreateJoinToken(t.Context(), "agent"); return err },
 		"promote oneself": func() error {

@@ -197,7 +197,7 @@ func TestStrangersSeeNoSchema(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	nobody, member := m.Anonymous(), m.As(t, w.A.Member)
-	for _, q := range []string{introspection, `{ __type(name: "Session") { name } }`, `{ viewer { initialPassword } }`, `{ sessions { totalCount } }`, `mutation { deleteVfolder(input: {id: "00000000-0000-7000-8000-000000000000"}) { vfolder { id } } }`} {
+	for _, q := range []string{introspection, `{ __type(name: "Session") { name } }`, `{ viewer { initialPassword } }`, `{ sessions { totalCount } }`, `mutation { trashVfolder(input: {id: "00000000-0000-7000-8000-000000000000"}) { vfolder { id } } }`} {
 		if errs := nobody.Ask(t, q, nil, nil); errs.Code() != "UNAUTHENTICATED" {
 			t.Errorf("%.60s: %q", q, errs.Code())
 		}

@@ -65,6 +65,9 @@ type loaderSet struct {
 	sharesOf            *loader[[]*ent.VfolderShare]
 	myShare             *loader[*ent.VfolderShare]
 	folderNames, emails *loader[string]
+	volumeOf            *loader[*ent.Volume] // of a quota scope
+	origins             *bySelection[*ent.Vfolder]
+	folderTasks         *loader[[]*ent.Task]
 }
 
 type loadersKey struct{}
@@ -104,6 +107,9 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		myShare:      load(r.loadMyShare),
 		folderNames:  load(r.loadFolderNames),
 		emails:       load(r.loadEmails),
+		volumeOf:     load(r.loadVolumeOf),
+		origins:      loadSelected(r.loadOrigins),
+		folderTasks:  load(r.loadFolderTasks),
 	})
 }
 

@@ -243,7 +243,8 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 	k["Vfolder"] = f.ID
 	k["QuotaScope+project"] = c.QuotaScope.Create().SetKind(quotascope.KindProject).SetHolderID(p.ID).SetDomainID(d.ID).SetVolumeID(k["Volume"]).SaveX(ctx).ID
 	k["Vfolder+project"] = c.Vfolder.Create().SetName(name + "-shared").SetPath("q").SetStatus("ready").SetDomainID(d.ID).SetProject(p).SetCreator(u).
-		SetQuotaScopeID(k["QuotaScope+project"]).SaveX(ctx).ID
+		SetQuotaScopeID(k["QuotaScope+project"]).SetClonedFromID(f.ID).SaveX(ctx).ID
+	k["Task+folder"] = c.Task.Create().SetKind("vfolder.test").SetInput([]byte("{}")).SetDomainID(d.ID).SetCreatorID(u.ID).SetSubjectID(f.ID).SaveX(ctx).ID
 	k["VfolderShare"] = c.VfolderShare.Create().SetVfolder(f).SetDomainID(d.ID).SetEmail(name + "-friend@example.org").SetPermission(access.ReadOnly).SetInviter(u).SaveX(ctx).ID
 	k["VfolderShare+own"] = c.VfolderShare.Create().SetVfolderID(k["Vfolder+project"]).SetDomainID(d.ID).SetEmail(u.Email).SetPermission(access.ReadWrite).
 		SetStatus("accepted").SetUser(u).SaveX(ctx).ID

@@ -76,8 +76,13 @@ var matrix = map[string]cell{
 	"updatePendingSession": func(f *fixture) vars { return vars{"id": f.session(), "slots": vars{"cpu": "0.5"}} },
 	"renameSession":        func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
 	"createVfolder":        func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
-	"renameVfolder":        func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
-	"deleteVfolder":        func(f *fixture) vars { return vars{"id": f.folder()} },
+	"updateVfolder":        func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
+	"trashVfolder":         func(f *fixture) vars { return vars{"id": f.folder()} },
+	"restoreVfolder":       func(f *fixture) vars { return vars{"id": f.trashed(f.folder())} },
+	"deleteVfolder":        func(f *fixture) vars { return vars{"id": f.trashed(f.folder())} },
+	"emptyTrash":           func(f *fixture) vars { f.trashed(f.shared()); return vars{"project": f.project.ID} },
+	"cloneVfolder":         func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "c"} },
+	"handOverVfolder":      func(f *fixture) vars { return vars{"id": f.folder(), "user": f.member().ID} },
 	"shareVfolder": func(f *fixture) vars {
 		return vars{"id": f.folder(), "emails": []string{f.name() + "@example.org"}, "permission": access.ReadOnly}
 	},
@@ -88,24 +93,29 @@ var matrix = map[string]cell{
 	"createUpload": func(f *fixture) vars {
 		return vars{"vfolder": f.folder(), "files": []vars{{"path": "a", "size": 1}}}
 	},
-	"createDownload": func(f *fixture) vars { return vars{"vfolder": f.folder(), "path": ""} },
-	"makeDirectory":  func(f *fixture) vars { return vars{"vfolder": f.folder(), "path": "d"} },
-	"moveFile":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "from": "a", "to": "b"} },
-	"deleteFiles":    func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
+	"createDownload":  func(f *fixture) vars { return vars{"vfolder": f.folder(), "path": ""} },
+	"makeDirectories": func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"d"}} },
+	"moveFiles":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
+	"copyFiles":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
+	"deleteFiles":     func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
 
 	// A project's folder is its members' as well.
 	"shareVfolder of a project": func(f *fixture) vars {
 		return vars{"id": f.shared(), "emails": []string{f.owner.Email}, "permission": access.ReadOnly}
 	},
-	"renameVfolder of a project": func(f *fixture) vars { return vars{"id": f.shared(), "name": f.name() + "y"} },
-	"deleteVfolder of a project": func(f *fixture) vars { return vars{"id": f.shared()} },
+	"updateVfolder of a project":  func(f *fixture) vars { return vars{"id": f.shared(), "name": f.name() + "y"} },
+	"trashVfolder of a project":   func(f *fixture) vars { return vars{"id": f.shared()} },
+	"restoreVfolder of a project": func(f *fixture) vars { return vars{"id": f.trashed(f.shared())} },
+	"deleteVfolder of a project":  func(f *fixture) vars { return vars{"id": f.trashed(f.shared())} },
+	"cloneVfolder of a project":   func(f *fixture) vars { return vars{"id": f.shared(), "name": f.name() + "c"} },
 	"createUpload of a project": func(f *fixture) vars {
 		return vars{"vfolder": f.shared(), "files": []vars{{"path": "a", "size": 1}}}
 	},
-	"createDownload of a project": func(f *fixture) vars { return vars{"vfolder": f.shared(), "path": ""} },
-	"makeDirectory of a project":  func(f *fixture) vars { return vars{"vfolder": f.shared(), "path": "d"} },
-	"moveFile of a project":       func(f *fixture) vars { return vars{"vfolder": f.shared(), "from": "a", "to": "b"} },
-	"deleteFiles of a project":    func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"a"}} },
+	"createDownload of a project":  func(f *fixture) vars { return vars{"vfolder": f.shared(), "path": ""} },
+	"makeDirectories of a project": func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"d"}} },
+	"moveFiles of a project":       func(f *fixture) vars { return vars{"vfolder": f.shared(), "items": moves} },
+	"copyFiles of a project":       func(f *fixture) vars { return vars{"vfolder": f.shared(), "items": moves} },
+	"deleteFiles of a project":     func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"a"}} },
 
 	"addSshKey":    func(f *fixture) vars { return vars{"name": f.name(), "publicKey": "not one"} },
 	"createSshKey": func(f *fixture) vars { return vars{"name": f.name()} },
@@ -202,6 +212,14 @@ var matrix = map[string]cell{
 	"setRetention": func(*fixture) vars { return vars{"category": "tasks", "days": 90} },
 	"cancelTask":   func(f *fixture) vars { return vars{"id": f.task()} },
 	"retryTask":    func(f *fixture) vars { return vars{"id": f.task()} },
+}
+
+var moves = []vars{{"from": "a", "to": "b"}}
+
+// trashed puts a folder into the trash.
+func (f *fixture) trashed(id uuid.UUID) uuid.UUID {
+	f.Client.Vfolder.UpdateOneID(id).SetStatus("trash").SetDeletedAt(time.Now()).ExecX(f.System(f.t))
+	return id
 }
 
 func (f *fixture) keypair() uuid.UUID {

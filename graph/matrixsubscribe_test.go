@@ -20,6 +20,7 @@ var followed = map[string]struct{ kind, argument, selects string }{
 	"sessionChanged":      {"Session", "id", "{ id }"},
 	"vfolderChanged":      {"Vfolder", "id", "{ id }"},
 	"vfolderShareChanged": {"VfolderShare", "id", "{ id }"},
+	"taskChanged":         {"Task", "id", "{ id }"},
 	"kernelLogs":          {"Kernel", "kernel", "{ offset }"},
 	"kernelStats":         {"Session", "session", "{ kernelId }"},
 	"queueChanged":        {"ResourceGroup", "resourceGroup", "{ totalCount }"},

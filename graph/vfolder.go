@@ -9,6 +9,8 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/task"
 	entvfolder "github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/event"
@@ -48,6 +50,62 @@ func (r vfolderResolver) Files(ctx context.Context, f *ent.Vfolder, path *string
 	return r.Folders.Files(ctx, open, deref(path), deref(first), deref(after))
 }
 
+func (r vfolderResolver) Search(ctx context.Context, f *ent.Vfolder, path *string, text string, first *int, after *string) (*vfolder.FileList, error) {
+	open, err := loaders(ctx).open.Load(ctx, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	return r.Folders.Search(ctx, open, deref(path), text, deref(first), deref(after))
+}
+
+func (r vfolderResolver) AutoMount(_ context.Context, f *ent.Vfolder) (bool, error) {
+	return vfolder.AutoMounts(f.Name), nil
+}
+
+func (r vfolderResolver) Volume(ctx context.Context, f *ent.Vfolder) (*ent.Volume, error) {
+	return loaders(ctx).volumeOf.Load(ctx, f.QuotaScopeID)
+}
+
+func (r *Resolver) loadVolumeOf(ctx context.Context, scopes []uuid.UUID) (map[uuid.UUID]*ent.Volume, error) {
+	all, err := r.Client.QuotaScope.Query().Where(quotascope.IDIn(scopes...)).WithVolume().All(ctx)
+	m := map[uuid.UUID]*ent.Volume{}
+	for _, s := range all {
+		m[s.ID] = s.Edges.Volume
+	}
+	return m, err
+}
+
+func (r vfolderResolver) ClonedFrom(ctx context.Context, f *ent.Vfolder) (*ent.Vfolder, error) {
+	if f.ClonedFromID == nil {
+		return nil, nil
+	}
+	return loaders(ctx).origins.Load(ctx, *f.ClonedFromID)
+}
+
+func (r *Resolver) loadOrigins(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Vfolder, error) {
+	q, err := r.Client.Vfolder.Query().Where(entvfolder.IDIn(ids...)).CollectFields(ctx, "Vfolder", "Node")
+	if err != nil {
+		return nil, err
+	}
+	all, err := q.All(ctx)
+	return byID(all, func(f *ent.Vfolder) uuid.UUID { return f.ID }), err
+}
+
+func (r vfolderResolver) Tasks(ctx context.Context, f *ent.Vfolder) ([]*ent.Task, error) {
+	return loaders(ctx).folderTasks.Load(ctx, f.ID)
+}
+
+func (r *Resolver) loadFolderTasks(ctx context.Context, folders []uuid.UUID) (map[uuid.UUID][]*ent.Task, error) {
+	all, err := r.Client.Task.Query().
+		Where(task.SubjectIDIn(folders...), task.StatusIn(task.StatusWaiting, task.StatusRunning, task.StatusFailed)).
+		Order(task.ByCreatedAt()).All(ctx)
+	m := map[uuid.UUID][]*ent.Task{}
+	for _, t := range all {
+		m[*t.SubjectID] = append(m[*t.SubjectID], t)
+	}
+	return m, err
+}
+
 func (r fileResolver) ModifiedAt(_ context.Context, f *storagepb.FileInfo) (*time.Time, error) {
 	t := time.UnixMilli(f.ModifiedUnixMs).UTC()
 	return &t, nil
@@ -57,12 +115,32 @@ func (r mutationResolver) CreateVfolder(ctx context.Context, input vfolder.Creat
 	return r.Folders.CreateVfolder(ctx, input)
 }
 
-func (r mutationResolver) RenameVfolder(ctx context.Context, input vfolder.RenameVfolderInput) (*vfolder.VfolderPayload, error) {
-	return r.Folders.RenameVfolder(ctx, input)
+func (r mutationResolver) UpdateVfolder(ctx context.Context, input vfolder.UpdateVfolderInput) (*vfolder.VfolderPayload, error) {
+	return r.Folders.UpdateVfolder(ctx, input)
 }
 
-func (r mutationResolver) DeleteVfolder(ctx context.Context, input vfolder.DeleteVfolderInput) (*vfolder.VfolderPayload, error) {
+func (r mutationResolver) TrashVfolder(ctx context.Context, input vfolder.TrashVfolderInput) (*vfolder.VfolderPayload, error) {
+	return r.Folders.TrashVfolder(ctx, input)
+}
+
+func (r mutationResolver) RestoreVfolder(ctx context.Context, input vfolder.RestoreVfolderInput) (*vfolder.VfolderPayload, error) {
+	return r.Folders.RestoreVfolder(ctx, input)
+}
+
+func (r mutationResolver) DeleteVfolder(ctx context.Context, input vfolder.DeleteVfolderInput) (*vfolder.VfolderTaskPayload, error) {
 	return r.Folders.DeleteVfolder(ctx, input)
+}
+
+func (r mutationResolver) EmptyTrash(ctx context.Context, input vfolder.EmptyTrashInput) (*vfolder.EmptyTrashPayload, error) {
+	return r.Folders.EmptyTrash(ctx, input)
+}
+
+func (r mutationResolver) CloneVfolder(ctx context.Context, input vfolder.CloneVfolderInput) (*vfolder.VfolderTaskPayload, error) {
+	return r.Folders.CloneVfolder(ctx, input)
+}
+
+func (r mutationResolver) HandOverVfolder(ctx context.Context, input vfolder.HandOverVfolderInput) (*vfolder.VfolderTaskPayload, error) {
+	return r.Folders.HandOverVfolder(ctx, input)
 }
 
 func (r mutationResolver) CreateUpload(ctx context.Context, input vfolder.CreateUploadInput) (*vfolder.CreateUploadPayload, error) {
@@ -73,15 +151,19 @@ func (r mutationResolver) CreateDownload(ctx context.Context, input vfolder.Crea
 	return r.Folders.CreateDownload(ctx, input)
 }
 
-func (r mutationResolver) MakeDirectory(ctx context.Context, input vfolder.MakeDirectoryInput) (*vfolder.FilePayload, error) {
-	return r.Folders.MakeDirectory(ctx, input)
+func (r mutationResolver) MakeDirectories(ctx context.Context, input vfolder.MakeDirectoriesInput) (*vfolder.FilesPayload, error) {
+	return r.Folders.MakeDirectories(ctx, input)
 }
 
-func (r mutationResolver) MoveFile(ctx context.Context, input vfolder.MoveFileInput) (*vfolder.FilePayload, error) {
-	return r.Folders.MoveFile(ctx, input)
+func (r mutationResolver) MoveFiles(ctx context.Context, input vfolder.MoveFilesInput) (*vfolder.FilesPayload, error) {
+	return r.Folders.MoveFiles(ctx, input)
 }
 
-func (r mutationResolver) DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.DeleteFilesPayload, error) {
+func (r mutationResolver) CopyFiles(ctx context.Context, input vfolder.CopyFilesInput) (*vfolder.VfolderTaskPayload, error) {
+	return r.Folders.CopyFiles(ctx, input)
+}
+
+func (r mutationResolver) DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.FilesPayload, error) {
 	return r.Folders.DeleteFiles(ctx, input)
 }
 

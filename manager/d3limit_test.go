@@ -180,7 +180,7 @@ func TestFoldersAreBounded(t *testing.T) {
 	if status := upload(50_000); status != http.StatusCreated {
 		t.Errorf("below the limit: %d", status)
 	}
-	c.as.Must(t, deleteFolder, managertest.Vars{"id": mine[1].ID}, nil)
+	c.as.Must(t, trashFolder, managertest.Vars{"id": mine[1].ID}, nil)
 	if _, errs := folder(t, c.as, managertest.Vars{"name": "in-its-place"}); len(errs) > 0 {
 		t.Errorf("in place of a deleted one: %s", errs)
 	}

@@ -143,7 +143,7 @@ func (m *Manager) wire() error {
 	m.stats = stats.New(m.redis, m.bus, m.log)
 	m.agents = agents.New(m.client, m.bus, m.stats, managers, m.log)
 	m.agents.Fingerprint = m.ca.Fingerprint()
-	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, managers, m.log)
+	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, m.tasks, managers, m.log)
 	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
 	networks, err := overlay.Parse(m.cfg.OverlayRange)
 	if err != nil {

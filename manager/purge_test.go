@@ -105,7 +105,8 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	}
 	c.remembered(t, c.A.Member, lead, running)
 	// The new owner uses what he got.
-	lead.Must(t, `mutation($id: ID!) { renameVfolder(input: {id: $id, name: "mine"}) { vfolder { name } } }`, managertest.Vars{"id": his}, nil)
+	lead.Must(t, `mutation($id: ID!) { updateVfolder(input: {id: $id, name: "mine"}) { vfolder { name } } }`, managertest.Vars{"id": his}, nil)
+	lead.Must(t, trashFolder, managertest.Vars{"id": his}, nil)
 	lead.Must(t, deleteFolder, managertest.Vars{"id": his}, nil)
 	c.check(t, true)
 }

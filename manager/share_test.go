@@ -37,7 +37,7 @@ func TestAFolderIsShared(t *testing.T) {
 		as.Ask(t, `query($id: ID!) { node(id: $id) { id ... on Vfolder { quotaScope { id } } } }`, managertest.Vars{"id": id}, &got)
 		return got.Node != nil
 	}
-	const write = `mutation($id: ID!) { makeDirectory(input: {vfolder: $id, path: "d"}) { file { name } } }`
+	const write = `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`
 	const upload = `mutation($id: ID!) { createUpload(input: {vfolder: $id, files: [{path: "f", size: 1}]}) { uploads { url ticket } } }`
 	const download = `mutation($id: ID!) { createDownload(input: {vfolder: $id, path: ""}) { url } }`
 	may := func(as *managertest.Client, mutation string) string {
@@ -112,7 +112,7 @@ func TestAFolderIsShared(t *testing.T) {
 	if code := may(friend, write); code != "" {
 		t.Errorf("for writing: %q", code)
 	}
-	if code := may(friend, `mutation($id: ID!) { deleteVfolder(input: {id: $id}) { vfolder { id } } }`); code != "PERMISSION_DENIED" {
+	if code := may(friend, `mutation($id: ID!) { trashVfolder(input: {id: $id}) { vfolder { id } } }`); code != "PERMISSION_DENIED" {
 		t.Errorf("who may write deletes the folder: %q", code)
 	}
 	var up struct {
@@ -166,7 +166,7 @@ func TestAMembersShareGoesBeforeAllMembers(t *testing.T) {
 		t.Fatal(errs)
 	}
 	write := func(as *managertest.Client) string {
-		return as.Ask(t, `mutation($id: ID!) { makeDirectory(input: {vfolder: $id, path: "d"}) { file { name } } }`, managertest.Vars{"id": id}, nil).Code()
+		return as.Ask(t, `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`, managertest.Vars{"id": id}, nil).Code()
 	}
 	if code := write(member); code != "" {
 		t.Fatalf("members may write: %q", code)

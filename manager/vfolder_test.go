@@ -132,7 +132,10 @@ func folder(t *testing.T, as *managertest.Client, in managertest.Vars) (uuid.UUI
 	return got.CreateVfolder.Vfolder.ID, errs
 }
 
-const deleteFolder = `mutation($id: ID!) { deleteVfolder(input: {id: $id}) { vfolder { status } } }`
+const (
+	trashFolder  = `mutation($id: ID!) { trashVfolder(input: {id: $id}) { vfolder { status } } }`
+	deleteFolder = `mutation($id: ID!) { deleteVfolder(input: {id: $id}) { vfolder { status } task { id } } }`
+)
 
 func (d *depot) row(t *testing.T, id uuid.UUID) *ent.Vfolder {
 	t.Helper()
@@ -162,17 +165,33 @@ func TestFolderFromBeginToEnd(t *testing.T) {
 
 	// Mounted by a session that waits for its agent to know the volume: refused.
 	session := c.create(t, input(managertest.Vars{"mounts": []managertest.Vars{{"vfolder": "data"}}}, "sleep", "600"))
-	if errs := c.as.Ask(t, deleteFolder, managertest.Vars{"id": id}, nil); errs.Code() != "FAILED_PRECONDITION" {
-		t.Errorf("delete while mounted: %s", errs)
+	if errs := c.as.Ask(t, trashFolder, managertest.Vars{"id": id}, nil); errs.Code() != "FAILED_PRECONDITION" {
+		t.Errorf("trash while mounted: %s", errs)
 	}
 	c.end(t, session, true)
 	c.over(t, session)
 
-	c.as.Must(t, `mutation($id: ID!) { renameVfolder(input: {id: $id, name: "other"}) { vfolder { name } } }`, managertest.Vars{"id": id}, nil)
-	c.as.Must(t, deleteFolder, managertest.Vars{"id": id}, nil)
+	c.as.Must(t, `mutation($id: ID!) { updateVfolder(input: {id: $id, name: "other"}) { vfolder { name } } }`, managertest.Vars{"id": id}, nil)
+	if errs := c.as.Ask(t, deleteFolder, managertest.Vars{"id": id}, nil); errs.Code() != "FAILED_PRECONDITION" {
+		t.Errorf("delete what is not in the trash: %s", errs)
+	}
+	c.as.Must(t, trashFolder, managertest.Vars{"id": id}, nil)
 	if _, errs := folder(t, c.as, managertest.Vars{"name": "other"}); len(errs) > 0 {
 		t.Errorf("the name is not free: %s", errs)
 	}
+	const restore = `mutation($in: RestoreVfolderInput!) { restoreVfolder(input: $in) { vfolder { name status deletedAt } } }`
+	if errs := c.as.Ask(t, restore, managertest.Vars{"in": managertest.Vars{"id": id}}, nil); errs.Code() != "ALREADY_EXISTS" || errs[0].Extensions.Field != "name" {
+		t.Errorf("restore under a name that is taken: %s", errs)
+	}
+	c.as.Must(t, restore, managertest.Vars{"in": managertest.Vars{"id": id, "name": "again"}}, nil)
+	if f := d.row(t, id); f.Status != vfolder.StatusReady || f.DeletedAt != nil || f.Name != "again" {
+		t.Errorf("restored: %v", f)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	c.as.Must(t, trashFolder, managertest.Vars{"id": id}, nil)
+	c.as.Must(t, deleteFolder, managertest.Vars{"id": id}, nil)
 	managertest.Eventually(t, "data is gone", func() bool {
 		_, err := os.Stat(path)
 		return os.IsNotExist(err) && d.row(t, id).Status == vfolder.StatusDeleted
@@ -272,8 +291,8 @@ func TestWhoMayTouchAFolder(t *testing.T) {
 	operations := []struct{ name, query string }{
 		{"see", `query($id: ID!) { node(id: $id) { ... on Vfolder { name } } }`},
 		{"list", `query($id: ID!) { node(id: $id) { ... on Vfolder { files { files { name } } } } }`},
-		{"write", `mutation($id: ID!) { makeDirectory(input: {vfolder: $id, path: "d"}) { file { name } } }`},
-		{"rename", `mutation($id: ID!) { renameVfolder(input: {id: $id, name: "renamed"}) { vfolder { id } } }`},
+		{"write", `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`},
+		{"rename", `mutation($id: ID!) { updateVfolder(input: {id: $id, name: "renamed"}) { vfolder { id } } }`},
 	}
 	const (
 		yes  = ""
@@ -346,6 +365,7 @@ func TestDeletionIsResumed(t *testing.T) {
 	}
 	path := filepath.Join(d.root, d.row(t, id).Path)
 	d.stop()
+	c.as.Must(t, trashFolder, managertest.Vars{"id": id}, nil)
 	c.as.Must(t, deleteFolder, managertest.Vars{"id": id}, nil)
 	if s := d.row(t, id).Status; s != vfolder.StatusDeleting {
 		t.Fatalf("%s", s)
@@ -375,7 +395,7 @@ func TestDeleteWhileASessionIsMade(t *testing.T) {
 		wg.Go(func() {
 			session, made = tryCreate(t, c.as, input(managertest.Vars{"mounts": []managertest.Vars{{"vfolder": id.String()}}}, "exit", "0"))
 		})
-		wg.Go(func() { deleted = c.as.Ask(t, deleteFolder, managertest.Vars{"id": id}, nil) })
+		wg.Go(func() { deleted = c.as.Ask(t, trashFolder, managertest.Vars{"id": id}, nil) })
 		wg.Wait()
 		if len(made) == 0 && len(deleted) == 0 && !c.session(t, session).Status.Final() {
 			t.Fatalf("round %d: a live session mounts a folder that is being deleted", i)

@@ -65,18 +65,18 @@ func TestVolumePermissions(t *testing.T) {
 			_, errs := folder(t, c.m.As(t, c.Superadmin), managertest.Vars{"name": "f" + uuid.NewString()[:8]})
 			return errs
 		}},
-		{"rename", []access.VolumePermission{access.VolumeModify}, ask(`mutation($id: ID!) { renameVfolder(input: {id: $id, name: "data"}) { vfolder { id } } }`)},
+		{"rename", []access.VolumePermission{access.VolumeModify}, ask(`mutation($id: ID!) { updateVfolder(input: {id: $id, name: "data"}) { vfolder { id } } }`)},
 		{"delete", []access.VolumePermission{access.VolumeDelete}, func() managertest.Errors {
 			// One that is mounted by nobody; it is not there after the first time.
 			other := d.Client.Vfolder.GetX(d.System(t), id)
 			f := d.Client.Vfolder.Create().SetName("x" + uuid.NewString()[:8]).SetDomainID(other.DomainID).SetNillableOwnerID(other.OwnerID).
 				SetCreatorID(other.CreatorID).SetQuotaScopeID(other.QuotaScopeID).SetPath(other.Path + "x").SaveX(d.System(t))
-			return c.as.Ask(t, deleteFolder, managertest.Vars{"id": f.ID}, nil)
+			return c.as.Ask(t, trashFolder, managertest.Vars{"id": f.ID}, nil)
 		}},
 		{"mount read-only", []access.VolumePermission{access.VolumeMount}, mount(true)},
 		{"mount", []access.VolumePermission{access.VolumeMount, access.VolumeUpload}, mount(false)},
 		{"upload", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { createUpload(input: {vfolder: $id, files: [{path: "a", size: 1}]}) { uploads { path } } }`)},
-		{"make a directory", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { makeDirectory(input: {vfolder: $id, path: "dir"}) { file { path } } }`)},
+		{"make a directory", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["dir"]}) { results { error } } }`)},
 		{"delete files", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { deleteFiles(input: {vfolder: $id, paths: ["none"]}) { results { path } } }`)},
 		{"download", []access.VolumePermission{access.VolumeDownload}, ask(`mutation($id: ID!) { createDownload(input: {vfolder: $id, path: ""}) { url } }`)},
 	}

@@ -203,19 +203,28 @@ func (a *app) folderMkdir() *cobra.Command {
 			if dir == "" {
 				return usagef("name the directory, as %s:PATH", f.Name)
 			}
-			made, err := c.MakeDirectory(cmd.Context(), f.ID, dir)
-			if err != nil {
-				return err
-			}
-			return a.fileDone(made)
+			return a.filesDone(c.MakeDirectories(cmd.Context(), f.ID, []string{dir}))
 		},
 	}
 }
 
-func (a *app) fileDone(f *client.File) error {
-	return a.print().Print(f, func() error {
-		_, err := fmt.Fprintln(a.out, output.Clean(f.Path))
+// filesDone prints what came of each path, and fails as the first that failed.
+func (a *app) filesDone(results []client.FileResult, err error) error {
+	if err != nil {
 		return err
+	}
+	for _, r := range results {
+		if r.Error != nil {
+			return fmt.Errorf("%s: %s", output.Clean(r.Path), *r.Error)
+		}
+	}
+	return a.print().Print(results, func() error {
+		for _, r := range results {
+			if _, err := fmt.Fprintln(a.out, output.Clean(r.Path)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -232,11 +241,8 @@ func (a *app) folderMove() *cobra.Command {
 				return err
 			}
 			to := strings.TrimPrefix(args[1], parsePlace(args[0]).folder+":")
-			moved, err := c.MoveFile(cmd.Context(), f.ID, from, parsePlace(":"+to).path, overwrite)
-			if err != nil {
-				return err
-			}
-			return a.fileDone(moved)
+			items := []client.MoveItem{{From: from, To: parsePlace(":" + to).path}}
+			return a.filesDone(c.MoveFiles(cmd.Context(), f.ID, items, overwrite))
 		},
 	}
 	cmd.Flags().BoolVarP(&overwrite, "force", "f", false, "replace a file that is there")
@@ -287,6 +293,8 @@ func (a *app) removeFrom(ctx context.Context, text string, yes bool) error {
 			return usagef("not deleted")
 		}
 	}
-	_, err = c.DeleteFolder(ctx, f.ID)
+	if _, err = c.TrashFolder(ctx, f.ID); err == nil {
+		_, err = c.DeleteFolder(ctx, f.ID)
+	}
 	return err
 }

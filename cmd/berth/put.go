@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,18 +141,30 @@ type put struct {
 // over before its turn.
 const batch = 100
 
+// maxPaths is how many paths the server takes at once.
+const maxPaths = 1000
+
 func (p *put) run(ctx context.Context, items []item) error {
-	files, done := []item{}, []client.File{}
+	files, done, dirs := []item{}, []client.File{}, []string{}
 	for _, it := range items {
 		if it.dir {
-			if _, err := p.client.MakeDirectory(ctx, p.folder.ID, it.remote); err != nil && !errdefs.IsAlreadyExists(err) {
-				return fmt.Errorf("make directory %s: %w", it.remote, err)
-			}
+			dirs = append(dirs, it.remote)
 			continue
 		}
 		files = append(files, it)
 		p.bar.total += it.size
 		done = append(done, client.File{Name: path.Base(it.remote), Path: it.remote, Type: "file", Size: it.size, ModifiedAt: it.modified})
+	}
+	for some := range slices.Chunk(dirs, maxPaths) {
+		results, err := p.client.MakeDirectories(ctx, p.folder.ID, some)
+		for _, r := range results {
+			if r.Error != nil && err == nil {
+				err = fmt.Errorf("%s: %s", r.Path, *r.Error)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("make directories: %w", err)
+		}
 	}
 	p.bar.files = len(files)
 	defer p.bar.Clear()

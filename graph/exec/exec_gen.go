@@ -267,10 +267,6 @@ type ComplexityRoot struct {
 		Uploads func(childComplexity int) int
 	}
 
-	DeleteFilesPayload struct {
-		Results func(childComplexity int) int
-	}
-
 	DeleteIdleCheckerPayload struct {
 		ID func(childComplexity int) int
 	}
@@ -431,6 +427,10 @@ type ComplexityRoot struct {
 		WithinProject func(childComplexity int) int
 	}
 
+	EmptyTrashPayload struct {
+		Count func(childComplexity int) int
+	}
+
 	EventStep struct {
 		EndedAt   func(childComplexity int) int
 		Message   func(childComplexity int) int
@@ -452,13 +452,13 @@ type ComplexityRoot struct {
 		Files     func(childComplexity int) int
 	}
 
-	FilePayload struct {
-		File func(childComplexity int) int
-	}
-
 	FileResult struct {
 		Error func(childComplexity int) int
 		Path  func(childComplexity int) int
+	}
+
+	FilesPayload struct {
+		Results func(childComplexity int) int
 	}
 
 	ForgetImagePayload struct {
@@ -766,7 +766,9 @@ type ComplexityRoot struct {
 		BindIdleChecker         func(childComplexity int, input idle.BindIdleCheckerInput) int
 		CancelTask              func(childComplexity int, input task.CancelTaskInput) int
 		ChangePassword          func(childComplexity int, input auth.ChangePasswordInput) int
+		CloneVfolder            func(childComplexity int, input vfolder.CloneVfolderInput) int
 		ConfirmTotp             func(childComplexity int, input auth.ConfirmTotpInput) int
+		CopyFiles               func(childComplexity int, input vfolder.CopyFilesInput) int
 		CreateAccessToken       func(childComplexity int, input auth.CreateAccessTokenInput) int
 		CreateDomain            func(childComplexity int, input identity.CreateDomainInput) int
 		CreateDownload          func(childComplexity int, input vfolder.CreateDownloadInput) int
@@ -802,12 +804,14 @@ type ComplexityRoot struct {
 		DetachResourcePolicy    func(childComplexity int, input policy.DetachResourcePolicyInput) int
 		DisableTotp             func(childComplexity int, input auth.DisableTotpInput) int
 		DrainAgent              func(childComplexity int, input agents.DrainAgentInput) int
+		EmptyTrash              func(childComplexity int, input vfolder.EmptyTrashInput) int
 		ForgetImage             func(childComplexity int, input image.ForgetImageInput) int
 		GrantResourceGroup      func(childComplexity int, input group.GrantResourceGroupInput) int
 		GrantRole               func(childComplexity int, input role.GrantRoleInput) int
+		HandOverVfolder         func(childComplexity int, input vfolder.HandOverVfolderInput) int
 		ImportUsers             func(childComplexity int, input identity.ImportUsersInput) int
-		MakeDirectory           func(childComplexity int, input vfolder.MakeDirectoryInput) int
-		MoveFile                func(childComplexity int, input vfolder.MoveFileInput) int
+		MakeDirectories         func(childComplexity int, input vfolder.MakeDirectoriesInput) int
+		MoveFiles               func(childComplexity int, input vfolder.MoveFilesInput) int
 		PurgeDomain             func(childComplexity int, input identity.PurgeDomainInput) int
 		PurgeProject            func(childComplexity int, input identity.PurgeProjectInput) int
 		PurgeUser               func(childComplexity int, input identity.PurgeUserInput) int
@@ -819,9 +823,9 @@ type ComplexityRoot struct {
 		RemoveVfolderShare      func(childComplexity int, input vfolder.RemoveVfolderShareInput) int
 		RemoveVolumeGrant       func(childComplexity int, input vfolder.RemoveVolumeGrantInput) int
 		RenameSession           func(childComplexity int, input session.RenameSessionInput) int
-		RenameVfolder           func(childComplexity int, input vfolder.RenameVfolderInput) int
 		ResetTotp               func(childComplexity int, input auth.ResetTotpInput) int
 		ResetUserPassword       func(childComplexity int, input auth.ResetUserPasswordInput) int
+		RestoreVfolder          func(childComplexity int, input vfolder.RestoreVfolderInput) int
 		RetryTask               func(childComplexity int, input task.RetryTaskInput) int
 		RevokeAccessToken       func(childComplexity int, input auth.RevokeAccessTokenInput) int
 		RevokeInvitation        func(childComplexity int, input signup.RevokeInvitationInput) int
@@ -838,6 +842,7 @@ type ComplexityRoot struct {
 		ShareVfolder            func(childComplexity int, input vfolder.ShareVfolderInput) int
 		StartTotp               func(childComplexity int) int
 		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
+		TrashVfolder            func(childComplexity int, input vfolder.TrashVfolderInput) int
 		UnbindIdleChecker       func(childComplexity int, input idle.UnbindIdleCheckerInput) int
 		UndrainAgent            func(childComplexity int, input agents.UndrainAgentInput) int
 		UpdateAgent             func(childComplexity int, input agents.UpdateAgentInput) int
@@ -853,6 +858,7 @@ type ComplexityRoot struct {
 		UpdateResourcePreset    func(childComplexity int, input preset.UpdateResourcePresetInput) int
 		UpdateRole              func(childComplexity int, input role.UpdateRoleInput) int
 		UpdateUser              func(childComplexity int, input identity.UpdateUserInput) int
+		UpdateVfolder           func(childComplexity int, input vfolder.UpdateVfolderInput) int
 		UpdateVfolderShare      func(childComplexity int, input vfolder.UpdateVfolderShareInput) int
 	}
 
@@ -1497,6 +1503,7 @@ type ComplexityRoot struct {
 		KernelStats         func(childComplexity int, session uuid.UUID) int
 		QueueChanged        func(childComplexity int, resourceGroup uuid.UUID, first *int) int
 		SessionChanged      func(childComplexity int, id *uuid.UUID) int
+		TaskChanged         func(childComplexity int, id *uuid.UUID, subject *uuid.UUID) int
 		VfolderChanged      func(childComplexity int, id *uuid.UUID) int
 		VfolderShareChanged func(childComplexity int, id *uuid.UUID) int
 	}
@@ -1598,6 +1605,8 @@ type ComplexityRoot struct {
 	}
 
 	Vfolder struct {
+		AutoMount   func(childComplexity int) int
+		ClonedFrom  func(childComplexity int) int
 		CreatedAt   func(childComplexity int) int
 		Creator     func(childComplexity int) int
 		DeletedAt   func(childComplexity int) int
@@ -1614,10 +1623,13 @@ type ComplexityRoot struct {
 		Permissions func(childComplexity int) int
 		Project     func(childComplexity int) int
 		QuotaScope  func(childComplexity int) int
+		Search      func(childComplexity int, path *string, text string, first *int, after *string) int
 		Shares      func(childComplexity int) int
 		Status      func(childComplexity int) int
+		Tasks       func(childComplexity int) int
 		UsageMode   func(childComplexity int) int
 		UsedBytes   func(childComplexity int) int
+		Volume      func(childComplexity int) int
 	}
 
 	VfolderConnection struct {
@@ -1664,6 +1676,11 @@ type ComplexityRoot struct {
 
 	VfolderSharePayload struct {
 		Share func(childComplexity int) int
+	}
+
+	VfolderTaskPayload struct {
+		Task    func(childComplexity int) int
+		Vfolder func(childComplexity int) int
 	}
 
 	Viewer struct {
@@ -1859,13 +1876,19 @@ type MutationResolver interface {
 	CancelTask(ctx context.Context, input task.CancelTaskInput) (*task.TaskPayload, error)
 	RetryTask(ctx context.Context, input task.RetryTaskInput) (*task.TaskPayload, error)
 	CreateVfolder(ctx context.Context, input vfolder.CreateVfolderInput) (*vfolder.VfolderPayload, error)
-	RenameVfolder(ctx context.Context, input vfolder.RenameVfolderInput) (*vfolder.VfolderPayload, error)
-	DeleteVfolder(ctx context.Context, input vfolder.DeleteVfolderInput) (*vfolder.VfolderPayload, error)
+	UpdateVfolder(ctx context.Context, input vfolder.UpdateVfolderInput) (*vfolder.VfolderPayload, error)
+	TrashVfolder(ctx context.Context, input vfolder.TrashVfolderInput) (*vfolder.VfolderPayload, error)
+	RestoreVfolder(ctx context.Context, input vfolder.RestoreVfolderInput) (*vfolder.VfolderPayload, error)
+	DeleteVfolder(ctx context.Context, input vfolder.DeleteVfolderInput) (*vfolder.VfolderTaskPayload, error)
+	EmptyTrash(ctx context.Context, input vfolder.EmptyTrashInput) (*vfolder.EmptyTrashPayload, error)
+	CloneVfolder(ctx context.Context, input vfolder.CloneVfolderInput) (*vfolder.VfolderTaskPayload, error)
+	HandOverVfolder(ctx context.Context, input vfolder.HandOverVfolderInput) (*vfolder.VfolderTaskPayload, error)
 	CreateUpload(ctx context.Context, input vfolder.CreateUploadInput) (*vfolder.CreateUploadPayload, error)
 	CreateDownload(ctx context.Context, input vfolder.CreateDownloadInput) (*vfolder.CreateDownloadPayload, error)
-	MakeDirectory(ctx context.Context, input vfolder.MakeDirectoryInput) (*vfolder.FilePayload, error)
-	MoveFile(ctx context.Context, input vfolder.MoveFileInput) (*vfolder.FilePayload, error)
-	DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.DeleteFilesPayload, error)
+	MakeDirectories(ctx context.Context, input vfolder.MakeDirectoriesInput) (*vfolder.FilesPayload, error)
+	MoveFiles(ctx context.Context, input vfolder.MoveFilesInput) (*vfolder.FilesPayload, error)
+	CopyFiles(ctx context.Context, input vfolder.CopyFilesInput) (*vfolder.VfolderTaskPayload, error)
+	DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.FilesPayload, error)
 	ShareVfolder(ctx context.Context, input vfolder.ShareVfolderInput) (*vfolder.ShareVfolderPayload, error)
 	UpdateVfolderShare(ctx context.Context, input vfolder.UpdateVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	RemoveVfolderShare(ctx context.Context, input vfolder.RemoveVfolderShareInput) (*vfolder.VfolderSharePayload, error)
@@ -1976,6 +1999,7 @@ type SubscriptionResolver interface {
 	SessionChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Session, error)
 	KernelLogs(ctx context.Context, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) (<-chan *model.LogChunk, error)
 	KernelStats(ctx context.Context, session uuid.UUID) (<-chan *model.KernelStats, error)
+	TaskChanged(ctx context.Context, id *uuid.UUID, subject *uuid.UUID) (<-chan *ent.Task, error)
 	VfolderChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Vfolder, error)
 	VfolderShareChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.VfolderShare, error)
 }
@@ -1986,8 +2010,13 @@ type UserResolver interface {
 	Permissions(ctx context.Context, obj *ent.User) ([]access.Operation, error)
 }
 type VfolderResolver interface {
+	Volume(ctx context.Context, obj *ent.Vfolder) (*ent.Volume, error)
+	AutoMount(ctx context.Context, obj *ent.Vfolder) (bool, error)
+	ClonedFrom(ctx context.Context, obj *ent.Vfolder) (*ent.Vfolder, error)
+	Tasks(ctx context.Context, obj *ent.Vfolder) ([]*ent.Task, error)
 	MountedBy(ctx context.Context, obj *ent.Vfolder) ([]*ent.Session, error)
 	Files(ctx context.Context, obj *ent.Vfolder, path *string, first *int, after *string) (*vfolder.FileList, error)
+	Search(ctx context.Context, obj *ent.Vfolder, path *string, text string, first *int, after *string) (*vfolder.FileList, error)
 	Permissions(ctx context.Context, obj *ent.Vfolder) ([]access.Operation, error)
 	Shares(ctx context.Context, obj *ent.Vfolder) ([]*ent.VfolderShare, error)
 	MyShare(ctx context.Context, obj *ent.Vfolder) (*ent.VfolderShare, error)
@@ -2621,13 +2650,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CreateUploadPayload.Uploads(childComplexity), true
 
-	case "DeleteFilesPayload.results":
-		if e.ComplexityRoot.DeleteFilesPayload.Results == nil {
-			break
-		}
-
-		return e.ComplexityRoot.DeleteFilesPayload.Results(childComplexity), true
-
 	case "DeleteIdleCheckerPayload.id":
 		if e.ComplexityRoot.DeleteIdleCheckerPayload.ID == nil {
 			break
@@ -3224,6 +3246,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.EffectiveLimit.WithinProject(childComplexity), true
 
+	case "EmptyTrashPayload.count":
+		if e.ComplexityRoot.EmptyTrashPayload.Count == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EmptyTrashPayload.Count(childComplexity), true
+
 	case "EventStep.endedAt":
 		if e.ComplexityRoot.EventStep.EndedAt == nil {
 			break
@@ -3299,13 +3328,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FileList.Files(childComplexity), true
 
-	case "FilePayload.file":
-		if e.ComplexityRoot.FilePayload.File == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FilePayload.File(childComplexity), true
-
 	case "FileResult.error":
 		if e.ComplexityRoot.FileResult.Error == nil {
 			break
@@ -3318,6 +3340,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FileResult.Path(childComplexity), true
+
+	case "FilesPayload.results":
+		if e.ComplexityRoot.FilesPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FilesPayload.Results(childComplexity), true
 
 	case "ForgetImagePayload.id":
 		if e.ComplexityRoot.ForgetImagePayload.ID == nil {
@@ -4527,6 +4556,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ChangePassword(childComplexity, args["input"].(auth.ChangePasswordInput)), true
+	case "Mutation.cloneVfolder":
+		if e.ComplexityRoot.Mutation.CloneVfolder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cloneVfolder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CloneVfolder(childComplexity, args["input"].(vfolder.CloneVfolderInput)), true
 	case "Mutation.confirmTotp":
 		if e.ComplexityRoot.Mutation.ConfirmTotp == nil {
 			break
@@ -4538,6 +4578,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ConfirmTotp(childComplexity, args["input"].(auth.ConfirmTotpInput)), true
+	case "Mutation.copyFiles":
+		if e.ComplexityRoot.Mutation.CopyFiles == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_copyFiles_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CopyFiles(childComplexity, args["input"].(vfolder.CopyFilesInput)), true
 	case "Mutation.createAccessToken":
 		if e.ComplexityRoot.Mutation.CreateAccessToken == nil {
 			break
@@ -4923,6 +4974,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DrainAgent(childComplexity, args["input"].(agents.DrainAgentInput)), true
+	case "Mutation.emptyTrash":
+		if e.ComplexityRoot.Mutation.EmptyTrash == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_emptyTrash_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EmptyTrash(childComplexity, args["input"].(vfolder.EmptyTrashInput)), true
 	case "Mutation.forgetImage":
 		if e.ComplexityRoot.Mutation.ForgetImage == nil {
 			break
@@ -4956,6 +5018,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.GrantRole(childComplexity, args["input"].(role.GrantRoleInput)), true
+	case "Mutation.handOverVfolder":
+		if e.ComplexityRoot.Mutation.HandOverVfolder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_handOverVfolder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.HandOverVfolder(childComplexity, args["input"].(vfolder.HandOverVfolderInput)), true
 	case "Mutation.importUsers":
 		if e.ComplexityRoot.Mutation.ImportUsers == nil {
 			break
@@ -4967,28 +5040,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ImportUsers(childComplexity, args["input"].(identity.ImportUsersInput)), true
-	case "Mutation.makeDirectory":
-		if e.ComplexityRoot.Mutation.MakeDirectory == nil {
+	case "Mutation.makeDirectories":
+		if e.ComplexityRoot.Mutation.MakeDirectories == nil {
 			break
 		}
 
-		args, err := ec.field_Mutation_makeDirectory_args(ctx, rawArgs)
+		args, err := ec.field_Mutation_makeDirectories_args(ctx, rawArgs)
 		if err != nil {
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.MakeDirectory(childComplexity, args["input"].(vfolder.MakeDirectoryInput)), true
-	case "Mutation.moveFile":
-		if e.ComplexityRoot.Mutation.MoveFile == nil {
+		return e.ComplexityRoot.Mutation.MakeDirectories(childComplexity, args["input"].(vfolder.MakeDirectoriesInput)), true
+	case "Mutation.moveFiles":
+		if e.ComplexityRoot.Mutation.MoveFiles == nil {
 			break
 		}
 
-		args, err := ec.field_Mutation_moveFile_args(ctx, rawArgs)
+		args, err := ec.field_Mutation_moveFiles_args(ctx, rawArgs)
 		if err != nil {
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.MoveFile(childComplexity, args["input"].(vfolder.MoveFileInput)), true
+		return e.ComplexityRoot.Mutation.MoveFiles(childComplexity, args["input"].(vfolder.MoveFilesInput)), true
 	case "Mutation.purgeDomain":
 		if e.ComplexityRoot.Mutation.PurgeDomain == nil {
 			break
@@ -5110,17 +5183,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RenameSession(childComplexity, args["input"].(session.RenameSessionInput)), true
-	case "Mutation.renameVfolder":
-		if e.ComplexityRoot.Mutation.RenameVfolder == nil {
-			break
-		}
-
-		args, err := ec.field_Mutation_renameVfolder_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.Mutation.RenameVfolder(childComplexity, args["input"].(vfolder.RenameVfolderInput)), true
 	case "Mutation.resetTotp":
 		if e.ComplexityRoot.Mutation.ResetTotp == nil {
 			break
@@ -5143,6 +5205,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ResetUserPassword(childComplexity, args["input"].(auth.ResetUserPasswordInput)), true
+	case "Mutation.restoreVfolder":
+		if e.ComplexityRoot.Mutation.RestoreVfolder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_restoreVfolder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RestoreVfolder(childComplexity, args["input"].(vfolder.RestoreVfolderInput)), true
 	case "Mutation.retryTask":
 		if e.ComplexityRoot.Mutation.RetryTask == nil {
 			break
@@ -5314,6 +5387,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.TerminateSession(childComplexity, args["input"].(session.TerminateSessionInput)), true
+	case "Mutation.trashVfolder":
+		if e.ComplexityRoot.Mutation.TrashVfolder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_trashVfolder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.TrashVfolder(childComplexity, args["input"].(vfolder.TrashVfolderInput)), true
 	case "Mutation.unbindIdleChecker":
 		if e.ComplexityRoot.Mutation.UnbindIdleChecker == nil {
 			break
@@ -5479,6 +5563,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateUser(childComplexity, args["input"].(identity.UpdateUserInput)), true
+	case "Mutation.updateVfolder":
+		if e.ComplexityRoot.Mutation.UpdateVfolder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateVfolder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateVfolder(childComplexity, args["input"].(vfolder.UpdateVfolderInput)), true
 	case "Mutation.updateVfolderShare":
 		if e.ComplexityRoot.Mutation.UpdateVfolderShare == nil {
 			break
@@ -8223,6 +8318,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.SessionChanged(childComplexity, args["id"].(*uuid.UUID)), true
+	case "Subscription.taskChanged":
+		if e.ComplexityRoot.Subscription.TaskChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_taskChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.TaskChanged(childComplexity, args["id"].(*uuid.UUID), args["subject"].(*uuid.UUID)), true
 	case "Subscription.vfolderChanged":
 		if e.ComplexityRoot.Subscription.VfolderChanged == nil {
 			break
@@ -8618,6 +8724,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserPayload.User(childComplexity), true
 
+	case "Vfolder.autoMount":
+		if e.ComplexityRoot.Vfolder.AutoMount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.AutoMount(childComplexity), true
+	case "Vfolder.clonedFrom":
+		if e.ComplexityRoot.Vfolder.ClonedFrom == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.ClonedFrom(childComplexity), true
 	case "Vfolder.createdAt":
 		if e.ComplexityRoot.Vfolder.CreatedAt == nil {
 			break
@@ -8719,6 +8837,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.QuotaScope(childComplexity), true
+	case "Vfolder.search":
+		if e.ComplexityRoot.Vfolder.Search == nil {
+			break
+		}
+
+		args, err := ec.field_Vfolder_search_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Vfolder.Search(childComplexity, args["path"].(*string), args["text"].(string), args["first"].(*int), args["after"].(*string)), true
 	case "Vfolder.shares":
 		if e.ComplexityRoot.Vfolder.Shares == nil {
 			break
@@ -8731,6 +8860,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.Status(childComplexity), true
+	case "Vfolder.tasks":
+		if e.ComplexityRoot.Vfolder.Tasks == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.Tasks(childComplexity), true
 	case "Vfolder.usageMode":
 		if e.ComplexityRoot.Vfolder.UsageMode == nil {
 			break
@@ -8743,6 +8878,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.UsedBytes(childComplexity), true
+	case "Vfolder.volume":
+		if e.ComplexityRoot.Vfolder.Volume == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.Volume(childComplexity), true
 
 	case "VfolderConnection.edges":
 		if e.ComplexityRoot.VfolderConnection.Edges == nil {
@@ -8900,6 +9041,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.VfolderSharePayload.Share(childComplexity), true
+
+	case "VfolderTaskPayload.task":
+		if e.ComplexityRoot.VfolderTaskPayload.Task == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderTaskPayload.Task(childComplexity), true
+	case "VfolderTaskPayload.vfolder":
+		if e.ComplexityRoot.VfolderTaskPayload.Vfolder == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VfolderTaskPayload.Vfolder(childComplexity), true
 
 	case "Viewer.due":
 		if e.ComplexityRoot.Viewer.Due == nil {
@@ -9104,7 +9258,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputBindIdleCheckerInput,
 		ec.unmarshalInputCancelTaskInput,
 		ec.unmarshalInputChangePasswordInput,
+		ec.unmarshalInputCloneVfolderInput,
 		ec.unmarshalInputConfirmTotpInput,
+		ec.unmarshalInputCopyFilesInput,
 		ec.unmarshalInputCreateAccessTokenInput,
 		ec.unmarshalInputCreateDomainInput,
 		ec.unmarshalInputCreateDownloadInput,
@@ -9144,9 +9300,11 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDomainOrder,
 		ec.unmarshalInputDomainWhereInput,
 		ec.unmarshalInputDrainAgentInput,
+		ec.unmarshalInputEmptyTrashInput,
 		ec.unmarshalInputForgetImageInput,
 		ec.unmarshalInputGrantResourceGroupInput,
 		ec.unmarshalInputGrantRoleInput,
+		ec.unmarshalInputHandOverVfolderInput,
 		ec.unmarshalInputIdleCheckerOrder,
 		ec.unmarshalInputIdleCheckerWhereInput,
 		ec.unmarshalInputIdleThresholdInput,
@@ -9157,9 +9315,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputKeypairWhereInput,
 		ec.unmarshalInputLoginAttemptOrder,
 		ec.unmarshalInputLoginAttemptWhereInput,
-		ec.unmarshalInputMakeDirectoryInput,
+		ec.unmarshalInputMakeDirectoriesInput,
 		ec.unmarshalInputMountInput,
-		ec.unmarshalInputMoveFileInput,
+		ec.unmarshalInputMoveFileItem,
+		ec.unmarshalInputMoveFilesInput,
 		ec.unmarshalInputProjectOrder,
 		ec.unmarshalInputProjectWhereInput,
 		ec.unmarshalInputPurgeDomainInput,
@@ -9175,13 +9334,13 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRemoveVfolderShareInput,
 		ec.unmarshalInputRemoveVolumeGrantInput,
 		ec.unmarshalInputRenameSessionInput,
-		ec.unmarshalInputRenameVfolderInput,
 		ec.unmarshalInputResetTotpInput,
 		ec.unmarshalInputResetUserPasswordInput,
 		ec.unmarshalInputResourceGroupOrder,
 		ec.unmarshalInputResourceGroupWhereInput,
 		ec.unmarshalInputResourcePolicyOrder,
 		ec.unmarshalInputResourcePolicyWhereInput,
+		ec.unmarshalInputRestoreVfolderInput,
 		ec.unmarshalInputRetryTaskInput,
 		ec.unmarshalInputRevokeAccessTokenInput,
 		ec.unmarshalInputRevokeInvitationInput,
@@ -9206,6 +9365,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputTaskOrder,
 		ec.unmarshalInputTaskWhereInput,
 		ec.unmarshalInputTerminateSessionInput,
+		ec.unmarshalInputTrashVfolderInput,
 		ec.unmarshalInputUnbindIdleCheckerInput,
 		ec.unmarshalInputUndrainAgentInput,
 		ec.unmarshalInputUpdateAgentInput,
@@ -9221,6 +9381,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdateResourcePresetInput,
 		ec.unmarshalInputUpdateRoleInput,
 		ec.unmarshalInputUpdateUserInput,
+		ec.unmarshalInputUpdateVfolderInput,
 		ec.unmarshalInputUpdateVfolderShareInput,
 		ec.unmarshalInputUploadFileInput,
 		ec.unmarshalInputUsageWhereInput,
@@ -11820,7 +11981,7 @@ type Task implements Node @allow(to: USER) {
   kind: String!
   title: String!
   status: TaskStatus!
-  "Steps done so far, of total."
+  "Done so far, of total: bytes of what is copied, files of what is deleted, otherwise steps. total is 0 as long as it is not known."
   done: Int64!
   total: Int64!
   "What went wrong last, or what it waits for."
@@ -11848,10 +12009,15 @@ input RetryTaskInput { id: ID! }
 type TaskPayload @allow(to: USER) { task: Task! }
 
 extend type Mutation {
-  "Ends a task that has not ended; what it has done stays."
-  cancelTask(input: CancelTaskInput!): TaskPayload! @allow(to: USER, scope: admin)
+  "Ends a task that has not ended. What it has done stays, but a clone goes away. Work on folders needs a token of the scope folders or admin, all else one of admin."
+  cancelTask(input: CancelTaskInput!): TaskPayload! @allow(to: USER, scope: read)
   "Runs a failed or cancelled task again from where it was."
-  retryTask(input: RetryTaskInput!): TaskPayload! @allow(to: USER, scope: admin)
+  retryTask(input: RetryTaskInput!): TaskPayload! @allow(to: USER, scope: read)
+}
+
+extend type Subscription {
+  "A task moved on: of one task, of those about one object, or any in sight."
+  taskChanged(id: ID, subject: ID): Task! @allow(to: USER)
 }
 `, BuiltIn: false},
 	{Name: "../vfolder.graphql", Input: `"A place where folders live, served by a storage proxy."
@@ -11937,10 +12103,19 @@ type Vfolder implements Node @allow(to: USER) {
   owner: User
   "The owning project, or null for a user's folder."
   project: Project
+  volume: Volume!
+  "Sessions of who may use it mount it without being asked: its name begins with a dot."
+  autoMount: Boolean!
+  "The folder it was cloned from; null when out of sight or none."
+  clonedFrom: Vfolder
+  "Work on it that has not ended, and what failed: clones, deletions, handing over, copies of files."
+  tasks: [Task!]!
   "Sessions that mount it and are not over."
   mountedBy: [Session!]!
   "Entries of one directory. Null path = the top. At most 1000 at once."
   files(path: String, first: Int, after: String): FileList!
+  "Files whose name holds the text, in whatever case, in the whole tree below path, by pages. A page may be empty and have a cursor all the same: go on."
+  search(path: String, text: String!, first: Int, after: String): FileList!
 }
 
 enum FileType {
@@ -11970,7 +12145,7 @@ type QuotaScopeConnection @allow(to: USER) { edges: [QuotaScopeEdge] pageInfo: P
 type QuotaScopeEdge @allow(to: USER) { node: QuotaScope cursor: Cursor! }
 input VfolderOrder { direction: OrderDirection! = ASC field: VfolderOrderField! }
 enum VfolderOrderField { NAME CREATED_AT }
-input VfolderWhereInput { not: VfolderWhereInput and: [VfolderWhereInput!] or: [VfolderWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String status: VfolderStatus statusIn: [VfolderStatus!] }
+input VfolderWhereInput { not: VfolderWhereInput and: [VfolderWhereInput!] or: [VfolderWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String status: VfolderStatus statusIn: [VfolderStatus!] usageMode: VfolderUsageMode usageModeIn: [VfolderUsageMode!] }
 input QuotaScopeOrder { direction: OrderDirection! = ASC field: QuotaScopeOrderField! }
 enum QuotaScopeOrderField { CREATED_AT }
 input QuotaScopeWhereInput { not: QuotaScopeWhereInput and: [QuotaScopeWhereInput!] or: [QuotaScopeWhereInput!] id: ID idIn: [ID!] kind: ScopeKind }
@@ -11983,15 +12158,38 @@ extend type Query {
 }
 
 input CreateVfolderInput {
-  "1 to 64 characters: letters, digits, dot, dash, underscore; not only dots."
+  "1 to 64 characters: letters, digits, dot, dash, underscore; not only dots. One that begins with a dot is mounted into new sessions without being asked."
   name: String!
   "Default: the first volume."
   volume: ID
   "Makes it the project's folder; default: one's own."
   project: ID
+  "Default: general."
+  usageMode: VfolderUsageMode
+  "Of the members of the project. Default: read_write."
+  permission: FolderPermission
 }
-input RenameVfolderInput { id: ID! name: String! }
+"What is null stays."
+input UpdateVfolderInput { id: ID! name: String usageMode: VfolderUsageMode permission: FolderPermission }
+input TrashVfolderInput { id: ID! }
+"name: under another name, when somebody has taken the old one meanwhile."
+input RestoreVfolderInput { id: ID! name: String }
 input DeleteVfolderInput { id: ID! }
+"Of a project, or one's own."
+input EmptyTrashInput { project: ID }
+input CloneVfolderInput {
+  id: ID!
+  name: String!
+  "Default: the volume of the original. It must be served by the same storage proxy."
+  volume: ID
+  "Makes it the project's folder; default: one's own."
+  project: ID
+  "Default: that of the original."
+  usageMode: VfolderUsageMode
+  "Of the members of the project. Default: read_write."
+  permission: FolderPermission
+}
+input HandOverVfolderInput { id: ID! user: ID! }
 input UploadFileInput {
   "Path below the folder."
   path: String!
@@ -12008,9 +12206,16 @@ input CreateDownloadInput {
   "A file, or a directory, which comes as a zip. Empty = the whole folder."
   path: String!
 }
-input MakeDirectoryInput { vfolder: ID! path: String! }
-input MoveFileInput { vfolder: ID! from: String! to: String! overwrite: Boolean }
-input DeleteFilesInput { vfolder: ID! paths: [String!]! }
+"1 to 1000 paths; directories above them are made too."
+input MakeDirectoriesInput { vfolder: ID! paths: [String!]! }
+"to is the new path, not the directory to go to."
+input MoveFileItem { from: String! to: String! }
+"1 to 1000 items. toVfolder: another folder of the same volume. overwrite replaces files and links, never directories."
+input MoveFilesInput { vfolder: ID! items: [MoveFileItem!]! toVfolder: ID overwrite: Boolean }
+"1 to 1000 items. toVfolder: another folder of a volume that the same storage proxy serves."
+input CopyFilesInput { vfolder: ID! items: [MoveFileItem!]! toVfolder: ID overwrite: Boolean }
+"1 to 1000 paths; directories only when recursive."
+input DeleteFilesInput { vfolder: ID! paths: [String!]! recursive: Boolean }
 
 type VfolderPayload @allow(to: USER) { vfolder: Vfolder! }
 "Where and with which ticket one file is uploaded (tus 1.0)."
@@ -12028,20 +12233,32 @@ type CreateDownloadPayload @allow(to: USER) {
   url: String!
   expiresAt: Time!
 }
-type FilePayload @allow(to: USER) { file: File! }
+"What came of one path; of a pair its from. error is null when it went well."
 type FileResult @allow(to: USER) { path: String! error: String }
-type DeleteFilesPayload @allow(to: USER) { results: [FileResult!]! }
+type FilesPayload @allow(to: USER) { results: [FileResult!]! }
+type VfolderTaskPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
+type EmptyTrashPayload @allow(to: USER) { "Folders that are being deleted." count: Int! }
 
 extend type Mutation {
   createVfolder(input: CreateVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
-  renameVfolder(input: RenameVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
-  "Deletes the folder and its data; refused while a session mounts it."
-  deleteVfolder(input: DeleteVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
+  updateVfolder(input: UpdateVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
+  "Puts the folder into the trash; refused while a live session mounts it. Its name is free at once."
+  trashVfolder(input: TrashVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
+  restoreVfolder(input: RestoreVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
+  "Deletes a folder in the trash and its data, for ever, in a task."
+  deleteVfolder(input: DeleteVfolderInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
+  emptyTrash(input: EmptyTrashInput!): EmptyTrashPayload! @allow(to: USER, scope: folders)
+  "Copies a folder in a task. The copy is there at once with the status cloning; when the task is cancelled it goes."
+  cloneVfolder(input: CloneVfolderInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
+  "Gives a user's folder to another user of the domain, in a task. A name that he has already gets a number."
+  handOverVfolder(input: HandOverVfolderInput!): VfolderTaskPayload! @allow(to: ADMIN, scope: admin)
   createUpload(input: CreateUploadInput!): CreateUploadPayload! @allow(to: USER, scope: folders)
   createDownload(input: CreateDownloadInput!): CreateDownloadPayload! @allow(to: USER, scope: folders)
-  makeDirectory(input: MakeDirectoryInput!): FilePayload! @allow(to: USER, scope: folders)
-  moveFile(input: MoveFileInput!): FilePayload! @allow(to: USER, scope: folders)
-  deleteFiles(input: DeleteFilesInput!): DeleteFilesPayload! @allow(to: USER, scope: folders)
+  makeDirectories(input: MakeDirectoriesInput!): FilesPayload! @allow(to: USER, scope: folders)
+  moveFiles(input: MoveFilesInput!): FilesPayload! @allow(to: USER, scope: folders)
+  "Copies files and directories in a task. Items that failed are told in its message; the others are there."
+  copyFiles(input: CopyFilesInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
+  deleteFiles(input: DeleteFilesInput!): FilesPayload! @allow(to: USER, scope: folders)
 }
 
 extend type Subscription {
@@ -12471,14 +12688,6 @@ func (ec *executionContext) childFields_CreateUploadPayload(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type CreateUploadPayload", field.Name)
 }
 
-func (ec *executionContext) childFields_DeleteFilesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "results":
-		return ec.fieldContext_DeleteFilesPayload_results(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type DeleteFilesPayload", field.Name)
-}
-
 func (ec *executionContext) childFields_DeleteIdleCheckerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -12799,6 +13008,14 @@ func (ec *executionContext) childFields_EffectiveLimit(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type EffectiveLimit", field.Name)
 }
 
+func (ec *executionContext) childFields_EmptyTrashPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "count":
+		return ec.fieldContext_EmptyTrashPayload_count(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EmptyTrashPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_EventStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -12841,14 +13058,6 @@ func (ec *executionContext) childFields_FileList(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type FileList", field.Name)
 }
 
-func (ec *executionContext) childFields_FilePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "file":
-		return ec.fieldContext_FilePayload_file(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FilePayload", field.Name)
-}
-
 func (ec *executionContext) childFields_FileResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "path":
@@ -12857,6 +13066,14 @@ func (ec *executionContext) childFields_FileResult(ctx context.Context, field gr
 		return ec.fieldContext_FileResult_error(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FileResult", field.Name)
+}
+
+func (ec *executionContext) childFields_FilesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_FilesPayload_results(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FilesPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ForgetImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -14857,10 +15074,20 @@ func (ec *executionContext) childFields_Vfolder(ctx context.Context, field graph
 		return ec.fieldContext_Vfolder_owner(ctx, field)
 	case "project":
 		return ec.fieldContext_Vfolder_project(ctx, field)
+	case "volume":
+		return ec.fieldContext_Vfolder_volume(ctx, field)
+	case "autoMount":
+		return ec.fieldContext_Vfolder_autoMount(ctx, field)
+	case "clonedFrom":
+		return ec.fieldContext_Vfolder_clonedFrom(ctx, field)
+	case "tasks":
+		return ec.fieldContext_Vfolder_tasks(ctx, field)
 	case "mountedBy":
 		return ec.fieldContext_Vfolder_mountedBy(ctx, field)
 	case "files":
 		return ec.fieldContext_Vfolder_files(ctx, field)
+	case "search":
+		return ec.fieldContext_Vfolder_search(ctx, field)
 	case "permissions":
 		return ec.fieldContext_Vfolder_permissions(ctx, field)
 	case "shares":
@@ -14961,6 +15188,16 @@ func (ec *executionContext) childFields_VfolderSharePayload(ctx context.Context,
 		return ec.fieldContext_VfolderSharePayload_share(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VfolderSharePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_VfolderTaskPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "vfolder":
+		return ec.fieldContext_VfolderTaskPayload_vfolder(ctx, field)
+	case "task":
+		return ec.fieldContext_VfolderTaskPayload_task(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VfolderTaskPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -15353,12 +15590,40 @@ func (ec *executionContext) field_Mutation_changePassword_args(ctx context.Conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_cloneVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.CloneVfolderInput, error) {
+			return ec.unmarshalNCloneVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCloneVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_confirmTotp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (auth.ConfirmTotpInput, error) {
 			return ec.unmarshalNConfirmTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐConfirmTotpInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_copyFiles_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.CopyFilesInput, error) {
+			return ec.unmarshalNCopyFilesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCopyFilesInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -15857,6 +16122,20 @@ func (ec *executionContext) field_Mutation_drainAgent_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_emptyTrash_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.EmptyTrashInput, error) {
+			return ec.unmarshalNEmptyTrashInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐEmptyTrashInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_forgetImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -15899,6 +16178,20 @@ func (ec *executionContext) field_Mutation_grantRole_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_handOverVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.HandOverVfolderInput, error) {
+			return ec.unmarshalNHandOverVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐHandOverVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_importUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -15913,12 +16206,12 @@ func (ec *executionContext) field_Mutation_importUsers_args(ctx context.Context,
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_makeDirectory_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Mutation_makeDirectories_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.MakeDirectoryInput, error) {
-			return ec.unmarshalNMakeDirectoryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMakeDirectoryInput(ctx, v)
+		func(ctx context.Context, v any) (vfolder.MakeDirectoriesInput, error) {
+			return ec.unmarshalNMakeDirectoriesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMakeDirectoriesInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -15927,12 +16220,12 @@ func (ec *executionContext) field_Mutation_makeDirectory_args(ctx context.Contex
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_moveFile_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Mutation_moveFiles_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.MoveFileInput, error) {
-			return ec.unmarshalNMoveFileInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileInput(ctx, v)
+		func(ctx context.Context, v any) (vfolder.MoveFilesInput, error) {
+			return ec.unmarshalNMoveFilesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFilesInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -16095,20 +16388,6 @@ func (ec *executionContext) field_Mutation_renameSession_args(ctx context.Contex
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_renameVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.RenameVfolderInput, error) {
-			return ec.unmarshalNRenameVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRenameVfolderInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
 func (ec *executionContext) field_Mutation_resetTotp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -16129,6 +16408,20 @@ func (ec *executionContext) field_Mutation_resetUserPassword_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (auth.ResetUserPasswordInput, error) {
 			return ec.unmarshalNResetUserPasswordInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetUserPasswordInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_restoreVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.RestoreVfolderInput, error) {
+			return ec.unmarshalNRestoreVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRestoreVfolderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -16339,6 +16632,20 @@ func (ec *executionContext) field_Mutation_terminateSession_args(ctx context.Con
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (session.TerminateSessionInput, error) {
 			return ec.unmarshalNTerminateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐTerminateSessionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_trashVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.TrashVfolderInput, error) {
+			return ec.unmarshalNTrashVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐTrashVfolderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -16563,6 +16870,20 @@ func (ec *executionContext) field_Mutation_updateVfolderShare_args(ctx context.C
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.UpdateVfolderShareInput, error) {
 			return ec.unmarshalNUpdateVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐUpdateVfolderShareInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.UpdateVfolderInput, error) {
+			return ec.unmarshalNUpdateVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐUpdateVfolderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -18241,6 +18562,28 @@ func (ec *executionContext) field_Subscription_sessionChanged_args(ctx context.C
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_taskChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "subject",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["subject"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_vfolderChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -18296,6 +18639,44 @@ func (ec *executionContext) field_Vfolder_files_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Vfolder_search_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "path",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["path"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "text",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["text"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
 	return args, nil
 }
 
@@ -20774,38 +21155,6 @@ func (ec *executionContext) fieldContext_CreateUploadPayload_uploads(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _DeleteFilesPayload_results(ctx context.Context, field graphql.CollectedField, obj *vfolder.DeleteFilesPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DeleteFilesPayload_results(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Results, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*storagepb.FileResult) graphql.Marshaler {
-			return ec.marshalNFileResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileResultᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_DeleteFilesPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "DeleteFilesPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FileResult(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _DeleteIdleCheckerPayload_id(ctx context.Context, field graphql.CollectedField, obj *idle.DeleteIdleCheckerPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -23208,6 +23557,29 @@ func (ec *executionContext) fieldContext_EffectiveLimit_withinProject(_ context.
 	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _EmptyTrashPayload_count(ctx context.Context, field graphql.CollectedField, obj *vfolder.EmptyTrashPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EmptyTrashPayload_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EmptyTrashPayload_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EmptyTrashPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _EventStep_name(ctx context.Context, field graphql.CollectedField, obj *report.Step) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -23493,38 +23865,6 @@ func (ec *executionContext) fieldContext_FileList_endCursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("FileList", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FilePayload_file(ctx context.Context, field graphql.CollectedField, obj *vfolder.FilePayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FilePayload_file(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.File, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *storagepb.FileInfo) graphql.Marshaler {
-			return ec.marshalNFile2ᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileInfo(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FilePayload_file(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FilePayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_File(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _FileResult_path(ctx context.Context, field graphql.CollectedField, obj *storagepb.FileResult) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -23569,6 +23909,38 @@ func (ec *executionContext) _FileResult_error(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_FileResult_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("FileResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FilesPayload_results(ctx context.Context, field graphql.CollectedField, obj *vfolder.FilesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FilesPayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*storagepb.FileResult) graphql.Marshaler {
+			return ec.marshalNFileResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FilesPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FilesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FileResult(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ForgetImagePayload_id(ctx context.Context, field graphql.CollectedField, obj *image.ForgetImagePayload) (ret graphql.Marshaler) {
@@ -31716,17 +32088,17 @@ func (ec *executionContext) fieldContext_Mutation_createVfolder(ctx context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_renameVfolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_updateVfolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_renameVfolder(ctx, field)
+			return ec.fieldContext_Mutation_updateVfolder(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RenameVfolder(ctx, fc.Args["input"].(vfolder.RenameVfolderInput))
+			return ec.Resolvers.Mutation().UpdateVfolder(ctx, fc.Args["input"].(vfolder.UpdateVfolderInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderPayload) graphql.Marshaler {
@@ -31736,7 +32108,7 @@ func (ec *executionContext) _Mutation_renameVfolder(ctx context.Context, field g
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_renameVfolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_updateVfolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
@@ -31753,7 +32125,95 @@ func (ec *executionContext) fieldContext_Mutation_renameVfolder(ctx context.Cont
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_renameVfolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_updateVfolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_trashVfolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_trashVfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().TrashVfolder(ctx, fc.Args["input"].(vfolder.TrashVfolderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderPayload) graphql.Marshaler {
+			return ec.marshalNVfolderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_trashVfolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_trashVfolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_restoreVfolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_restoreVfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RestoreVfolder(ctx, fc.Args["input"].(vfolder.RestoreVfolderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderPayload) graphql.Marshaler {
+			return ec.marshalNVfolderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_restoreVfolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_restoreVfolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -31773,8 +32233,8 @@ func (ec *executionContext) _Mutation_deleteVfolder(ctx context.Context, field g
 			return ec.Resolvers.Mutation().DeleteVfolder(ctx, fc.Args["input"].(vfolder.DeleteVfolderInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderPayload) graphql.Marshaler {
-			return ec.marshalNVfolderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderTaskPayload) graphql.Marshaler {
+			return ec.marshalNVfolderTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderTaskPayload(ctx, selections, v)
 		},
 		true,
 		true,
@@ -31787,7 +32247,7 @@ func (ec *executionContext) fieldContext_Mutation_deleteVfolder(ctx context.Cont
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_VfolderPayload(ctx, field)
+			return ec.childFields_VfolderTaskPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -31798,6 +32258,138 @@ func (ec *executionContext) fieldContext_Mutation_deleteVfolder(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deleteVfolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_emptyTrash(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_emptyTrash(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EmptyTrash(ctx, fc.Args["input"].(vfolder.EmptyTrashInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.EmptyTrashPayload) graphql.Marshaler {
+			return ec.marshalNEmptyTrashPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐEmptyTrashPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_emptyTrash(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EmptyTrashPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_emptyTrash_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_cloneVfolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_cloneVfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CloneVfolder(ctx, fc.Args["input"].(vfolder.CloneVfolderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderTaskPayload) graphql.Marshaler {
+			return ec.marshalNVfolderTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderTaskPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_cloneVfolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderTaskPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_cloneVfolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_handOverVfolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_handOverVfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().HandOverVfolder(ctx, fc.Args["input"].(vfolder.HandOverVfolderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderTaskPayload) graphql.Marshaler {
+			return ec.marshalNVfolderTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderTaskPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_handOverVfolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderTaskPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_handOverVfolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -31892,34 +32484,34 @@ func (ec *executionContext) fieldContext_Mutation_createDownload(ctx context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_makeDirectory(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_makeDirectories(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_makeDirectory(ctx, field)
+			return ec.fieldContext_Mutation_makeDirectories(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().MakeDirectory(ctx, fc.Args["input"].(vfolder.MakeDirectoryInput))
+			return ec.Resolvers.Mutation().MakeDirectories(ctx, fc.Args["input"].(vfolder.MakeDirectoriesInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.FilePayload) graphql.Marshaler {
-			return ec.marshalNFilePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFilePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.FilesPayload) graphql.Marshaler {
+			return ec.marshalNFilesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFilesPayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_makeDirectory(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_makeDirectories(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FilePayload(ctx, field)
+			return ec.childFields_FilesPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -31929,41 +32521,41 @@ func (ec *executionContext) fieldContext_Mutation_makeDirectory(ctx context.Cont
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_makeDirectory_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_makeDirectories_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_moveFile(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_moveFiles(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_moveFile(ctx, field)
+			return ec.fieldContext_Mutation_moveFiles(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().MoveFile(ctx, fc.Args["input"].(vfolder.MoveFileInput))
+			return ec.Resolvers.Mutation().MoveFiles(ctx, fc.Args["input"].(vfolder.MoveFilesInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.FilePayload) graphql.Marshaler {
-			return ec.marshalNFilePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFilePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.FilesPayload) graphql.Marshaler {
+			return ec.marshalNFilesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFilesPayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_moveFile(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_moveFiles(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FilePayload(ctx, field)
+			return ec.childFields_FilesPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -31973,7 +32565,51 @@ func (ec *executionContext) fieldContext_Mutation_moveFile(ctx context.Context, 
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_moveFile_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_moveFiles_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_copyFiles(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_copyFiles(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CopyFiles(ctx, fc.Args["input"].(vfolder.CopyFilesInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderTaskPayload) graphql.Marshaler {
+			return ec.marshalNVfolderTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderTaskPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_copyFiles(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VfolderTaskPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_copyFiles_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -31993,8 +32629,8 @@ func (ec *executionContext) _Mutation_deleteFiles(ctx context.Context, field gra
 			return ec.Resolvers.Mutation().DeleteFiles(ctx, fc.Args["input"].(vfolder.DeleteFilesInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.DeleteFilesPayload) graphql.Marshaler {
-			return ec.marshalNDeleteFilesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteFilesPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.FilesPayload) graphql.Marshaler {
+			return ec.marshalNFilesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFilesPayload(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32007,7 +32643,7 @@ func (ec *executionContext) fieldContext_Mutation_deleteFiles(ctx context.Contex
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_DeleteFilesPayload(ctx, field)
+			return ec.childFields_FilesPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -43744,6 +44380,50 @@ func (ec *executionContext) fieldContext_Subscription_kernelStats(ctx context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_taskChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_taskChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().TaskChanged(ctx, fc.Args["id"].(*uuid.UUID), fc.Args["subject"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Task) graphql.Marshaler {
+			return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_taskChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_taskChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Subscription_vfolderChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -45710,6 +46390,125 @@ func (ec *executionContext) fieldContext_Vfolder_project(_ context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _Vfolder_volume(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_volume(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Vfolder().Volume(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Volume) graphql.Marshaler {
+			return ec.marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_volume(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Vfolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Volume(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Vfolder_autoMount(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_autoMount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Vfolder().AutoMount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_autoMount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Vfolder_clonedFrom(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_clonedFrom(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Vfolder().ClonedFrom(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Vfolder) graphql.Marshaler {
+			return ec.marshalOVfolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_clonedFrom(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Vfolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Vfolder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Vfolder_tasks(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_tasks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Vfolder().Tasks(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Task) graphql.Marshaler {
+			return ec.marshalNTask2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_tasks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Vfolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Vfolder_mountedBy(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -45780,6 +46579,50 @@ func (ec *executionContext) fieldContext_Vfolder_files(ctx context.Context, fiel
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Vfolder_files_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Vfolder_search(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_search(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Vfolder().Search(ctx, obj, fc.Args["path"].(*string), fc.Args["text"].(string), fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.FileList) graphql.Marshaler {
+			return ec.marshalNFileList2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileList(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_search(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Vfolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FileList(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Vfolder_search_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -46542,6 +47385,70 @@ func (ec *executionContext) fieldContext_VfolderSharePayload_share(_ context.Con
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_VfolderShare(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderTaskPayload_vfolder(ctx context.Context, field graphql.CollectedField, obj *vfolder.VfolderTaskPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderTaskPayload_vfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Vfolder, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Vfolder) graphql.Marshaler {
+			return ec.marshalNVfolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolder(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderTaskPayload_vfolder(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderTaskPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Vfolder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VfolderTaskPayload_task(ctx context.Context, field graphql.CollectedField, obj *vfolder.VfolderTaskPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VfolderTaskPayload_task(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Task, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Task) graphql.Marshaler {
+			return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VfolderTaskPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VfolderTaskPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
 		},
 	}
 	return fc, nil
@@ -49046,6 +49953,71 @@ func (ec *executionContext) unmarshalInputChangePasswordInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCloneVfolderInput(ctx context.Context, obj any) (vfolder.CloneVfolderInput, error) {
+	var it vfolder.CloneVfolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "volume", "project", "usageMode", "permission"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "volume":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volume"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Volume = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "usageMode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("usageMode"))
+			data, err := ec.unmarshalOVfolderUsageMode2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UsageMode = data
+		case "permission":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("permission"))
+			data, err := ec.unmarshalOFolderPermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Permission = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputConfirmTotpInput(ctx context.Context, obj any) (auth.ConfirmTotpInput, error) {
 	var it auth.ConfirmTotpInput
 	if obj == nil {
@@ -49071,6 +50043,57 @@ func (ec *executionContext) unmarshalInputConfirmTotpInput(ctx context.Context, 
 				return it, err
 			}
 			it.Code = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCopyFilesInput(ctx context.Context, obj any) (vfolder.CopyFilesInput, error) {
+	var it vfolder.CopyFilesInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"vfolder", "items", "toVfolder", "overwrite"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "vfolder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("vfolder"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Vfolder = data
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalNMoveFileItem2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileItemᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		case "toVfolder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("toVfolder"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ToVfolder = data
+		case "overwrite":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("overwrite"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Overwrite = data
 		}
 	}
 	return it, nil
@@ -50406,7 +51429,7 @@ func (ec *executionContext) unmarshalInputCreateVfolderInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "volume", "project"}
+	fieldsInOrder := [...]string{"name", "volume", "project", "usageMode", "permission"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -50434,6 +51457,20 @@ func (ec *executionContext) unmarshalInputCreateVfolderInput(ctx context.Context
 				return it, err
 			}
 			it.Project = data
+		case "usageMode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("usageMode"))
+			data, err := ec.unmarshalOVfolderUsageMode2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UsageMode = data
+		case "permission":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("permission"))
+			data, err := ec.unmarshalOFolderPermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Permission = data
 		}
 	}
 	return it, nil
@@ -50480,7 +51517,7 @@ func (ec *executionContext) unmarshalInputDeleteFilesInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"vfolder", "paths"}
+	fieldsInOrder := [...]string{"vfolder", "paths", "recursive"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -50501,6 +51538,13 @@ func (ec *executionContext) unmarshalInputDeleteFilesInput(ctx context.Context, 
 				return it, err
 			}
 			it.Paths = data
+		case "recursive":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("recursive"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Recursive = data
 		}
 	}
 	return it, nil
@@ -51199,6 +52243,36 @@ func (ec *executionContext) unmarshalInputDrainAgentInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputEmptyTrashInput(ctx context.Context, obj any) (vfolder.EmptyTrashInput, error) {
+	var it vfolder.EmptyTrashInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"project"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputForgetImageInput(ctx context.Context, obj any) (image.ForgetImageInput, error) {
 	var it image.ForgetImageInput
 	if obj == nil {
@@ -51333,6 +52407,43 @@ func (ec *executionContext) unmarshalInputGrantRoleInput(ctx context.Context, ob
 				return it, err
 			}
 			it.ScopeID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputHandOverVfolderInput(ctx context.Context, obj any) (vfolder.HandOverVfolderInput, error) {
+	var it vfolder.HandOverVfolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "user"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
 		}
 	}
 	return it, nil
@@ -51976,8 +53087,8 @@ func (ec *executionContext) unmarshalInputLoginAttemptWhereInput(ctx context.Con
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputMakeDirectoryInput(ctx context.Context, obj any) (vfolder.MakeDirectoryInput, error) {
-	var it vfolder.MakeDirectoryInput
+func (ec *executionContext) unmarshalInputMakeDirectoriesInput(ctx context.Context, obj any) (vfolder.MakeDirectoriesInput, error) {
+	var it vfolder.MakeDirectoriesInput
 	if obj == nil {
 		return it, nil
 	}
@@ -51987,7 +53098,7 @@ func (ec *executionContext) unmarshalInputMakeDirectoryInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"vfolder", "path"}
+	fieldsInOrder := [...]string{"vfolder", "paths"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -52001,13 +53112,13 @@ func (ec *executionContext) unmarshalInputMakeDirectoryInput(ctx context.Context
 				return it, err
 			}
 			it.Vfolder = data
-		case "path":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
-			data, err := ec.unmarshalNString2string(ctx, v)
+		case "paths":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("paths"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Path = data
+			it.Paths = data
 		}
 	}
 	return it, nil
@@ -52064,8 +53175,8 @@ func (ec *executionContext) unmarshalInputMountInput(ctx context.Context, obj an
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputMoveFileInput(ctx context.Context, obj any) (vfolder.MoveFileInput, error) {
-	var it vfolder.MoveFileInput
+func (ec *executionContext) unmarshalInputMoveFileItem(ctx context.Context, obj any) (vfolder.MoveFileItem, error) {
+	var it vfolder.MoveFileItem
 	if obj == nil {
 		return it, nil
 	}
@@ -52075,20 +53186,13 @@ func (ec *executionContext) unmarshalInputMoveFileInput(ctx context.Context, obj
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"vfolder", "from", "to", "overwrite"}
+	fieldsInOrder := [...]string{"from", "to"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
-		case "vfolder":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("vfolder"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Vfolder = data
 		case "from":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("from"))
 			data, err := ec.unmarshalNString2string(ctx, v)
@@ -52103,6 +53207,50 @@ func (ec *executionContext) unmarshalInputMoveFileInput(ctx context.Context, obj
 				return it, err
 			}
 			it.To = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMoveFilesInput(ctx context.Context, obj any) (vfolder.MoveFilesInput, error) {
+	var it vfolder.MoveFilesInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"vfolder", "items", "toVfolder", "overwrite"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "vfolder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("vfolder"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Vfolder = data
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalNMoveFileItem2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileItemᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		case "toVfolder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("toVfolder"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ToVfolder = data
 		case "overwrite":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("overwrite"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
@@ -52720,43 +53868,6 @@ func (ec *executionContext) unmarshalInputRenameSessionInput(ctx context.Context
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputRenameVfolderInput(ctx context.Context, obj any) (vfolder.RenameVfolderInput, error) {
-	var it vfolder.RenameVfolderInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"id", "name"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ID = data
-		case "name":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
-			data, err := ec.unmarshalNString2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Name = data
-		}
-	}
-	return it, nil
-}
-
 func (ec *executionContext) unmarshalInputResetTotpInput(ctx context.Context, obj any) (auth.ResetTotpInput, error) {
 	var it auth.ResetTotpInput
 	if obj == nil {
@@ -53052,6 +54163,43 @@ func (ec *executionContext) unmarshalInputResourcePolicyWhereInput(ctx context.C
 				return it, err
 			}
 			it.NameContainsFold = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRestoreVfolderInput(ctx context.Context, obj any) (vfolder.RestoreVfolderInput, error) {
+	var it vfolder.RestoreVfolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
 		}
 	}
 	return it, nil
@@ -54234,6 +55382,36 @@ func (ec *executionContext) unmarshalInputTerminateSessionInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputTrashVfolderInput(ctx context.Context, obj any) (vfolder.TrashVfolderInput, error) {
+	var it vfolder.TrashVfolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUnbindIdleCheckerInput(ctx context.Context, obj any) (idle.UnbindIdleCheckerInput, error) {
 	var it idle.UnbindIdleCheckerInput
 	if obj == nil {
@@ -55391,6 +56569,57 @@ func (ec *executionContext) unmarshalInputUpdateUserInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateVfolderInput(ctx context.Context, obj any) (vfolder.UpdateVfolderInput, error) {
+	var it vfolder.UpdateVfolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "usageMode", "permission"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "usageMode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("usageMode"))
+			data, err := ec.unmarshalOVfolderUsageMode2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UsageMode = data
+		case "permission":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("permission"))
+			data, err := ec.unmarshalOFolderPermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Permission = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateVfolderShareInput(ctx context.Context, obj any) (vfolder.UpdateVfolderShareInput, error) {
 	var it vfolder.UpdateVfolderShareInput
 	if obj == nil {
@@ -55864,7 +57093,7 @@ func (ec *executionContext) unmarshalInputVfolderWhereInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "status", "statusIn"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "status", "statusIn", "usageMode", "usageModeIn"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -55934,6 +57163,20 @@ func (ec *executionContext) unmarshalInputVfolderWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.StatusIn = data
+		case "usageMode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("usageMode"))
+			data, err := ec.unmarshalOVfolderUsageMode2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UsageMode = data
+		case "usageModeIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("usageModeIn"))
+			data, err := ec.unmarshalOVfolderUsageMode2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageModeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UsageModeIn = data
 		}
 	}
 	return it, nil
@@ -57695,44 +58938,6 @@ func (ec *executionContext) _CreateUploadPayload(ctx context.Context, sel ast.Se
 			out.Values[i] = graphql.MarshalString("CreateUploadPayload")
 		case "uploads":
 			out.Values[i] = ec._CreateUploadPayload_uploads(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var deleteFilesPayloadImplementors = []string{"DeleteFilesPayload"}
-
-func (ec *executionContext) _DeleteFilesPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.DeleteFilesPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, deleteFilesPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("DeleteFilesPayload")
-		case "results":
-			out.Values[i] = ec._DeleteFilesPayload_results(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -59580,6 +60785,44 @@ func (ec *executionContext) _EffectiveLimit(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var emptyTrashPayloadImplementors = []string{"EmptyTrashPayload"}
+
+func (ec *executionContext) _EmptyTrashPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.EmptyTrashPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, emptyTrashPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EmptyTrashPayload")
+		case "count":
+			out.Values[i] = ec._EmptyTrashPayload_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var eventStepImplementors = []string{"EventStep"}
 
 func (ec *executionContext) _EventStep(ctx context.Context, sel ast.SelectionSet, obj *report.Step) graphql.Marshaler {
@@ -59772,10 +61015,10 @@ func (ec *executionContext) _FileList(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
-var filePayloadImplementors = []string{"FilePayload"}
+var fileResultImplementors = []string{"FileResult"}
 
-func (ec *executionContext) _FilePayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.FilePayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, filePayloadImplementors)
+func (ec *executionContext) _FileResult(ctx context.Context, sel ast.SelectionSet, obj *storagepb.FileResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, fileResultImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -59783,10 +61026,15 @@ func (ec *executionContext) _FilePayload(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FilePayload")
-		case "file":
-			out.Values[i] = ec._FilePayload_file(ctx, field, obj)
+			out.Values[i] = graphql.MarshalString("FileResult")
+		case "path":
+			out.Values[i] = ec._FileResult_path(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "error":
+			out.Values[i] = ec._FileResult_error(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -59810,10 +61058,10 @@ func (ec *executionContext) _FilePayload(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
-var fileResultImplementors = []string{"FileResult"}
+var filesPayloadImplementors = []string{"FilesPayload"}
 
-func (ec *executionContext) _FileResult(ctx context.Context, sel ast.SelectionSet, obj *storagepb.FileResult) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, fileResultImplementors)
+func (ec *executionContext) _FilesPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.FilesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, filesPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -59821,15 +61069,10 @@ func (ec *executionContext) _FileResult(ctx context.Context, sel ast.SelectionSe
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FileResult")
-		case "path":
-			out.Values[i] = ec._FileResult_path(ctx, field, obj)
+			out.Values[i] = graphql.MarshalString("FilesPayload")
+		case "results":
+			out.Values[i] = ec._FilesPayload_results(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "error":
-			out.Values[i] = ec._FileResult_error(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -63434,9 +64677,23 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "renameVfolder":
+		case "updateVfolder":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_renameVfolder(ctx, field)
+				return ec._Mutation_updateVfolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "trashVfolder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_trashVfolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "restoreVfolder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_restoreVfolder(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -63444,6 +64701,27 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteVfolder":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteVfolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "emptyTrash":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_emptyTrash(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cloneVfolder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_cloneVfolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "handOverVfolder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_handOverVfolder(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -63462,16 +64740,23 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "makeDirectory":
+		case "makeDirectories":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_makeDirectory(ctx, field)
+				return ec._Mutation_makeDirectories(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "moveFile":
+		case "moveFiles":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_moveFile(ctx, field)
+				return ec._Mutation_moveFiles(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "copyFiles":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_copyFiles(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -71117,6 +72402,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_kernelLogs(ctx, fields[0])
 	case "kernelStats":
 		return ec._Subscription_kernelStats(ctx, fields[0])
+	case "taskChanged":
+		return ec._Subscription_taskChanged(ctx, fields[0])
 	case "vfolderChanged":
 		return ec._Subscription_vfolderChanged(ctx, fields[0])
 	case "vfolderShareChanged":
@@ -72272,6 +73559,158 @@ func (ec *executionContext) _Vfolder(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "volume":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_volume(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "autoMount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_autoMount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "clonedFrom":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_clonedFrom(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "tasks":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_tasks(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "mountedBy":
 			field := field
 
@@ -72320,6 +73759,44 @@ func (ec *executionContext) _Vfolder(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Vfolder_files(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "search":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_search(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -73013,6 +74490,49 @@ func (ec *executionContext) _VfolderSharePayload(ctx context.Context, sel ast.Se
 			out.Values[i] = graphql.MarshalString("VfolderSharePayload")
 		case "share":
 			out.Values[i] = ec._VfolderSharePayload_share(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var vfolderTaskPayloadImplementors = []string{"VfolderTaskPayload"}
+
+func (ec *executionContext) _VfolderTaskPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.VfolderTaskPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, vfolderTaskPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VfolderTaskPayload")
+		case "vfolder":
+			out.Values[i] = ec._VfolderTaskPayload_vfolder(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "task":
+			out.Values[i] = ec._VfolderTaskPayload_task(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -74457,8 +75977,18 @@ func (ec *executionContext) unmarshalNChangePasswordInput2githubᚗcomᚋberthhq
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCloneVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCloneVfolderInput(ctx context.Context, v any) (vfolder.CloneVfolderInput, error) {
+	res, err := ec.unmarshalInputCloneVfolderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNConfirmTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐConfirmTotpInput(ctx context.Context, v any) (auth.ConfirmTotpInput, error) {
 	res, err := ec.unmarshalInputConfirmTotpInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCopyFilesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCopyFilesInput(ctx context.Context, v any) (vfolder.CopyFilesInput, error) {
+	res, err := ec.unmarshalInputCopyFilesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -74600,16 +76130,6 @@ func (ec *executionContext) unmarshalNDeclineVfolderShareInput2githubᚗcomᚋbe
 func (ec *executionContext) unmarshalNDeleteFilesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteFilesInput(ctx context.Context, v any) (vfolder.DeleteFilesInput, error) {
 	res, err := ec.unmarshalInputDeleteFilesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNDeleteFilesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteFilesPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.DeleteFilesPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._DeleteFilesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐDeleteIdentityProviderInput(ctx context.Context, v any) (oidc.DeleteIdentityProviderInput, error) {
@@ -75086,6 +76606,21 @@ func (ec *executionContext) marshalNEffectiveLimit2ᚖgithubᚗcomᚋberthhqᚋb
 	return ec._EffectiveLimit(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNEmptyTrashInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐEmptyTrashInput(ctx context.Context, v any) (vfolder.EmptyTrashInput, error) {
+	res, err := ec.unmarshalInputEmptyTrashInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNEmptyTrashPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐEmptyTrashPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.EmptyTrashPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EmptyTrashPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNEventResult2githubᚗcomᚋberthhqᚋberthᚋentᚋsessioneventᚐResult(ctx context.Context, v any) (sessionevent.Result, error) {
 	var res sessionevent.Result
 	err := res.UnmarshalGQL(v)
@@ -75152,16 +76687,6 @@ func (ec *executionContext) marshalNFileList2ᚖgithubᚗcomᚋberthhqᚋberth�
 	return ec._FileList(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNFilePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFilePayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.FilePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._FilePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNFileResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*storagepb.FileResult) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -75202,6 +76727,16 @@ func (ec *executionContext) marshalNFileType2githubᚗcomᚋberthhqᚋberthᚋst
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNFilesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFilesPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.FilesPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FilesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNFloat2float64(ctx context.Context, v any) (float64, error) {
@@ -75279,6 +76814,11 @@ func (ec *executionContext) marshalNGroupGrant2ᚖgithubᚗcomᚋberthhqᚋberth
 		return graphql.Null
 	}
 	return ec._GroupGrant(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNHandOverVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐHandOverVfolderInput(ctx context.Context, v any) (vfolder.HandOverVfolderInput, error) {
+	res, err := ec.unmarshalInputHandOverVfolderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx context.Context, v any) (uuid.UUID, error) {
@@ -76009,8 +77549,8 @@ func (ec *executionContext) marshalNLostPolicy2githubᚗcomᚋberthhqᚋberthᚋ
 	return v
 }
 
-func (ec *executionContext) unmarshalNMakeDirectoryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMakeDirectoryInput(ctx context.Context, v any) (vfolder.MakeDirectoryInput, error) {
-	res, err := ec.unmarshalInputMakeDirectoryInput(ctx, v)
+func (ec *executionContext) unmarshalNMakeDirectoriesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMakeDirectoriesInput(ctx context.Context, v any) (vfolder.MakeDirectoriesInput, error) {
+	res, err := ec.unmarshalInputMakeDirectoriesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -76101,8 +77641,27 @@ func (ec *executionContext) unmarshalNMountInput2githubᚗcomᚋberthhqᚋberth�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNMoveFileInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileInput(ctx context.Context, v any) (vfolder.MoveFileInput, error) {
-	res, err := ec.unmarshalInputMoveFileInput(ctx, v)
+func (ec *executionContext) unmarshalNMoveFileItem2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileItem(ctx context.Context, v any) (vfolder.MoveFileItem, error) {
+	res, err := ec.unmarshalInputMoveFileItem(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNMoveFileItem2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileItemᚄ(ctx context.Context, v any) ([]vfolder.MoveFileItem, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]vfolder.MoveFileItem, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMoveFileItem2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileItem(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNMoveFilesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFilesInput(ctx context.Context, v any) (vfolder.MoveFilesInput, error) {
+	res, err := ec.unmarshalInputMoveFilesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -76624,11 +78183,6 @@ func (ec *executionContext) unmarshalNRenameSessionInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNRenameVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRenameVfolderInput(ctx context.Context, v any) (vfolder.RenameVfolderInput, error) {
-	res, err := ec.unmarshalInputRenameVfolderInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
 func (ec *executionContext) unmarshalNResetTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetTotpInput(ctx context.Context, v any) (auth.ResetTotpInput, error) {
 	res, err := ec.unmarshalInputResetTotpInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -76857,6 +78411,11 @@ func (ec *executionContext) marshalNResourcePresetPayload2ᚖgithubᚗcomᚋbert
 		return graphql.Null
 	}
 	return ec._ResourcePresetPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRestoreVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRestoreVfolderInput(ctx context.Context, v any) (vfolder.RestoreVfolderInput, error) {
+	res, err := ec.unmarshalInputRestoreVfolderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNRetention2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRetentionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Retention) graphql.Marshaler {
@@ -77740,6 +79299,22 @@ func (ec *executionContext) marshalNSuggestionKind2githubᚗcomᚋberthhqᚋbert
 	return res
 }
 
+func (ec *executionContext) marshalNTask2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Task) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx context.Context, sel ast.SelectionSet, v *ent.Task) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -77895,6 +79470,11 @@ func (ec *executionContext) marshalNTokenScope2ᚕgithubᚗcomᚋberthhqᚋberth
 	return ret
 }
 
+func (ec *executionContext) unmarshalNTrashVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐTrashVfolderInput(ctx context.Context, v any) (vfolder.TrashVfolderInput, error) {
+	res, err := ec.unmarshalInputTrashVfolderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUnbindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐUnbindIdleCheckerInput(ctx context.Context, v any) (idle.UnbindIdleCheckerInput, error) {
 	res, err := ec.unmarshalInputUnbindIdleCheckerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -77977,6 +79557,11 @@ func (ec *executionContext) unmarshalNUpdateRoleInput2githubᚗcomᚋberthhqᚋb
 
 func (ec *executionContext) unmarshalNUpdateUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateUserInput(ctx context.Context, v any) (identity.UpdateUserInput, error) {
 	res, err := ec.unmarshalInputUpdateUserInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐUpdateVfolderInput(ctx context.Context, v any) (vfolder.UpdateVfolderInput, error) {
+	res, err := ec.unmarshalInputUpdateVfolderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -78267,6 +79852,16 @@ func (ec *executionContext) unmarshalNVfolderStatus2githubᚗcomᚋberthhqᚋber
 
 func (ec *executionContext) marshalNVfolderStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐStatus(ctx context.Context, sel ast.SelectionSet, v vfolder1.Status) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNVfolderTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderTaskPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.VfolderTaskPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VfolderTaskPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNVfolderUsageMode2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx context.Context, v any) (vfolder1.UsageMode, error) {
@@ -79103,6 +80698,22 @@ func (ec *executionContext) unmarshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) marshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx context.Context, sel ast.SelectionSet, v *agent.DrainAction) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOFolderPermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, v any) (*access.FolderPermission, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(access.FolderPermission)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOFolderPermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, sel ast.SelectionSet, v *access.FolderPermission) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -81134,6 +82745,58 @@ func (ec *executionContext) unmarshalOVfolderStatus2ᚖgithubᚗcomᚋberthhqᚋ
 }
 
 func (ec *executionContext) marshalOVfolderStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐStatus(ctx context.Context, sel ast.SelectionSet, v *vfolder1.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOVfolderUsageMode2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageModeᚄ(ctx context.Context, v any) ([]vfolder1.UsageMode, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]vfolder1.UsageMode, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVfolderUsageMode2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOVfolderUsageMode2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageModeᚄ(ctx context.Context, sel ast.SelectionSet, v []vfolder1.UsageMode) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVfolderUsageMode2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOVfolderUsageMode2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx context.Context, v any) (*vfolder1.UsageMode, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(vfolder1.UsageMode)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOVfolderUsageMode2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx context.Context, sel ast.SelectionSet, v *vfolder1.UsageMode) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

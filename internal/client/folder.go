@@ -75,13 +75,23 @@ func (c *Client) CreateFolder(ctx context.Context, name, project, volume string)
 	return &out.Payload.Vfolder, err
 }
 
-var renameFolder = define[folderPayload](`mutation RenameVfolder($input: RenameVfolderInput!) {
-  payload: renameVfolder(input: $input) { vfolder { ...folderFields } }
+var updateFolder = define[folderPayload](`mutation UpdateVfolder($input: UpdateVfolderInput!) {
+  payload: updateVfolder(input: $input) { vfolder { ...folderFields } }
 }`, folderFields)
 
 // RenameFolder gives the folder another name.
 func (c *Client) RenameFolder(ctx context.Context, id, name string) (*Folder, error) {
-	out, err := renameFolder.run(ctx, c, vars{"input": vars{"id": id, "name": name}})
+	out, err := updateFolder.run(ctx, c, vars{"input": vars{"id": id, "name": name}})
+	return &out.Payload.Vfolder, err
+}
+
+var trashFolder = define[folderPayload](`mutation TrashVfolder($input: TrashVfolderInput!) {
+  payload: trashVfolder(input: $input) { vfolder { ...folderFields } }
+}`, folderFields)
+
+// TrashFolder puts the folder into the trash.
+func (c *Client) TrashFolder(ctx context.Context, id string) (*Folder, error) {
+	out, err := trashFolder.run(ctx, c, vars{"input": vars{"id": id}})
 	return &out.Payload.Vfolder, err
 }
 
@@ -89,7 +99,7 @@ var deleteFolder = define[folderPayload](`mutation DeleteVfolder($input: DeleteV
   payload: deleteVfolder(input: $input) { vfolder { ...folderFields } }
 }`, folderFields)
 
-// DeleteFolder deletes the folder and its data.
+// DeleteFolder deletes a folder in the trash and its data for ever.
 func (c *Client) DeleteFolder(ctx context.Context, id string) (*Folder, error) {
 	out, err := deleteFolder.run(ctx, c, vars{"input": vars{"id": id}})
 	return &out.Payload.Vfolder, err
@@ -160,52 +170,52 @@ func (c *Client) Stat(ctx context.Context, folder, name string) (*File, error) {
 	return nil, notFound("file", name)
 }
 
-var makeDirectory = define[struct {
-	MakeDirectory struct {
-		File File `json:"file"`
-	} `json:"makeDirectory"`
-}](`mutation MakeDirectory($input: MakeDirectoryInput!) {
-  makeDirectory(input: $input) { file { ...fileFields } }
-}`, fileFields)
-
-// MakeDirectory makes a directory with its parents.
-func (c *Client) MakeDirectory(ctx context.Context, folder, path string) (*File, error) {
-	out, err := makeDirectory.run(ctx, c, vars{"input": vars{"vfolder": folder, "path": path}})
-	return &out.MakeDirectory.File, err
-}
-
-var moveFile = define[struct {
-	MoveFile struct {
-		File File `json:"file"`
-	} `json:"moveFile"`
-}](`mutation MoveFile($input: MoveFileInput!) {
-  moveFile(input: $input) { file { ...fileFields } }
-}`, fileFields)
-
-// MoveFile moves or renames a file or directory within a folder.
-func (c *Client) MoveFile(ctx context.Context, folder, from, to string, overwrite bool) (*File, error) {
-	out, err := moveFile.run(ctx, c, vars{"input": vars{"vfolder": folder, "from": from, "to": to, "overwrite": overwrite}})
-	return &out.MoveFile.File, err
-}
-
 // FileResult is what came of one path; Error is nil when all went well.
 type FileResult struct {
 	Path  string  `json:"path"`
 	Error *string `json:"error"`
 }
 
-var deleteFiles = define[struct {
-	DeleteFiles struct {
+type filesPayload struct {
+	Payload struct {
 		Results []FileResult `json:"results"`
-	} `json:"deleteFiles"`
-}](`mutation DeleteFiles($input: DeleteFilesInput!) {
-  deleteFiles(input: $input) { results { path error } }
+	} `json:"payload"`
+}
+
+var makeDirectories = define[filesPayload](`mutation MakeDirectories($input: MakeDirectoriesInput!) {
+  payload: makeDirectories(input: $input) { results { path error } }
+}`)
+
+// MakeDirectories makes up to 1000 directories with their parents.
+func (c *Client) MakeDirectories(ctx context.Context, folder string, paths []string) ([]FileResult, error) {
+	out, err := makeDirectories.run(ctx, c, vars{"input": vars{"vfolder": folder, "paths": paths}})
+	return out.Payload.Results, err
+}
+
+// MoveItem is a path in a folder and its new one.
+type MoveItem struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+var moveFiles = define[filesPayload](`mutation MoveFiles($input: MoveFilesInput!) {
+  payload: moveFiles(input: $input) { results { path error } }
+}`)
+
+// MoveFiles moves or renames files and directories within a folder.
+func (c *Client) MoveFiles(ctx context.Context, folder string, items []MoveItem, overwrite bool) ([]FileResult, error) {
+	out, err := moveFiles.run(ctx, c, vars{"input": vars{"vfolder": folder, "items": items, "overwrite": overwrite}})
+	return out.Payload.Results, err
+}
+
+var deleteFiles = define[filesPayload](`mutation DeleteFiles($input: DeleteFilesInput!) {
+  payload: deleteFiles(input: $input) { results { path error } }
 }`)
 
 // DeleteFiles deletes files and whole directories.
 func (c *Client) DeleteFiles(ctx context.Context, folder string, paths []string) ([]FileResult, error) {
-	out, err := deleteFiles.run(ctx, c, vars{"input": vars{"vfolder": folder, "paths": paths}})
-	return out.DeleteFiles.Results, err
+	out, err := deleteFiles.run(ctx, c, vars{"input": vars{"vfolder": folder, "paths": paths, "recursive": true}})
+	return out.Payload.Results, err
 }
 
 // UploadTarget is where and with which ticket one file goes.

@@ -153,9 +153,9 @@ func notPurged(ctx context.Context, tx *ent.Tx, u *ent.User) error {
 	return nil
 }
 
-// owned are the folders of a user that are there.
+// owned are the folders of a user that are there, or in the trash.
 func owned(id uuid.UUID) predicate.Vfolder {
-	return vfolder.And(vfolder.OwnerID(id), vfolder.StatusEQ(vfolder.StatusReady))
+	return vfolder.And(vfolder.OwnerID(id), vfolder.StatusIn(vfolder.StatusReady, vfolder.StatusCloning, vfolder.StatusTrash))
 }
 
 const tombstonePrefix = "deleted-"

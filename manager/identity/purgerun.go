@@ -40,7 +40,7 @@ type Sessions interface {
 type Folders interface {
 	// HandOver gives a folder to another user of its domain.
 	HandOver(ctx context.Context, folder, to uuid.UUID) error
-	// Discard marks a folder for deletion.
+	// Discard has a folder deleted, in whatever state it is.
 	Discard(ctx context.Context, folder uuid.UUID) error
 	// Forget removes what a user without folders leaves on volumes, and tells how
 	// many folders are still being deleted.
@@ -160,7 +160,7 @@ func (p purger) endCredentials(ctx context.Context, id uuid.UUID) error {
 
 // emptyHands sends each folder of a user where the input says.
 func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState) error {
-	list, err := p.client.Vfolder.Query().Where(owned(in.ID)).Order(vfolder.ByCreatedAt()).IDs(ctx)
+	list, err := p.client.Vfolder.Query().Where(owned(in.ID)).Order(vfolder.ByCreatedAt()).All(ctx)
 	if err != nil {
 		return fmt.Errorf("list folders: %w", err)
 	}
@@ -173,7 +173,7 @@ func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserI
 		}
 	}
 	for _, one := range list {
-		if one != state.Moving {
+		if one.ID != state.Moving {
 			if err := p.send(ctx, at, in, state, one); err != nil {
 				return err
 			}
@@ -186,20 +186,21 @@ func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserI
 	return nil
 }
 
-// send hands one folder over or has it deleted.
-func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState, folder uuid.UUID) error {
-	if in.FoldersTo == nil {
-		if err := p.folders.Discard(ctx, folder); err != nil {
-			return fmt.Errorf("delete folder %s: %w", folder, err)
+// send hands one folder over or has it deleted. What is in the trash, or no folder
+// yet, nobody inherits.
+func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState, folder *ent.Vfolder) error {
+	if in.FoldersTo == nil || folder.Status != vfolder.StatusReady {
+		if err := p.folders.Discard(ctx, folder.ID); err != nil {
+			return fmt.Errorf("delete folder %s: %w", folder.ID, err)
 		}
 		return nil
 	}
-	state.Moving = folder
+	state.Moving = folder.ID
 	if err := p.note(ctx, at, state, in.ID, 2); err != nil {
 		return err
 	}
-	if err := p.folders.HandOver(ctx, folder, *in.FoldersTo); err != nil {
-		return fmt.Errorf("hand over folder %s: %w", folder, err)
+	if err := p.folders.HandOver(ctx, folder.ID, *in.FoldersTo); err != nil {
+		return fmt.Errorf("hand over folder %s: %w", folder.ID, err)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,28 +21,34 @@ import (
 )
 
 const (
-	workers     = 2
-	maxAttempts = 5
-	lookEvery   = 5 * time.Second // for tasks whose wait is over, and lost events
+	// atOnce bounds the tasks that run at one time, ofKind those of one kind: many
+	// deletions do not keep a clone or the purge of a user waiting.
+	atOnce, ofKind = 16, 4
+	maxAttempts    = 5
+	lookEvery      = 5 * time.Second // for tasks whose wait is over, and lost events
 )
+
+// run is a task that this process runs now.
+type run struct {
+	kind string
+	stop context.CancelCauseFunc
+}
 
 // Lead runs tasks until ctx ends. A task that runs then stays running; the next
 // leader goes on with it.
 func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() { s.work(ctx, epoch) })
-	}
-	wg.Wait()
-}
-
-func (s *Service) work(ctx context.Context, epoch int64) {
 	events := s.Bus.Subscribe(ctx, event.Task)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	var runs sync.WaitGroup
+	defer runs.Wait()
+	ended := make(chan struct{}, 1)
 	for {
-		for ctx.Err() == nil && s.next(ctx, epoch) {
+		if err := s.stopCancelled(ctx); err != nil && ctx.Err() == nil {
+			s.Logger.WarnContext(ctx, "look for cancelled tasks", "error", err)
+		}
+		for s.start(ctx, epoch, &runs, ended) {
 		}
 		select {
 		case <-ctx.Done():
@@ -52,48 +57,114 @@ func (s *Service) work(ctx context.Context, epoch int64) {
 			if !ok {
 				return
 			}
+			for len(events) > 0 { // once for many
+				<-events
+			}
+		case <-ended:
 		case <-tick.C:
 		}
 	}
 }
 
-// next runs one task, and tells whether there was one.
-func (s *Service) next(ctx context.Context, epoch int64) bool {
+// start lets the oldest task that may run begin, and tells whether there was one.
+func (s *Service) start(ctx context.Context, epoch int64, runs *sync.WaitGroup, ended chan<- struct{}) bool {
+	if ctx.Err() != nil {
+		return false
+	}
 	t, err := s.claim(ctx, epoch)
-	if err != nil {
-		if ctx.Err() == nil {
-			s.Logger.WarnContext(ctx, "claim task", "error", err)
+	if err != nil && ctx.Err() == nil {
+		s.Logger.WarnContext(ctx, "claim task", "error", err)
+	}
+	if err != nil || t == nil {
+		return false
+	}
+	running, stop := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	s.active[t.ID] = run{t.Kind, stop}
+	s.mu.Unlock()
+	runs.Go(func() {
+		defer stop(nil)
+		s.attempt(ctx, running, t, epoch)
+		s.mu.Lock()
+		delete(s.active, t.ID)
+		s.mu.Unlock()
+		select {
+		case ended <- struct{}{}:
+		default:
 		}
-		return false
-	}
-	if t == nil {
-		return false
-	}
-	defer s.release(t.ID)
+	})
+	return true
+}
+
+// attempt runs a task once; running ends before ctx when the task is cancelled.
+func (s *Service) attempt(ctx, running context.Context, t *ent.Task, epoch int64) {
 	s.Wake(ctx, t.ID)
 	p := &Progress{s: s, task: t, epoch: epoch}
-	err = s.kinds[t.Kind].Run(ctx, p, t.Input)
-	if ctx.Err() != nil || errors.Is(err, errStopped) {
-		return ctx.Err() == nil
+	err := s.kinds[t.Kind].Run(running, p, t.Input)
+	if running.Err() != nil || errors.Is(err, errStopped) {
+		return
 	}
 	if err := s.settle(ctx, p, err); err != nil {
-		s.Logger.WarnContext(ctx, "settle task", "task", t.ID, "error", err)
-		return false
+		if ctx.Err() == nil && !errors.Is(err, errStopped) {
+			s.Logger.WarnContext(ctx, "settle task", "task", t.ID, "error", err)
+		}
+		return
 	}
 	s.Wake(ctx, t.ID)
-	return true
+}
+
+// stopCancelled ends the runs of tasks that are to run no more.
+func (s *Service) stopCancelled(ctx context.Context) error {
+	s.mu.Lock()
+	active := maps.Clone(s.active)
+	s.mu.Unlock()
+	if len(active) == 0 {
+		return nil
+	}
+	gone, err := s.Client.Task.Query().
+		Where(task.IDIn(slices.Collect(maps.Keys(active))...), task.StatusEQ(task.StatusCancelled)).IDs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		active[id].stop(errStopped)
+	}
+	return nil
+}
+
+// Runs tells whether this process works on a task now. One that was cancelled may do
+// so for a moment.
+func (s *Service) Runs(id uuid.UUID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, is := s.active[id]
+	return is
 }
 
 // claim takes the oldest task that may run. One that is running though nobody
 // here runs it was left by a leader that is gone.
 func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	active := slices.Collect(maps.Keys(s.active))
+	busy := map[string]int{}
+	for _, r := range s.active {
+		busy[r.kind]++
+	}
+	s.mu.Unlock()
+	var kinds []string
+	for kind := range s.kinds {
+		if busy[kind] < ofKind {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(active) >= atOnce || len(kinds) == 0 {
+		return nil, nil
+	}
 	err = s.fenced(ctx, epoch, func(tx *ent.Tx) error {
 		t, err = tx.Task.Query().Where(
-			task.KindIn(slices.Collect(maps.Keys(s.kinds))...),
+			task.KindIn(kinds...),
 			task.StatusIn(task.StatusWaiting, task.StatusRunning),
-			task.IDNotIn(slices.Collect(maps.Keys(s.active))...),
+			task.IDNotIn(active...),
 			task.Or(task.RetryAtIsNil(), task.RetryAtLTE(clock.Now())),
 		).Order(task.ByCreatedAt()).Limit(1).ForUpdate(sql.WithLockAction(sql.SkipLocked)).Only(ctx)
 		if ent.IsNotFound(err) {
@@ -112,14 +183,7 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 	if err != nil || t == nil {
 		return nil, err
 	}
-	s.active[t.ID] = true
 	return t, nil
-}
-
-func (s *Service) release(id uuid.UUID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.active, id)
 }
 
 // settle notes how an attempt ended.
@@ -160,59 +224,6 @@ func (w *waiting) Error() string { return w.what }
 
 // errStopped ends the run of a task that was cancelled.
 var errStopped = errors.New("the task was cancelled")
-
-// Progress is one run of a task.
-type Progress struct {
-	s     *Service
-	task  *ent.Task
-	epoch int64
-}
-
-// By is who enqueued the task; zero for the platform itself.
-func (p *Progress) By() uuid.UUID {
-	if p.task.CreatorID == nil {
-		return uuid.Nil
-	}
-	return *p.task.CreatorID
-}
-
-// State reads what was saved last into v, and leaves v alone before the first save.
-func (p *Progress) State(v any) error {
-	if len(p.task.State) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(p.task.State, v); err != nil {
-		return fmt.Errorf("read state of task %s: %w", p.task.ID, err)
-	}
-	return nil
-}
-
-// Save keeps where to go on, as JSON. Its error ends the run: the task was
-// cancelled or another leader has it.
-func (p *Progress) Save(ctx context.Context, state any, done, total int64) error {
-	b, err := json.Marshal(state)
-	if err != nil {
-		return fmt.Errorf("encode state: %w", err)
-	}
-	if err := p.update(ctx, func(up *ent.TaskUpdate) { up.SetState(b).SetDone(done).SetTotal(total) }); err != nil {
-		return err
-	}
-	p.task.State, p.task.Total = b, total
-	p.s.Wake(ctx, p.task.ID)
-	return nil
-}
-
-func (p *Progress) update(ctx context.Context, set func(*ent.TaskUpdate)) error {
-	return p.s.fenced(viewer.SystemContext(ctx), p.epoch, func(tx *ent.Tx) error {
-		up := tx.Task.Update().Where(task.ID(p.task.ID), task.StatusEQ(task.StatusRunning))
-		set(up)
-		n, err := up.Save(viewer.SystemContext(ctx))
-		if err == nil && n == 0 {
-			return errStopped
-		}
-		return err
-	})
-}
 
 // fenced runs f in a transaction of a leader that still leads.
 func (s *Service) fenced(ctx context.Context, epoch int64, f func(tx *ent.Tx) error) error {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // Handler does the tasks of one kind. Run may be called again after any failure
@@ -28,6 +30,13 @@ import (
 // time. Errors of the classes that no repetition cures end the task at once.
 type Handler interface {
 	Run(ctx context.Context, p *Progress, input []byte) error
+}
+
+// Undoer is a Handler that has a say when a task of its kind is cancelled: Undo takes
+// back what was done, in the transaction that cancels, or refuses. Tasks that failed
+// can be cancelled too then.
+type Undoer interface {
+	Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error
 }
 
 // Config are the parts a Service works with.
@@ -49,7 +58,7 @@ type Service struct {
 	kinds map[string]Handler
 
 	mu     sync.Mutex
-	active map[uuid.UUID]bool // run by this process now
+	active map[uuid.UUID]run // run by this process now
 }
 
 // New returns a Service.
@@ -60,7 +69,7 @@ func New(cfg Config) *Service {
 	if cfg.Pause == 0 {
 		cfg.Pause = 2 * time.Second
 	}
-	return &Service{Config: cfg, kinds: map[string]Handler{}, active: map[uuid.UUID]bool{}}
+	return &Service{Config: cfg, kinds: map[string]Handler{}, active: map[uuid.UUID]run{}}
 }
 
 // Register makes the handler of a kind known. Call it before Lead.
@@ -116,47 +125,79 @@ type RetryTaskInput struct{ ID uuid.UUID }
 type TaskPayload struct{ Task *ent.Task }
 
 // CancelTask ends a task that has not ended. One that runs stops at its next
-// step; what it has done stays.
+// step; what it has done stays, unless its handler takes it back.
 func (s *Service) CancelTask(ctx context.Context, in CancelTaskInput) (*TaskPayload, error) {
-	return s.change(ctx, in.ID, "it has ended already", []task.Status{task.StatusWaiting, task.StatusRunning},
-		func(up *ent.TaskUpdateOne) { up.SetStatus(task.StatusCancelled).SetEndedAt(clock.Now()) })
+	t, err := s.mine(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	from := []task.Status{task.StatusWaiting, task.StatusRunning}
+	undo, undoes := s.kinds[t.Kind].(Undoer)
+	if undoes {
+		from = append(from, task.StatusFailed)
+	}
+	return s.change(ctx, t, "it has ended already", from, func(tx *ent.Tx, locked *ent.Task) (*ent.TaskUpdateOne, error) {
+		if undoes {
+			if err := undo.Undo(ctx, tx, locked); err != nil {
+				return nil, err
+			}
+		}
+		return locked.Update().SetStatus(task.StatusCancelled).SetEndedAt(clock.Now()), nil
+	})
 }
 
 // RetryTask runs a failed or cancelled task again from where it was.
 func (s *Service) RetryTask(ctx context.Context, in RetryTaskInput) (*TaskPayload, error) {
-	return s.change(ctx, in.ID, "it has neither failed nor been cancelled", []task.Status{task.StatusFailed, task.StatusCancelled},
-		func(up *ent.TaskUpdateOne) {
-			up.SetStatus(task.StatusWaiting).SetAttempt(0).SetMessage("").ClearRetryAt().ClearEndedAt()
-		})
+	t, err := s.mine(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	from := []task.Status{task.StatusFailed, task.StatusCancelled}
+	return s.change(ctx, t, "it has neither failed nor been cancelled", from, func(_ *ent.Tx, locked *ent.Task) (*ent.TaskUpdateOne, error) {
+		return locked.Update().SetStatus(task.StatusWaiting).SetAttempt(0).SetMessage("").ClearRetryAt().ClearEndedAt(), nil
+	})
 }
 
-func (s *Service) change(ctx context.Context, id uuid.UUID, why string, from []task.Status, set func(*ent.TaskUpdateOne)) (*TaskPayload, error) {
+// mine returns a task in sight that the viewer may change.
+func (s *Service) mine(ctx context.Context, id uuid.UUID) (*ent.Task, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
 	t, err := s.Client.Task.Get(ctx, id)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("task").WithField("id")
-	} else if err != nil {
-		return nil, fmt.Errorf("read task: %w", err)
+	if err != nil {
+		return nil, permit.Missing(err, "task", "id")
 	}
-	on := access.Object{ID: t.ID}
-	if t.DomainID != nil {
-		on.Domain = *t.DomainID
+	e, on, _ := permit.Of(t)
+	// Work on folders is for who may change these, with a token for folders too.
+	if folders := strings.HasPrefix(t.Kind, "vfolder."); folders && !viewer.From(ctx).May(access.Update, e, on) {
+		e = access.Vfolder
 	}
-	if t.CreatorID != nil {
-		on.Owner = *t.CreatorID
-	}
-	if _, err := permit.Check(ctx, access.Update, access.Task, on); err != nil {
+	_, err = permit.Check(ctx, access.Update, e, on)
+	return t, err
+}
+
+// change moves a task that is in one of the states on.
+func (s *Service) change(ctx context.Context, t *ent.Task, why string, from []task.Status, set func(*ent.Tx, *ent.Task) (*ent.TaskUpdateOne, error)) (*TaskPayload, error) {
+	out := &TaskPayload{}
+	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		locked, err := tx.Task.Query().Where(task.ID(t.ID), task.StatusIn(from...)).ForUpdate().Only(ctx)
+		if ent.IsNotFound(err) {
+			return problem.Precondition("%s", why)
+		}
+		if err != nil {
+			return fmt.Errorf("lock task %s: %w", t.ID, err)
+		}
+		up, err := set(tx, locked)
+		if err != nil {
+			return err
+		}
+		out.Task, err = up.Save(ctx)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	up := t.Update().Where(task.StatusIn(from...))
-	set(up)
-	if t, err = up.Save(ctx); ent.IsNotFound(err) {
-		return nil, problem.Precondition("%s", why)
-	} else if err != nil {
-		return nil, fmt.Errorf("change task %s: %w", id, err)
-	}
-	s.Wake(ctx, id)
-	return &TaskPayload{Task: t}, nil
+	out.Task = out.Task.Unwrap()
+	s.Wake(ctx, t.ID)
+	return out, nil
 }

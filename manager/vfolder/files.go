@@ -2,18 +2,14 @@ package vfolder
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"path"
 	"strings"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
-	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/vfolder"
@@ -33,6 +29,7 @@ const (
 	maxUploads   = 1000
 	maxUpload    = 1 << 44 // 16 TiB
 	maxPath      = 4096
+	maxSearch    = 255 // bytes, as a name has at most
 )
 
 // CreateUpload signs a ticket per file.
@@ -133,133 +130,53 @@ func (s *Service) Files(ctx context.Context, f *ent.Vfolder, dir string, first i
 	if err != nil {
 		return nil, err
 	}
-	if err := mayUse(ctx, f); err != nil {
-		return nil, err
-	}
-	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+	p, err := s.readableAt(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	r, err := p.rpc.ListFiles(ctx, &storagepb.ListFilesRequest{
 		Folder: folderRef(f), Path: clean, Limit: uint32(first), Cursor: after,
 	})
+	return fileList(clean, r, err)
+}
+
+// Search returns a page of the files of a folder that Open found whose names hold a
+// text, in the tree below a path.
+func (s *Service) Search(ctx context.Context, f *ent.Vfolder, dir, text string, first int, after string) (*FileList, error) {
+	clean, err := cleanPath("path", dir, true)
 	if err != nil {
-		return nil, fileError("path", clean, err)
+		return nil, err
+	}
+	if text == "" || len(text) > maxSearch {
+		return nil, problem.Invalid("text", "has %d bytes", len(text)).WithLimit(fmt.Sprintf("1..%d", maxSearch))
+	}
+	p, err := s.readableAt(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.rpc.SearchFiles(ctx, &storagepb.SearchFilesRequest{
+		Folder: folderRef(f), Path: clean, Text: text, Limit: uint32(first), Cursor: after,
+	})
+	return fileList(clean, r, err)
+}
+
+// readableAt returns the proxy of a folder that the viewer may read.
+func (s *Service) readableAt(ctx context.Context, f *ent.Vfolder) (*proxy, error) {
+	if err := mayUse(ctx, f); err != nil {
+		return nil, err
+	}
+	return s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+}
+
+func fileList(path string, r *storagepb.ListFilesResponse, err error) (*FileList, error) {
+	if err != nil {
+		return nil, fileError("path", path, err)
 	}
 	list := &FileList{Files: r.Files}
 	if r.NextCursor != "" {
 		list.EndCursor = &r.NextCursor
 	}
 	return list, nil
-}
-
-// MakeDirectory makes a directory and those above it.
-func (s *Service) MakeDirectory(ctx context.Context, in MakeDirectoryInput) (*FilePayload, error) {
-	return s.change(ctx, in.Vfolder, "path", in.Path, func(rpc storagepb.StorageClient, f *ent.Vfolder, clean string) (*storagepb.FileInfo, error) {
-		r, err := rpc.MakeDirectories(ctx, &storagepb.MakeDirectoriesRequest{Folder: folderRef(f), Paths: []string{clean}})
-		if err != nil {
-			return nil, err
-		}
-		return only(r.Results)
-	})
-}
-
-// MoveFile moves or renames within a folder.
-func (s *Service) MoveFile(ctx context.Context, in MoveFileInput) (*FilePayload, error) {
-	to, err := cleanPath("to", in.To, false)
-	if err != nil {
-		return nil, err
-	}
-	return s.change(ctx, in.Vfolder, "from", in.From, func(rpc storagepb.StorageClient, f *ent.Vfolder, from string) (*storagepb.FileInfo, error) {
-		stream, err := rpc.MoveFiles(ctx, &storagepb.TransferRequest{
-			From: folderRef(f), To: folderRef(f), Files: []*storagepb.FilePair{{From: from, To: to}},
-			Overwrite: in.Overwrite != nil && *in.Overwrite,
-		})
-		if err != nil {
-			return nil, err
-		}
-		results, err := gathered(stream)
-		if err != nil {
-			return nil, err
-		}
-		return only(results)
-	})
-}
-
-// only is the result of a call about one path.
-func only(results []*storagepb.FileResult) (*storagepb.FileInfo, error) {
-	if len(results) != 1 {
-		return nil, fmt.Errorf("%d results of one path: %w", len(results), errdefs.ErrInternal)
-	}
-	return results[0].GetFile(), results[0].Err()
-}
-
-// gathered are the results of a stream that succeeds.
-func gathered(stream grpc.ServerStreamingClient[storagepb.Progress]) (all []*storagepb.FileResult, err error) {
-	for {
-		p, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p.Results...)
-	}
-}
-
-func (s *Service) change(ctx context.Context, folder uuid.UUID, field, at string, do func(storagepb.StorageClient, *ent.Vfolder, string) (*storagepb.FileInfo, error)) (*FilePayload, error) {
-	clean, err := cleanPath(field, at, false)
-	if err != nil {
-		return nil, err
-	}
-	f, err := s.fillable(ctx, folder)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := do(p.rpc, f, clean)
-	if err != nil {
-		return nil, fileError(field, clean, err)
-	}
-	s.changed(ctx, f.ID)
-	return &FilePayload{File: info}, nil
-}
-
-// DeleteFiles deletes files and directories, each with its own result.
-func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*DeleteFilesPayload, error) {
-	if len(in.Paths) == 0 || len(in.Paths) > maxUploads {
-		return nil, problem.Invalid("paths", "%d paths at once", len(in.Paths)).WithLimit("1..1000")
-	}
-	var paths []string
-	for i, one := range in.Paths {
-		clean, err := cleanPath(fmt.Sprintf("paths[%d]", i), one, false)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, clean)
-	}
-	f, err := s.fillable(ctx, in.Vfolder)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
-	if err != nil {
-		return nil, err
-	}
-	stream, err := p.rpc.DeleteFiles(ctx, &storagepb.DeleteFilesRequest{Folder: folderRef(f), Paths: paths, Recursive: true})
-	if err != nil {
-		return nil, errgrpc.ToNative(err)
-	}
-	results, err := gathered(stream)
-	if err != nil {
-		return nil, errgrpc.ToNative(err)
-	}
-	s.changed(ctx, f.ID)
-	return &DeleteFilesPayload{Results: results}, nil
 }
 
 // usable returns a ready folder whose files the viewer may read.

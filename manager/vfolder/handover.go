@@ -2,11 +2,11 @@ package vfolder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 
-	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 
@@ -14,23 +14,109 @@ import (
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+	tasks "github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/storage/storagepb"
 )
+
+const handOverKind = "vfolder.hand_over"
+
+// handing is the input of a task that gives a folder to another user.
+type handing struct{ Folder, To uuid.UUID }
+
+// HandOverVfolder gives a user's folder to another user of its domain, in a task. It is
+// for who may change users.
+func (s *Service) HandOverVfolder(ctx context.Context, in HandOverVfolderInput) (*VfolderTaskPayload, error) {
+	f, err := s.inState(ctx, in.ID, vfolder.StatusReady)
+	if err != nil {
+		return nil, err
+	}
+	if f.OwnerID == nil {
+		return nil, problem.Precondition("a project's folder has no owner").WithField("id")
+	}
+	if err := permit.To(ctx, access.Update, f); err != nil {
+		return nil, err
+	}
+	if _, err := permit.Check(ctx, access.Update, access.User, access.Object{Domain: f.DomainID}); err != nil {
+		return nil, err
+	}
+	to, err := s.client.User.Query().Where(user.ID(in.User), user.DomainID(f.DomainID)).Only(ctx)
+	if err != nil {
+		return nil, permit.Missing(err, "user", "user")
+	}
+	if to.Status != user.StatusActive {
+		return nil, errHeirGone
+	}
+	if err := s.movable(ctx, f); err != nil {
+		return nil, err
+	}
+	out := &VfolderTaskPayload{}
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+			Kind: handOverKind, Title: fmt.Sprintf("Hand folder %s over to %s", f.Name, to.Email),
+			Input: handing{Folder: f.ID, To: to.ID}, Subject: f.ID, Domain: f.DomainID,
+		})
+		return err
+	})
+	return s.enqueued(ctx, f.ID, out, err)
+}
+
+// handler runs the tasks that hand folders over.
+type handler struct{ *Service }
+
+// Undo refuses once the bytes may have moved.
+func (handler) Undo(_ context.Context, _ *ent.Tx, t *ent.Task) error {
+	if len(t.State) > 0 {
+		return problem.Precondition("the folder is on its way: it is handed over, then back")
+	}
+	return nil
+}
+
+func (h handler) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
+	var in handing
+	if err := json.Unmarshal(input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	f, err := h.whole(ctx, in.Folder)
+	if ent.IsNotFound(err) {
+		return problem.Precondition("the folder is gone")
+	}
+	if err != nil {
+		return err
+	}
+	vol := f.Edges.QuotaScope.Edges.Volume.Name
+	if _, err := h.reach(vol); err != nil {
+		return later(vol, err)
+	}
+	if err := h.movable(ctx, f); err != nil {
+		return err
+	}
+	if err := at.Save(ctx, true, 0, 1); err != nil {
+		return err
+	}
+	if err := h.HandOver(ctx, in.Folder, in.To); err != nil {
+		return later(vol, err)
+	}
+	return nil
+}
 
 // HandOver gives a user's folder to another user of its domain: first its bytes
 // move into the other's quota scope, then its row. A name that he has already
 // gets a number. Called again after any interruption it goes on.
 func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 	ctx = viewer.SystemContext(ctx)
-	f, err := s.client.Vfolder.Query().Where(vfolder.ID(folder)).
-		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
+	f, err := s.whole(ctx, folder)
 	if err != nil {
 		return fmt.Errorf("read folder: %w", err)
 	}
 	from := f.Edges.QuotaScope
-	if from.HolderID == to {
+	if from.HolderID == to || f.Status == vfolder.StatusDeleting || f.Status == vfolder.StatusDeleted {
 		return nil
 	}
 	if err := s.movable(ctx, f); err != nil {
@@ -45,11 +131,8 @@ func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 		return err
 	}
 	moved, err := p.rpc.MoveFolder(ctx, &storagepb.MoveFolderRequest{Folder: folderRef(f), ToScope: to.String()})
-	if err = errgrpc.ToNative(err); errdefs.IsNotFound(err) && f.Status != vfolder.StatusReady {
-		return nil // it was deleted before it moved
-	}
 	if err != nil {
-		return fmt.Errorf("move folder: %w", err)
+		return fmt.Errorf("move folder: %w", errgrpc.ToNative(err))
 	}
 	after, err := s.rehouse(ctx, f.ID, scope, moved.Path)
 	if errors.Is(err, errHeirGone) {
@@ -61,12 +144,21 @@ func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	if after.Status != vfolder.StatusReady {
-		// Somebody deleted it while it moved: the sweep looks for it in the old
-		// scope and finds nothing there.
-		return remove(ctx, p, ref(from.Edges.Volume, scope, f))
+	if after.Status == vfolder.StatusDeleted {
+		// It was deleted for ever while it moved: nothing was found in the old scope.
+		return s.clear(ctx, p, ref(from.Edges.Volume, scope, f))
 	}
 	s.changed(ctx, f.ID)
+	return nil
+}
+
+// clear deletes the bytes of a folder that nobody has any more.
+func (s *Service) clear(ctx context.Context, p *proxy, f *storagepb.FolderRef) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if _, err := gathered(p.rpc.DeleteFolder(ctx, f)); err != nil {
+		return errgrpc.ToNative(err)
+	}
 	return nil
 }
 
@@ -83,8 +175,9 @@ func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {
 	return unmounted(ctx, tx, f)
 }
 
-// rehouse writes where a folder lies now and whose it is, unless it was deleted
-// meanwhile. It returns the row as it is then.
+// rehouse writes where a folder lies now and whose it is, unless it was deleted for ever
+// meanwhile. It returns the row as it is then. What was shared with the new owner is
+// his now.
 func (s *Service) rehouse(ctx context.Context, id uuid.UUID, scope *ent.QuotaScope, path string) (*ent.Vfolder, error) {
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
@@ -100,12 +193,19 @@ func (s *Service) rehouse(ctx context.Context, id uuid.UUID, scope *ent.QuotaSco
 		return nil, errHeirGone
 	}
 	f, err := tx.Vfolder.Query().Where(vfolder.ID(id)).ForUpdate().Only(ctx)
-	if err != nil || f.Status != vfolder.StatusReady {
+	if err != nil || f.Status == vfolder.StatusDeleted {
 		return f, err
 	}
-	name, err := freeName(ctx, tx, to.ID, f.Name)
+	name := f.Name
+	if f.DeletedAt == nil {
+		if name, err = freeName(ctx, tx, to.ID, f.Name); err != nil {
+			return nil, err
+		}
+	}
+	err = tx.VfolderShare.Update().Where(vfoldershare.VfolderID(id), vfoldershare.UserID(to.ID), vfoldershare.EndedAtIsNil()).
+		SetStatus(vfoldershare.StatusLeft).SetEndedAt(clock.Now()).Exec(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("end the new owner's share: %w", err)
 	}
 	f, err = f.Update().SetOwnerID(to.ID).SetQuotaScopeID(scope.ID).SetPath(path).SetName(name).Save(ctx)
 	if err != nil {
@@ -131,20 +231,6 @@ func freeName(ctx context.Context, tx *ent.Tx, owner uuid.UUID, wanted string) (
 		name = wanted[:min(len(wanted), maxName-len(suffix))] + suffix
 	}
 	return name, nil
-}
-
-// Discard marks a folder for deletion, as DeleteVfolder does.
-func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
-	ctx = viewer.SystemContext(ctx)
-	f, err := s.client.Vfolder.Get(ctx, folder)
-	if err != nil {
-		return fmt.Errorf("read folder: %w", err)
-	}
-	if err := s.mark(ctx, f); err != nil {
-		return err
-	}
-	s.changed(ctx, f.ID)
-	return nil
 }
 
 // Forget removes what a user who owns no folder any more leaves on volumes: the

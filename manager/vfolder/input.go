@@ -6,24 +6,56 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
 // CreateVfolderInput names a new folder and where it lives.
 type CreateVfolderInput struct {
-	Name    string
-	Volume  *uuid.UUID
-	Project *uuid.UUID
+	Name       string
+	Volume     *uuid.UUID
+	Project    *uuid.UUID
+	UsageMode  *vfolder.UsageMode
+	Permission *access.FolderPermission
 }
 
-// RenameVfolderInput gives a folder another name.
-type RenameVfolderInput struct {
+// UpdateVfolderInput changes what it names of a folder.
+type UpdateVfolderInput struct {
+	ID         uuid.UUID
+	Name       *string
+	UsageMode  *vfolder.UsageMode
+	Permission *access.FolderPermission
+}
+
+// TrashVfolderInput and DeleteVfolderInput name a folder.
+type (
+	TrashVfolderInput  struct{ ID uuid.UUID }
+	DeleteVfolderInput struct{ ID uuid.UUID }
+)
+
+// RestoreVfolderInput names a folder in the trash, and perhaps another name for it.
+type RestoreVfolderInput struct {
 	ID   uuid.UUID
-	Name string
+	Name *string
 }
 
-// DeleteVfolderInput names the folder to delete.
-type DeleteVfolderInput struct{ ID uuid.UUID }
+// EmptyTrashInput names whose trash; one's own without a project.
+type EmptyTrashInput struct{ Project *uuid.UUID }
+
+// CloneVfolderInput names a folder and what becomes of its copy, which goes to the
+// same volume when none is named.
+type CloneVfolderInput struct {
+	ID         uuid.UUID
+	Name       string
+	Volume     *uuid.UUID
+	Project    *uuid.UUID
+	UsageMode  *vfolder.UsageMode
+	Permission *access.FolderPermission
+}
+
+// HandOverVfolderInput names a user's folder and its next owner.
+type HandOverVfolderInput struct{ ID, User uuid.UUID }
 
 // UploadFileInput declares one file to come.
 type UploadFileInput struct {
@@ -43,27 +75,44 @@ type CreateDownloadInput struct {
 	Path    string
 }
 
-// MakeDirectoryInput names a directory to make.
-type MakeDirectoryInput struct {
-	Vfolder uuid.UUID
-	Path    string
-}
-
-// MoveFileInput moves or renames a file within a folder.
-type MoveFileInput struct {
-	Vfolder   uuid.UUID
-	From, To  string
-	Overwrite *bool
-}
-
-// DeleteFilesInput names files and directories to delete.
-type DeleteFilesInput struct {
+// MakeDirectoriesInput names directories to make.
+type MakeDirectoriesInput struct {
 	Vfolder uuid.UUID
 	Paths   []string
 }
 
+// MoveFileItem is a path of a folder and its new one.
+type MoveFileItem struct{ From, To string }
+
+// MoveFilesInput moves or renames, within a folder or to another one.
+type MoveFilesInput struct {
+	Vfolder   uuid.UUID
+	Items     []MoveFileItem
+	ToVfolder *uuid.UUID
+	Overwrite *bool
+}
+
+// CopyFilesInput copies, within a folder or to another one.
+type CopyFilesInput MoveFilesInput
+
+// DeleteFilesInput names what to delete; directories only where it is recursive.
+type DeleteFilesInput struct {
+	Vfolder   uuid.UUID
+	Paths     []string
+	Recursive *bool
+}
+
 // VfolderPayload answers the mutations of a folder.
 type VfolderPayload struct{ Vfolder *ent.Vfolder }
+
+// VfolderTaskPayload answers those that a task does.
+type VfolderTaskPayload struct {
+	Vfolder *ent.Vfolder
+	Task    *ent.Task
+}
+
+// EmptyTrashPayload tells how many folders are being deleted.
+type EmptyTrashPayload struct{ Count int }
 
 // UploadTarget says where and with which ticket one file is uploaded.
 type UploadTarget struct {
@@ -82,11 +131,8 @@ type CreateDownloadPayload struct {
 	ExpiresAt time.Time
 }
 
-// FilePayload answers a change of one file.
-type FilePayload struct{ File *storagepb.FileInfo }
-
-// DeleteFilesPayload has one result per path.
-type DeleteFilesPayload struct{ Results []*storagepb.FileResult }
+// FilesPayload has one result per path, in the order asked.
+type FilesPayload struct{ Results []*storagepb.FileResult }
 
 // FileList is one page of a directory.
 type FileList struct {

@@ -17,8 +17,9 @@ import (
 )
 
 // admit refuses a folder beyond the policies' count or bytes, and names every
-// limit in the way. Requests of one holder count one after the other.
-func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domain uuid.UUID, scope *ent.QuotaScope) error {
+// limit in the way. brings is how many bytes come with it; nil when they are there
+// already. Requests of one holder count one after the other.
+func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domain uuid.UUID, scope *ent.QuotaScope, brings *int64) error {
 	keypair := uuid.Nil
 	if id.KindOf(v.Credential) == id.Keypair {
 		keypair = v.Credential
@@ -55,9 +56,13 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domai
 				reached = append(reached, l.Reached("folders", fmt.Sprint(n), "1", most).String())
 			}
 		}
-		if b := l.MaxScopeBytes; b != nil && scope.UsedBytes != nil && *scope.UsedBytes >= *b {
+		if b := l.MaxScopeBytes; b != nil && brings != nil && scope.UsedBytes != nil && *scope.UsedBytes+max(*brings, 1) > *b {
 			most = strconv.FormatInt(*b, 10)
-			reached = append(reached, l.Reached("scope bytes", strconv.FormatInt(*scope.UsedBytes, 10), "more", most).String())
+			asked := "more"
+			if *brings > 0 {
+				asked = strconv.FormatInt(*brings, 10)
+			}
+			reached = append(reached, l.Reached("scope bytes", strconv.FormatInt(*scope.UsedBytes, 10), asked, most).String())
 		}
 	}
 	if len(reached) > 0 {

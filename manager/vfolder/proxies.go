@@ -3,6 +3,9 @@ package vfolder
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -22,7 +25,7 @@ import (
 type proxy struct {
 	rpc     storagepb.StorageClient
 	url     string
-	volumes map[string]bool
+	volumes map[string]storagepb.Volume_Health
 }
 
 // Connected follows one storage proxy until its tunnel ends; it is the hub's
@@ -110,12 +113,15 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	if err != nil {
 		return err
 	}
-	names := map[string]bool{}
+	names := map[string]storagepb.Volume_Health{}
 	for _, v := range r.Volumes {
+		names[v.Name] = v.Health
+		if s.elsewhere(name, v) {
+			continue
+		}
 		if err := s.recordVolume(ctx, id, v); err != nil {
 			return err
 		}
-		names[v.Name] = true
 	}
 	s.mu.Lock()
 	before := s.proxies[name]
@@ -129,6 +135,20 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 		}
 	}
 	return nil
+}
+
+// elsewhere tells whether another proxy serves a volume better than the named one, or
+// as well and comes before it by its name: the row says what that one says.
+func (s *Service) elsewhere(name string, v *storagepb.Volume) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other, p := range s.proxies {
+		at, serves := p.volumes[v.Name]
+		if other != name && serves && (at < v.Health || at == v.Health && other < name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storagepb.Volume) error {
@@ -170,14 +190,36 @@ var health = map[storagepb.Volume_Health]string{
 	storagepb.Volume_UNAVAILABLE: "unavailable",
 }
 
-// reach returns a connected proxy that serves the volume.
-func (s *Service) reach(volume string) (*proxy, error) {
+// reach returns a connected proxy that serves all of the volumes, one where they are
+// healthy rather than another.
+func (s *Service) reach(volumes ...string) (*proxy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.proxies {
-		if p.volumes[volume] {
-			return p, nil
+	var best *proxy
+	worst := func(p *proxy) (h storagepb.Volume_Health, all bool) {
+		for _, name := range volumes {
+			at, serves := p.volumes[name]
+			if !serves {
+				return h, false
+			}
+			h = max(h, at)
+		}
+		return h, true
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.proxies)) {
+		p := s.proxies[name]
+		h, all := worst(p)
+		if !all {
+			continue
+		}
+		if best == nil {
+			best = p
+		} else if was, _ := worst(best); h < was {
+			best = p
 		}
 	}
-	return nil, fmt.Errorf("no storage proxy serves volume %s now: %w", volume, errdefs.ErrUnavailable)
+	if best == nil {
+		return nil, fmt.Errorf("no storage proxy serves volume %s now: %w", strings.Join(volumes, " and "), errdefs.ErrUnavailable)
+	}
+	return best, nil
 }

@@ -7,20 +7,18 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 
-	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/quotascope"
-	"github.com/berthhq/berth/ent/session"
-	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
@@ -28,6 +26,8 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/store"
+	tasks "github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -37,6 +37,7 @@ type Service struct {
 	bus      *event.Bus
 	signer   *ticket.Signer
 	policies *policy.Service
+	tasks    *tasks.Service
 	managers func() []string
 	log      *slog.Logger
 
@@ -46,16 +47,22 @@ type Service struct {
 
 	mu      sync.Mutex
 	proxies map[string]*proxy // by name
-	joined  chan struct{}     // a proxy came, who may delete what waits for him
+	joined  chan struct{}     // a proxy came
 	told    context.Context   // ends when the managers are others
 	tell    context.CancelFunc
 	shut    []uuid.UUID // whose tickets count no longer, as last looked up
 }
 
-// New returns a Service; managers lists the addresses that proxies should dial.
-func New(client *ent.Client, bus *event.Bus, signer *ticket.Signer, policies *policy.Service, managers func() []string, log *slog.Logger) *Service {
-	return &Service{client: client, bus: bus, signer: signer, policies: policies, managers: managers, log: log,
+// New returns a Service, whose tasks the given one runs; managers lists the
+// addresses that proxies should dial.
+func New(client *ent.Client, bus *event.Bus, signer *ticket.Signer, policies *policy.Service, runs *tasks.Service, managers func() []string, log *slog.Logger) *Service {
+	s := &Service{client: client, bus: bus, signer: signer, policies: policies, tasks: runs, managers: managers, log: log,
 		proxies: map[string]*proxy{}, joined: make(chan struct{}, 1)}
+	runs.Register(deleteKind, remover{s})
+	runs.Register(cloneKind, cloner{s})
+	runs.Register(copyKind, copier{s})
+	runs.Register(handOverKind, handler{s})
+	return s
 }
 
 func (s *Service) changed(ctx context.Context, id uuid.UUID) {
@@ -69,72 +76,94 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 	if err != nil {
 		return nil, err
 	}
-	if err := checkName(in.Name); err != nil {
-		return nil, err
-	}
-	vol, err := s.volume(ctx, in.Volume)
+	w, err := s.wanted(ctx, v, folderWish{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
 	if err != nil {
 		return nil, err
 	}
-	on := access.Object{Domain: v.Domain, Owner: v.User}
-	domain, holder, kind := v.Domain, v.User, quotascope.KindUser
-	if in.Project != nil {
-		p, err := s.client.Project.Get(ctx, *in.Project)
-		if err != nil {
-			return nil, permit.Missing(err, "project", "project")
-		}
-		on = access.Object{Domain: p.DomainID, Project: p.ID}
-		domain, holder, kind = p.DomainID, p.ID, quotascope.KindProject
-	}
-	if _, err := permit.Check(ctx, access.Create, access.Vfolder, on); err != nil {
-		return nil, err
-	}
-	if err := s.allow(ctx, vol, domain, in.Project, access.VolumeCreate); err != nil {
-		return nil, err
-	}
-	scope, err := s.scope(ctx, vol, kind, holder, domain)
+	var f *ent.Vfolder
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		f, err = s.store(ctx, tx, v, w, new(int64), func(*ent.VfolderCreate) {})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.store(ctx, v, in, scope, domain)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.materialise(ctx, f, scope, vol); err != nil {
+	if err := s.materialise(ctx, f, w.scope, w.volume); err != nil {
 		// Nothing was promised yet: take the row back, so that the name is free.
-		if undo := s.client.Vfolder.DeleteOne(f).Exec(ctx); undo != nil {
+		if undo := s.client.Vfolder.DeleteOneID(f.ID).Exec(ctx); undo != nil {
 			s.log.Error("take back a folder that could not be made", "folder", f.ID, "error", undo)
 		}
 		return nil, err
 	}
-	s.changed(ctx, f.ID)
-	f, err = s.client.Vfolder.Get(ctx, f.ID)
-	return &VfolderPayload{Vfolder: f}, err
+	return s.after(ctx, f.ID, nil)
 }
 
-func (s *Service) store(ctx context.Context, v *viewer.Viewer, in CreateVfolderInput, scope *ent.QuotaScope, domain uuid.UUID) (*ent.Vfolder, error) {
-	tx, err := s.client.Tx(ctx)
+// folderWish is what somebody says of a folder to come.
+type folderWish struct {
+	name       string
+	volume     *uuid.UUID
+	project    *uuid.UUID
+	mode       *vfolder.UsageMode
+	permission *access.FolderPermission
+}
+
+// wanted is a folder to come that the viewer may make.
+type wanted struct {
+	folderWish
+	volume *ent.Volume
+	scope  *ent.QuotaScope
+	domain uuid.UUID
+}
+
+// wanted finds where a new folder goes, and refuses who may not make it there.
+func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (*wanted, error) {
+	if err := checkName(in.name); err != nil {
+		return nil, err
+	}
+	if in.permission != nil && in.project == nil {
+		return nil, problem.Invalid("permission", "is of the members of a project: one's own folder has none")
+	}
+	vol, err := s.volume(ctx, in.volume)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = tx.Rollback() }()
-	if err := s.admit(ctx, tx, v, domain, scope); err != nil {
+	w := &wanted{folderWish: in, volume: vol, domain: v.Domain}
+	on := access.Object{Domain: v.Domain, Owner: v.User}
+	holder, kind := v.User, quotascope.KindUser
+	if in.project != nil {
+		p, err := s.client.Project.Get(ctx, *in.project)
+		if err != nil {
+			return nil, permit.Missing(err, "project", "project")
+		}
+		on = access.Object{Domain: p.DomainID, Project: p.ID}
+		w.domain, holder, kind = p.DomainID, p.ID, quotascope.KindProject
+	}
+	if _, err := permit.Check(ctx, access.Create, access.Vfolder, on); err != nil {
 		return nil, err
 	}
-	c := tx.Vfolder.Create().SetID(id.New(id.Vfolder)).SetName(in.Name).SetDomainID(domain).SetCreatorID(v.User).SetQuotaScopeID(scope.ID)
-	if in.Project != nil {
-		c.SetProjectID(*in.Project)
-	} else {
+	if err := s.allow(ctx, vol, w.domain, in.project, access.VolumeCreate); err != nil {
+		return nil, err
+	}
+	w.scope, err = s.scope(ctx, vol, kind, holder, w.domain)
+	return w, err
+}
+
+// store writes the row of a new folder, which brings so many bytes.
+func (s *Service) store(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, w *wanted, brings *int64, set func(*ent.VfolderCreate)) (*ent.Vfolder, error) {
+	if err := s.admit(ctx, tx, v, w.domain, w.scope, brings); err != nil {
+		return nil, err
+	}
+	c := tx.Vfolder.Create().SetID(id.New(id.Vfolder)).SetName(w.name).SetDomainID(w.domain).SetCreatorID(v.User).SetQuotaScopeID(w.scope.ID).
+		SetNillableUsageMode(w.mode).SetNillablePermission(w.permission).SetNillableProjectID(w.project)
+	if w.project == nil {
 		c.SetOwnerID(v.User)
 	}
+	set(c)
 	f, err := c.Save(ctx)
-	if ent.IsConstraintError(err) {
-		return nil, problem.Exists("name", "a folder is already named %q", in.Name)
-	}
-	if err != nil {
+	if err := named(w.name, err); err != nil {
 		return nil, fmt.Errorf("store folder: %w", err)
 	}
-	return f, tx.Commit()
+	return f, nil
 }
 
 // volume finds the named volume, or the first one.
@@ -177,112 +206,60 @@ func (s *Service) materialise(ctx context.Context, f *ent.Vfolder, scope *ent.Qu
 	return s.client.Vfolder.UpdateOne(f).SetPath(dir.Path).Exec(ctx)
 }
 
-// materialiseScope makes a scope at the proxy of its volume, and returns the proxy.
+// materialiseScope makes a scope at a proxy of its volume, and returns the proxy.
 func (s *Service) materialiseScope(ctx context.Context, scope *ent.QuotaScope, vol *ent.Volume) (*proxy, error) {
 	p, err := s.reach(vol.Name)
 	if err != nil {
 		return nil, err
 	}
+	return p, s.makeScope(ctx, p, scope, vol)
+}
+
+func (s *Service) makeScope(ctx context.Context, p *proxy, scope *ent.QuotaScope, vol *ent.Volume) error {
 	limit, err := s.bytesLimit(ctx, scope)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	made, err := p.rpc.CreateScope(ctx, &storagepb.ScopeRequest{Volume: vol.Name, Scope: scope.HolderID.String(), LimitBytes: limit})
 	if err != nil {
-		return nil, fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
+		return fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
 	}
-	return p, s.client.QuotaScope.UpdateOneID(scope.ID).SetEnforcement(made.Enforcement).Exec(ctx)
+	return s.client.QuotaScope.UpdateOneID(scope.ID).SetEnforcement(made.Enforcement).Exec(ctx)
 }
 
 func ref(vol *ent.Volume, scope *ent.QuotaScope, f *ent.Vfolder) *storagepb.FolderRef {
 	return &storagepb.FolderRef{Volume: vol.Name, Scope: scope.HolderID.String(), Folder: f.ID.String()}
 }
 
-// RenameVfolder gives a folder another name.
-func (s *Service) RenameVfolder(ctx context.Context, in RenameVfolderInput) (*VfolderPayload, error) {
-	if err := checkName(in.Name); err != nil {
-		return nil, err
+// UpdateVfolder changes a folder's name, what it is for, and what the members of its
+// project may do with it.
+func (s *Service) UpdateVfolder(ctx context.Context, in UpdateVfolderInput) (*VfolderPayload, error) {
+	if in.Name != nil {
+		if err := checkName(*in.Name); err != nil {
+			return nil, err
+		}
 	}
-	f, err := s.writable(ctx, in.ID, access.Update, access.VolumeModify)
+	f, err := s.inState(ctx, in.ID, vfolder.StatusReady)
 	if err != nil {
 		return nil, err
 	}
-	f, err = s.client.Vfolder.UpdateOne(f).SetName(in.Name).Save(ctx)
-	if ent.IsConstraintError(err) {
-		return nil, problem.Exists("name", "a folder is already named %q", in.Name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("rename folder: %w", err)
-	}
-	s.changed(ctx, f.ID)
-	return &VfolderPayload{Vfolder: f}, nil
-}
-
-// DeleteVfolder marks a folder for deletion; the leader removes the data. A
-// folder that a live session mounts is refused.
-func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*VfolderPayload, error) {
-	f, err := s.writable(ctx, in.ID, access.Delete, access.VolumeDelete)
-	if err != nil {
+	if err := s.changeable(ctx, f, access.VolumeModify, access.Update); err != nil {
 		return nil, err
 	}
-	if err := s.mark(ctx, f); err != nil {
-		return nil, err
+	up := s.client.Vfolder.UpdateOneID(f.ID).Where(vfolder.StatusEQ(vfolder.StatusReady)).SetNillableUsageMode(in.UsageMode).SetNillableName(in.Name)
+	if in.Permission != nil {
+		if f.ProjectID == nil {
+			return nil, problem.Invalid("permission", "is of the members of a project: a user's folder has none")
+		}
+		if err := s.changeable(ctx, f, access.VolumeSetUserPermission); err != nil {
+			return nil, err
+		}
+		up.SetPermission(*in.Permission)
 	}
-	s.changed(ctx, f.ID)
-	f, err = s.client.Vfolder.Get(ctx, f.ID)
-	return &VfolderPayload{Vfolder: f}, err
-}
-
-// mark asks for a folder's deletion unless a live session mounts it. A session
-// that is being created holds its folders, so one of the two waits for the other.
-func (s *Service) mark(ctx context.Context, f *ent.Vfolder) error {
-	sys := viewer.SystemContext(ctx)
-	tx, err := s.client.Tx(ctx)
-	if err != nil {
-		return err
+	if in.Name != nil {
+		f.Name = *in.Name
 	}
-	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.Vfolder.Query().Where(vfolder.ID(f.ID)).ForUpdate().OnlyID(sys); err != nil {
-		return fmt.Errorf("lock folder: %w", err)
-	}
-	if err := unmounted(sys, tx, f); err != nil {
-		return err
-	}
-	err = tx.Vfolder.Update().Where(vfolder.ID(f.ID), vfolder.StatusEQ(vfolder.StatusReady)).
-		SetStatus(vfolder.StatusDeleting).SetDeletedAt(clock.Now()).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("mark folder for deletion: %w", err)
-	}
-	return tx.Commit()
-}
-
-// unmounted refuses a folder that live sessions mount.
-func unmounted(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
-	mounts, err := tx.SessionMount.Query().
-		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
-		WithSession().All(ctx)
-	if err != nil {
-		return fmt.Errorf("look for mounts: %w", err)
-	}
-	if len(mounts) > 0 {
-		return problem.Precondition("folder %s is mounted by %d live sessions, %s among them",
-			f.Name, len(mounts), mounts[0].Edges.Session.Name).WithField("id")
-	}
-	return nil
-}
-
-// writable returns a folder that the viewer may change, and that its volume
-// lets him change.
-func (s *Service) writable(ctx context.Context, id uuid.UUID, op access.Operation, need access.VolumePermission) (*ent.Vfolder, error) {
-	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id), vfolder.StatusEQ(vfolder.StatusReady)).
-		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
-	if err != nil {
-		return nil, permit.Missing(err, "folder", "id")
-	}
-	if err := permit.To(ctx, op, f); err != nil {
-		return nil, err
-	}
-	return f, s.Allow(ctx, f, need)
+	return s.after(ctx, f.ID, named(f.Name, up.Exec(ctx)))
 }
 
 const maxName = 64
@@ -304,7 +281,18 @@ func checkName(name string) error {
 	if dots || name[0] == '-' {
 		return problem.Invalid("name", "must not be dots only nor begin with a dash")
 	}
+	if slices.Contains(reserved, strings.ToLower(name)) {
+		return problem.Invalid("name", "%s is a name that sessions and their programs use themselves", name)
+	}
 	return nil
 }
 
-func unavailable(err error) bool { return errdefs.IsUnavailable(err) }
+// reserved are dot files that shells, SSH and the platform have in a session's home,
+// where a folder of the name would be mounted.
+var reserved = []string{
+	".ssh", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_history", ".profile", ".inputrc", ".zshrc", ".zshenv", ".zprofile",
+	".zlogin", ".zsh_history", ".vimrc", ".screenrc", ".tmux.conf", ".netrc", ".gitconfig", ".config", ".terminfo", ".berth",
+}
+
+// AutoMounts tells whether sessions mount a folder of that name without being asked.
+func AutoMounts(name string) bool { return strings.HasPrefix(name, ".") }

@@ -79,12 +79,12 @@ const root = {
     if (w.folders.some((f) => f.name === input.name && f.status === "ready")) throw refuse("ALREADY_EXISTS", "a folder has this name", { field: "name" });
     return { vfolder: w.folder(input.name) };
   },
-  renameVfolder: ({ input }) => { const f = find(w.folders, input.id); f.name = input.name; w.bus.emit("folder", f); return { vfolder: f }; },
-  deleteVfolder: ({ input }) => { const f = find(w.folders, input.id); f.status = "deleted"; w.bus.emit("folder", f); return { vfolder: f }; },
+  updateVfolder: ({ input }) => { const f = find(w.folders, input.id); f.name = input.name ?? f.name; w.bus.emit("folder", f); return { vfolder: f }; },
+  trashVfolder: ({ input }) => { const f = find(w.folders, input.id); f.status = "trash"; w.bus.emit("folder", f); return { vfolder: f }; },
   createUpload: ({ input }) => ({ uploads: input.files.map((f) => ({ path: f.path, url: "/storage/uploads", ticket: Buffer.from(JSON.stringify({ folder: input.vfolder, ...f })).toString("base64url"), expiresAt: new Date(Date.now() + 6e5).toISOString() })) }),
   createDownload: ({ input }) => ({ url: `/storage/download?path=${encodeURIComponent(input.path)}`, expiresAt: new Date(Date.now() + 6e4).toISOString() }),
-  makeDirectory: ({ input }) => { find(w.folders, input.vfolder).tree.set(`${input.path}/.keep`, 0); return { file: { name: "x", path: input.path, type: "directory", size: 0, modifiedAt: new Date().toISOString() } }; },
-  moveFile: ({ input }) => { const { tree } = find(w.folders, input.vfolder); tree.set(input.to, tree.get(input.from)); tree.delete(input.from); return { file: { name: "x", path: input.to, type: "file", size: 0, modifiedAt: new Date().toISOString() } }; },
+  makeDirectories: ({ input }) => { for (const p of input.paths) find(w.folders, input.vfolder).tree.set(`${p}/.keep`, 0); return { results: input.paths.map((path) => ({ path, error: null })) }; },
+  moveFiles: ({ input }) => { const { tree } = find(w.folders, input.vfolder); for (const { from, to } of input.items) { tree.set(to, tree.get(from)); tree.delete(from); } return { results: input.items.map(({ from }) => ({ path: from, error: null })) }; },
   deleteFiles: ({ input }) => { for (const p of input.paths) find(w.folders, input.vfolder).tree.delete(p); return { results: input.paths.map((path) => ({ path, error: null })) }; },
   changePassword: () => { initialPassword = false; return { viewer: viewer() }; },
   createAccessToken: ({ input }) => { const t = { __typename: "AccessToken", id: randomUUID(), prefix: "berth_ab", createdAt: new Date().toISOString(), lastUsedAt: null, revokedAt: null, ...input }; tokens.push(t); return { accessToken: t, secret: "berth_abcdef0123456789" }; },

@@ -1,0 +1,66 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// Progress is one run of a task.
+type Progress struct {
+	s     *Service
+	task  *ent.Task
+	epoch int64
+}
+
+// By is who enqueued the task; zero for the platform itself.
+func (p *Progress) By() uuid.UUID {
+	if p.task.CreatorID == nil {
+		return uuid.Nil
+	}
+	return *p.task.CreatorID
+}
+
+// State reads what was saved last into v, and leaves v alone before the first save.
+func (p *Progress) State(v any) error {
+	if len(p.task.State) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(p.task.State, v); err != nil {
+		return fmt.Errorf("read state of task %s: %w", p.task.ID, err)
+	}
+	return nil
+}
+
+// Save keeps where to go on, as JSON. Its error ends the run: the task was
+// cancelled or another leader has it.
+func (p *Progress) Save(ctx context.Context, state any, done, total int64) error {
+	b, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encode state: %w", err)
+	}
+	if err := p.update(ctx, func(up *ent.TaskUpdate) { up.SetState(b).SetDone(done).SetTotal(total) }); err != nil {
+		return err
+	}
+	p.task.State, p.task.Total = b, total
+	p.s.Wake(ctx, p.task.ID)
+	return nil
+}
+
+func (p *Progress) update(ctx context.Context, set func(*ent.TaskUpdate)) error {
+	return p.s.fenced(viewer.SystemContext(ctx), p.epoch, func(tx *ent.Tx) error {
+		up := tx.Task.Update().Where(task.ID(p.task.ID), task.StatusEQ(task.StatusRunning))
+		set(up)
+		n, err := up.Save(viewer.SystemContext(ctx))
+		if err == nil && n == 0 {
+			return errStopped
+		}
+		return err
+	})
+}

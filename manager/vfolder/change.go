@@ -1,0 +1,172 @@
+package vfolder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// MakeDirectories makes directories with those above them, each with its own result.
+func (s *Service) MakeDirectories(ctx context.Context, in MakeDirectoriesInput) (*FilesPayload, error) {
+	f, p, paths, err := s.pathsOf(ctx, in.Vfolder, in.Paths)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.rpc.MakeDirectories(ctx, &storagepb.MakeDirectoriesRequest{Folder: folderRef(f), Paths: paths})
+	return s.settledAs(ctx, paths, r.GetResults(), err, f)
+}
+
+// DeleteFiles deletes files and, where it is recursive, directories, each with its own
+// result.
+func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*FilesPayload, error) {
+	f, p, paths, err := s.pathsOf(ctx, in.Vfolder, in.Paths)
+	if err != nil {
+		return nil, err
+	}
+	results, err := gathered(p.rpc.DeleteFiles(ctx, &storagepb.DeleteFilesRequest{
+		Folder: folderRef(f), Paths: paths, Recursive: isTrue(in.Recursive),
+	}))
+	return s.settledAs(ctx, paths, results, err, f)
+}
+
+// MoveFiles moves or renames files and directories, within a folder or to another one
+// of the same volume, each with its own result.
+func (s *Service) MoveFiles(ctx context.Context, in MoveFilesInput) (*FilesPayload, error) {
+	from, err := s.fillable(ctx, in.Vfolder)
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.target(ctx, in.Vfolder, in.ToVfolder)
+	if err != nil {
+		return nil, err
+	}
+	if a, b := from.Edges.QuotaScope.Edges.Volume, to.Edges.QuotaScope.Edges.Volume; a.ID != b.ID {
+		return nil, problem.Precondition("folder %s is on volume %s and folder %s on %s: copy the files, then delete them",
+			from.Name, a.Name, to.Name, b.Name).WithField("toVfolder")
+	}
+	pairs, err := cleanItems(in.Items)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.reach(from.Edges.QuotaScope.Edges.Volume.Name)
+	if err != nil {
+		return nil, err
+	}
+	results, err := gathered(p.rpc.MoveFiles(ctx, &storagepb.TransferRequest{
+		From: folderRef(from), To: folderRef(to), Files: pairs, Overwrite: isTrue(in.Overwrite),
+	}))
+	paths := make([]string, len(pairs))
+	for i, pair := range pairs {
+		paths[i] = pair.From
+	}
+	return s.settledAs(ctx, paths, results, err, from, to)
+}
+
+// pathsOf checks the paths of a folder that the viewer changes, and finds its proxy.
+func (s *Service) pathsOf(ctx context.Context, folder uuid.UUID, asked []string) (f *ent.Vfolder, p *proxy, paths []string, err error) {
+	if len(asked) == 0 || len(asked) > maxUploads {
+		return nil, nil, nil, problem.Invalid("paths", "%d paths at once", len(asked)).WithLimit("1..1000")
+	}
+	for i, one := range asked {
+		clean, err := cleanPath(fmt.Sprintf("paths[%d]", i), one, false)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		paths = append(paths, clean)
+	}
+	if f, err = s.fillable(ctx, folder); err != nil {
+		return nil, nil, nil, err
+	}
+	p, err = s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+	return f, p, paths, err
+}
+
+// target is the folder that files come to: the same one when no other is named.
+func (s *Service) target(ctx context.Context, same uuid.UUID, other *uuid.UUID) (*ent.Vfolder, error) {
+	if other == nil {
+		return s.fillable(ctx, same)
+	}
+	f, err := s.fillable(ctx, *other)
+	if errdefs.IsNotFound(err) {
+		return nil, problem.NotFound("folder").WithField("toVfolder")
+	}
+	return f, err
+}
+
+// cleanItems checks what is to be moved or copied.
+func cleanItems(items []MoveFileItem) ([]*storagepb.FilePair, error) {
+	if len(items) == 0 || len(items) > maxUploads {
+		return nil, problem.Invalid("items", "%d items at once", len(items)).WithLimit("1..1000")
+	}
+	pairs := make([]*storagepb.FilePair, len(items))
+	for i, item := range items {
+		from, err := cleanPath(fmt.Sprintf("items[%d].from", i), item.From, false)
+		if err != nil {
+			return nil, err
+		}
+		to, err := cleanPath(fmt.Sprintf("items[%d].to", i), item.To, false)
+		if err != nil {
+			return nil, err
+		}
+		pairs[i] = &storagepb.FilePair{From: from, To: to}
+	}
+	return pairs, nil
+}
+
+// gathered are the results of a stream that succeeds.
+func gathered(stream grpc.ServerStreamingClient[storagepb.Progress], err error) (all []*storagepb.FileResult, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	for {
+		p, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p.Results...)
+	}
+}
+
+// settledAs answers with the results of a call in the order that was asked for.
+func (s *Service) settledAs(ctx context.Context, paths []string, results []*storagepb.FileResult, err error, changed ...*ent.Vfolder) (*FilesPayload, error) {
+	if err != nil {
+		return nil, errgrpc.ToNative(err)
+	}
+	of := map[string][]*storagepb.FileResult{}
+	for _, r := range results {
+		of[r.Path] = append(of[r.Path], r)
+	}
+	out := &FilesPayload{}
+	for _, path := range paths {
+		if list := of[path]; len(list) > 0 {
+			out.Results, of[path] = append(out.Results, list[0]), list[1:]
+		}
+	}
+	for _, f := range changed {
+		s.changed(ctx, f.ID)
+	}
+	return out, nil
+}
+
+// copyable is a folder whose files the viewer may take elsewhere.
+func (s *Service) copyable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
+	f, err := s.usable(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return f, s.changeable(ctx, f, access.VolumeDownload, access.Special)
+}

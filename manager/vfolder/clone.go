@@ -1,0 +1,199 @@
+package vfolder
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+	tasks "github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+const cloneKind = "vfolder.clone"
+
+// cloning is the input of a task that makes a folder a copy of another one.
+type cloning struct{ From, To uuid.UUID }
+
+// CloneVfolder makes a copy of a folder that the viewer may read: his own, or of a
+// project where he may make folders. The copy is there at once, and ready when its
+// task is done.
+func (s *Service) CloneVfolder(ctx context.Context, in CloneVfolderInput) (*VfolderTaskPayload, error) {
+	v, err := permit.Writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from, err := s.inState(ctx, in.ID, vfolder.StatusReady)
+	if err != nil {
+		return nil, err
+	}
+	if from.Path == "" {
+		return nil, problem.NotFound("folder").WithField("id")
+	}
+	if err := s.changeable(ctx, from, access.VolumeDownload, access.Special); err != nil {
+		return nil, err
+	}
+	vol := from.Edges.QuotaScope.Edges.Volume
+	if in.Volume == nil {
+		in.Volume = &vol.ID
+	}
+	w, err := s.wanted(ctx, v, folderWish{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.together(ctx, vol, w.volume, "volume"); err != nil {
+		return nil, err
+	}
+	if w.mode == nil {
+		w.mode = &from.UsageMode
+	}
+	brings := from.UsedBytes
+	if brings == nil {
+		brings = new(int64)
+	}
+	out := &VfolderTaskPayload{}
+	var f *ent.Vfolder
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		f, err = s.store(ctx, tx, v, w, brings, func(c *ent.VfolderCreate) {
+			c.SetStatus(vfolder.StatusCloning).SetClonedFromID(from.ID)
+		})
+		if err != nil {
+			return err
+		}
+		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+			Kind: cloneKind, Title: fmt.Sprintf("Clone folder %s to %s", from.Name, f.Name),
+			Input: cloning{From: from.ID, To: f.ID}, Subject: f.ID, Domain: f.DomainID,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.enqueued(ctx, f.ID, out, nil)
+}
+
+// together refuses two volumes that no proxy serves both.
+func (s *Service) together(ctx context.Context, from, to *ent.Volume, field string) error {
+	if from.ID == to.ID || from.ProxyID == to.ProxyID {
+		return nil
+	}
+	if _, err := s.reach(from.Name, to.Name); err == nil {
+		return nil
+	}
+	names := map[uuid.UUID]string{}
+	all, err := s.client.Volume.Query().Where(volume.IDIn(from.ID, to.ID)).WithProxy().All(viewer.SystemContext(ctx))
+	if err != nil {
+		return fmt.Errorf("read storage proxies: %w", err)
+	}
+	for _, v := range all {
+		names[v.ID] = v.Edges.Proxy.Name
+	}
+	return problem.Precondition("volume %s is served by storage proxy %s and volume %s by %s: files are copied within one proxy only",
+		from.Name, names[from.ID], to.Name, names[to.ID]).WithField(field)
+}
+
+// cloner runs the tasks that clone folders.
+type cloner struct{ *Service }
+
+// Undo takes the copy away, whole or not.
+func (c cloner) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
+	var in cloning
+	if err := json.Unmarshal(t.Input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	to, err := tx.Vfolder.Query().Where(vfolder.ID(in.To), vfolder.StatusEQ(vfolder.StatusCloning)).ForUpdate().Only(viewer.SystemContext(ctx))
+	if ent.IsNotFound(err) {
+		return problem.Precondition("the clone is there already, or was taken back")
+	}
+	if err != nil {
+		return fmt.Errorf("lock folder: %w", err)
+	}
+	_, err = c.discard(ctx, tx, to, t.ID)
+	return err
+}
+
+func (c cloner) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
+	var in cloning
+	if err := json.Unmarshal(input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	to, err := c.whole(ctx, in.To)
+	switch {
+	case ent.IsNotFound(err) || err == nil && (to.Status == vfolder.StatusDeleting || to.Status == vfolder.StatusDeleted):
+		return problem.Precondition("the clone was taken back: clone the folder again")
+	case err != nil:
+		return err
+	case to.Status != vfolder.StatusCloning:
+		return nil // it was complete before
+	}
+	from, err := c.readable(ctx, at.By(), in.From)
+	if err != nil {
+		return err
+	}
+	vols := []*ent.Volume{from.Edges.QuotaScope.Edges.Volume, to.Edges.QuotaScope.Edges.Volume}
+	p, err := c.reach(vols[0].Name, vols[1].Name)
+	if err != nil {
+		return later(vols[1].Name, err)
+	}
+	whole, err := c.cloned(ctx, p, from, to, at)
+	if err != nil {
+		return later(vols[1].Name, err)
+	}
+	up := c.client.Vfolder.Update().Where(vfolder.ID(to.ID), vfolder.StatusEQ(vfolder.StatusCloning)).
+		SetStatus(vfolder.StatusReady).SetPath(whole.Path)
+	if whole.UsedBytes != nil {
+		up.SetUsedBytes(*whole.UsedBytes).SetMeasuredAt(clock.Now())
+	}
+	if whole.Files != nil {
+		up.SetFileCount(*whole.Files)
+	}
+	if err := up.Exec(ctx); err != nil {
+		return fmt.Errorf("note clone: %w", err)
+	}
+	c.changed(ctx, to.ID)
+	return nil
+}
+
+// cloned makes the copy, and returns it as the proxy has it.
+func (s *Service) cloned(ctx context.Context, p *proxy, from, to *ent.Vfolder, at *tasks.Progress) (*storagepb.Folder, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := s.makeScope(ctx, p, to.Edges.QuotaScope, to.Edges.QuotaScope.Edges.Volume); err != nil {
+		return nil, err
+	}
+	stream, err := p.rpc.CloneFolder(ctx, &storagepb.CloneFolderRequest{From: folderRef(from), To: folderRef(to)})
+	if err != nil {
+		return nil, errgrpc.ToNative(err)
+	}
+	if err := follow(ctx, stream, at, nil); err != nil {
+		return nil, err
+	}
+	whole, err := p.rpc.GetFolder(ctx, folderRef(to))
+	if err != nil {
+		return nil, fmt.Errorf("read folder: %w", errgrpc.ToNative(err))
+	}
+	return whole, nil
+}
+
+// readable returns a folder that a user may read now: a task may have waited for long.
+func (s *Service) readable(ctx context.Context, user, folder uuid.UUID) (*ent.Vfolder, error) {
+	lost, err := s.Lost(ctx, []Use{{User: user, Folder: folder}})
+	if err != nil {
+		return nil, err
+	}
+	if lost[0] {
+		return nil, problem.Precondition("the folder it is copied from is gone, or is no longer open to who asked")
+	}
+	return s.whole(ctx, folder)
+}

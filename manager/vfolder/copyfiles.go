@@ -1,0 +1,151 @@
+package vfolder
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/store"
+	tasks "github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+const copyKind = "vfolder.copy_files"
+
+// copying is the input of a task that copies files.
+type copying struct {
+	From, To  uuid.UUID
+	Items     []MoveFileItem
+	Overwrite bool
+}
+
+// copied is the state of such a task: the paths that have arrived.
+type copied struct{ Done []string }
+
+// CopyFiles copies files and directories in a task, within a folder or to another one
+// whose volume the same proxy serves.
+func (s *Service) CopyFiles(ctx context.Context, in CopyFilesInput) (*VfolderTaskPayload, error) {
+	from, err := s.copyable(ctx, in.Vfolder)
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.target(ctx, in.Vfolder, in.ToVfolder)
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := cleanItems(in.Items)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.together(ctx, from.Edges.QuotaScope.Edges.Volume, to.Edges.QuotaScope.Edges.Volume, "toVfolder"); err != nil {
+		return nil, err
+	}
+	wanted := copying{From: from.ID, To: to.ID, Overwrite: isTrue(in.Overwrite)}
+	for _, p := range pairs {
+		wanted.Items = append(wanted.Items, MoveFileItem{From: p.From, To: p.To})
+	}
+	title := fmt.Sprintf("Copy %s from folder %s to %s", counted(len(pairs), "item"), from.Name, to.Name)
+	if from.ID == to.ID {
+		title = fmt.Sprintf("Copy %s in folder %s", counted(len(pairs), "item"), from.Name)
+	}
+	out := &VfolderTaskPayload{}
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+			Kind: copyKind, Title: title, Input: wanted, Subject: to.ID, Domain: to.DomainID,
+		})
+		return err
+	})
+	return s.enqueued(ctx, to.ID, out, err)
+}
+
+// copier runs the tasks that copy files.
+type copier struct{ *Service }
+
+func (c copier) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
+	var in copying
+	if err := json.Unmarshal(input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	from, err := c.readable(ctx, at.By(), in.From)
+	if err != nil {
+		return err
+	}
+	lost, err := c.Lost(ctx, []Use{{User: at.By(), Folder: in.To, Write: true}})
+	if err != nil {
+		return err
+	}
+	if lost[0] {
+		return problem.Precondition("the folder it is copied to is gone, or is no longer open to who asked")
+	}
+	to, err := c.whole(ctx, in.To)
+	if err != nil {
+		return err
+	}
+	vol := to.Edges.QuotaScope.Edges.Volume.Name
+	p, err := c.reach(from.Edges.QuotaScope.Edges.Volume.Name, vol)
+	if err != nil {
+		return later(vol, err)
+	}
+	failed, err := c.copy(ctx, p, &storagepb.TransferRequest{
+		From: folderRef(from), To: folderRef(to), Files: filePairs(in.Items), Overwrite: in.Overwrite,
+	}, at)
+	if err != nil {
+		return later(vol, err)
+	}
+	c.changed(ctx, to.ID)
+	if n := len(failed); n > 0 {
+		return problem.Precondition("%d of %s could not be copied; %s: %s", n, counted(len(in.Items), "item"), failed[0].Path, failed[0].Error)
+	}
+	return nil
+}
+
+// copy runs the call and returns what failed. An item that arrived in an earlier run
+// of it may be in its own way now.
+func (c copier) copy(ctx context.Context, p *proxy, call *storagepb.TransferRequest, at *tasks.Progress) (failed []*storagepb.FileResult, err error) {
+	var state copied
+	if err := at.State(&state); err != nil {
+		return nil, err
+	}
+	before := slices.Clone(state.Done)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	stream, err := p.rpc.CopyFiles(ctx, call)
+	if err != nil {
+		return nil, errgrpc.ToNative(err)
+	}
+	err = follow(ctx, stream, at, func(results []*storagepb.FileResult) any {
+		for _, r := range results {
+			switch {
+			case r.Error == "":
+				state.Done = append(state.Done, r.Path)
+			case !slices.Contains(before, r.Path):
+				failed = append(failed, r)
+			}
+		}
+		return state
+	})
+	return failed, err
+}
+
+func filePairs(items []MoveFileItem) []*storagepb.FilePair {
+	pairs := make([]*storagepb.FilePair, len(items))
+	for i, item := range items {
+		pairs[i] = &storagepb.FilePair{From: item.From, To: item.To}
+	}
+	return pairs
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }

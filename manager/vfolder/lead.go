@@ -1,0 +1,36 @@
+package vfolder
+
+import (
+	"context"
+	"time"
+
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// Lead measures quota scopes and brings their limits to the policies' of now, until
+// ctx ends.
+func (s *Service) Lead(ctx context.Context) {
+	ctx = viewer.SystemContext(ctx)
+	events := s.bus.Subscribe(ctx, event.Policy)
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-events:
+			if !ok {
+				return
+			}
+			for len(events) > 0 { // once for many changes
+				<-events
+			}
+		case <-s.joined:
+		case <-tick.C:
+		}
+		if err := s.settle(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("settle quota scopes", "error", err)
+		}
+	}
+}
