@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/array"
 	"github.com/berthhq/berth/internal/array/image"
 	"github.com/berthhq/berth/internal/array/netapp"
+	"github.com/berthhq/berth/internal/array/powerscale"
 	"github.com/berthhq/berth/internal/array/vast"
 	"github.com/berthhq/berth/internal/array/weka"
 	"github.com/berthhq/berth/internal/conformance"
@@ -38,6 +39,7 @@ func stands() []stand {
 		{plugin: "btrfs", lane: "loop, full quotas", up: loop(`{"quota": "full"}`)},
 		{plugin: "btrfs", lane: "loop, simple quotas", up: loop(`{"quota": "simple"}`)},
 		{plugin: "netapp", lane: simulator, up: simulated(netapp.New)},
+		{plugin: "powerscale", lane: simulator, up: simulated(powerscale.New)},
 		{plugin: "weka", lane: simulator, up: simulated(weka.New)},
 		{plugin: "vast", lane: simulator, up: simulated(vast.New)},
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},

@@ -1,0 +1,29 @@
+// Command powerscale is the volume plugin for Dell PowerScale (Isilon), OneFS 8 or
+// newer: a scope is a directory of the one that is mounted, with a SmartQuotas
+// quota of its own, which the cluster enforces.
+//
+// docs/storage/powerscale.md has the options and the privileges that the user needs.
+package main
+
+import (
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/driver/rest"
+)
+
+type options struct {
+	rest.Options
+	Username  string        `json:"username" required:"true" about:"who the plugin logs in as"`
+	Password  driver.Secret `json:"password_file" required:"true" about:"the file that holds the password"`
+	Path      string        `json:"path" required:"true" pattern:"^/ifs(/[^/]+)+$" about:"the directory that is mounted, by its path on the cluster"`
+	Measure   string        `json:"measure" enum:"fslogicalsize,applogicalsize,physicalsize" about:"what limits and usage count; before OneFS 8.2 applogicalsize is not there"`
+	Container bool          `json:"container" about:"let clients see a limit as the size of the scope"`
+	MaxAge    int64         `json:"usage_max_age_s" min:"0" max:"86400" about:"where there are no quotas, a scope's usage is measured again when it is older than this"`
+}
+
+func main() {
+	driver.Run(driver.Backend[options]{
+		Vendor: "Dell", Name: "powerscale", Version: "1.0.0",
+		Defaults: options{Options: rest.Defaults(), Measure: "fslogicalsize", Container: true, MaxAge: 30},
+		Open:     open,
+	})
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/array/powerscale"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
+
+const (
+	scopeA = "0123456789abcdef0123456789abcdef"
+	scopeB = "fedcba9876543210fedcba9876543210"
+)
+
+// TestConformance is the lane "simulator on btrfs", with small pages and with the
+// interface of older releases.
+func TestConformance(t *testing.T) {
+	for name, o := range map[string]array.Options{
+		"pages": {PageSize: 2},
+		"old":   {Settings: map[string]string{"api": "6"}},
+	} {
+		t.Run(name, func(t *testing.T) { arraytest.Conform(t, powerscale.New, o) })
+	}
+}
+
+// TestLive runs the suite against a cluster, see docs/storage/powerscale.md.
+func TestLive(t *testing.T) { arraytest.Live(t, "POWERSCALE") }
+
+func start(t *testing.T, o array.Options, more map[string]any) (*arraytest.Bed, *pb.OpenVolumeResponse) {
+	t.Helper()
+	return arraytest.NewBed(t, powerscale.New, o, more)
+}
+
+// TestRequests holds what is asked of a cluster against golden files.
+func TestRequests(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	step := func(name string, err error) {
+		t.Helper()
+		b.Must(err)
+		arraytest.Golden(t, b.Array, name, regexp.MustCompile(`"(value|time)":\d+`), regexp.MustCompile(`"(in|out|operation_rate|time_avg)":[-+.e\d]+`))
+		b.Array.Forget()
+	}
+	step("open", nil)
+	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("unlimited", b.Create(scopeB, nil))
+	step("limit", b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	step("lift", b.Limit(scopeA, nil))
+	_, err := b.Get(scopeA)
+	step("get", err)
+	b.List()
+	step("list", nil)
+	step("delete", b.Delete(scopeA))
+	_, err = b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("capacity", err)
+	_, err = b.Performance(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("performance", err)
+}
+
+// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+func TestLimitRefusesBytes(t *testing.T) {
+	for _, api := range []string{"16", "6"} {
+		t.Run("api "+api, func(t *testing.T) {
+			b, opened := start(t, array.Options{Settings: map[string]string{"api": api}}, nil)
+			if opened.Enforcement != pb.Enforcement_HARD || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_INODES) {
+				t.Errorf("opened as %v", opened)
+			}
+			b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+			b.Refused(scopeA+"/data", 32<<20)
+			b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+			b.Must(b.Write(scopeA+"/data", 32<<20))
+			b.Must(b.Limit(scopeA, nil))
+			b.Must(b.Write(scopeA+"/data", 80<<20))
+			s, err := b.Get(scopeA)
+			if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || !s.Exact || s.GetUsedInodes() != 1 {
+				t.Errorf("scope %v, %v", s, err)
+			}
+			if err := b.Limit(scopeA, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument {
+				t.Errorf("limit of zero: %v", err)
+			}
+			if err := b.Create(scopeB, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Array.Tree.IsDir(scopeB) {
+				t.Errorf("create with zero: %v", err)
+			}
+		})
+	}
+}
+
+// TestUnlicensed is a cluster without SmartQuotas: no limits, and a reason.
+func TestUnlicensed(t *testing.T) {
+	for _, licence := range []string{"Unlicensed", "Expired", "Evaluation Expired"} {
+		t.Run(licence, func(t *testing.T) {
+			b, opened := start(t, array.Options{Settings: map[string]string{"licence": licence}}, map[string]any{"usage_max_age_s": 0})
+			if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
+				t.Errorf("opened as %v", opened)
+			}
+			if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "SmartQuotas is "+licence) {
+				t.Errorf("health %v", h)
+			}
+			b.Must(b.Create(scopeA, nil))
+			if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
+				t.Errorf("limit: %v", err)
+			}
+			b.Must(b.Write(scopeA+"/data", 8<<20))
+			s, err := b.Get(scopeA)
+			if err != nil || s.GetUsedBytes() < 8<<20 { // by a walk
+				t.Errorf("scope %v, %v", s, err)
+			}
+			b.Array.Set("licence", "Evaluation")
+			if h := b.State(); !strings.Contains(h.Reason, "open it again") {
+				t.Errorf("health %v", h)
+			}
+			if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
+				t.Errorf("opened again as %v", again)
+			}
+			b.Must(b.Limit(scopeA, arraytest.Bytes(16<<20))) // a scope that was made without a quota
+			b.Refused(scopeA+"/more", 16<<20)
+		})
+	}
+}
+
+// TestLicenceEnds is one that ends while the volume is open.
+func TestLicenceEnds(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Array.Set("licence", "Expired")
+	if err := b.Create(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "not licensed") {
+		t.Errorf("create: %v", err)
+	}
+	if b.Array.Tree.IsDir(scopeA) {
+		t.Error("half a scope is left")
+	}
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "Expired") {
+		t.Errorf("health %v", h)
+	}
+}
+
+// TestScanWaits: what the cluster has not counted yet is not told as exact.
+func TestScanWaits(t *testing.T) {
+	b, _ := start(t, array.Options{Settings: map[string]string{"scan": "waiting"}}, nil)
+	b.Must(b.Create(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Write(scopeA+"/data", 8<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Exact || s.Limit.GetBytes() != 64<<20 {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	b.Array.Set("scan", "")
+	if s, err := b.Get(scopeA); err != nil || !s.Exact || s.GetUsedBytes() < 8<<20 {
+		t.Errorf("scope %v, %v", s, err)
+	}
+}
+
+// TestTrouble is what goes wrong between plugin and cluster.
+func TestTrouble(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Trouble()
+	t.Run("privilege", func(t *testing.T) {
+		defer b.Array.Inject(array.Fault{Path: "/platform/8/quota", Status: 403})()
+		if err := b.Create(scopeA, nil); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("create: %v", err)
+		}
+	})
+}
+
+// TestSessionsEnd has sessions that hold for less than a second.
+func TestSessionsEnd(t *testing.T) {
+	b, _ := start(t, array.Options{TokenLife: 300 * time.Millisecond}, nil)
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		b.Must(b.Create(scopeA, arraytest.Bytes(8<<20)))
+		b.Must(b.Delete(scopeA))
+	}
+	logins := 0
+	for _, e := range b.Array.Exchanges() {
+		if strings.HasPrefix(e.Target, "/session") {
+			logins++
+		}
+	}
+	if logins < 2 {
+		t.Errorf("%d log-ins in a second", logins)
+	}
+}
+
+// TestPages has more scopes than three pages of the cluster.
+func TestPages(t *testing.T) {
+	b, _ := start(t, array.Options{PageSize: 2}, nil)
+	want := map[string]int64{}
+	for i := range 7 {
+		scope, size := array.Random(), int64(i+1)<<20
+		b.Must(b.Create(scope, arraytest.Bytes(size)))
+		want[scope] = size
+	}
+	b.Must(os.Mkdir(filepath.Join(b.Array.Mount(), "other"), 0o755))
+	got := b.List()
+	for scope, size := range want {
+		if got[scope].GetLimit().GetBytes() != size || got[scope].UsedBytes == nil {
+			t.Errorf("%s: %v, want a limit of %d", scope, got[scope], size)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d are listed, want %d", len(got), len(want))
+	}
+}
+
+// TestDelete keeps what is not empty, with its limit.
+func TestDelete(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Must(b.Write(scopeA+"/data", 1<<20))
+	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("delete: %v", err)
+	}
+	b.Refused(scopeA+"/more", 32<<20)
+	b.Must(errors.Join(os.Remove(b.Array.Tree.Path(scopeA+"/data")), os.Remove(b.Array.Tree.Path(scopeA+"/more"))))
+	b.Must(b.Delete(scopeA))
+	b.Must(b.Delete(scopeA))
+	b.Must(b.Create(scopeA, nil)) // nothing is left of the limit
+	b.Must(b.Write(scopeA+"/data", 32<<20))
+}
+
+func TestPerformance(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
+}
+
+func TestWrongOptions(t *testing.T) {
+	b, _ := start(t, array.Options{Settings: map[string]string{"api": "6"}}, nil)
+	for name, tc := range map[string]struct {
+		more map[string]any
+		want codes.Code
+		text string
+	}{
+		"path":     {map[string]any{"path": "/ifs/data/other"}, codes.FailedPrecondition, "/ifs/data/other"},
+		"relative": {map[string]any{"path": "data"}, codes.InvalidArgument, "path"},
+		"measure":  {map[string]any{"measure": "applogicalsize"}, codes.InvalidArgument, "measure"},
+		"unknown":  {map[string]any{"measure": "weight"}, codes.InvalidArgument, "measure"},
+		"password": {map[string]any{"password": "secret"}, codes.InvalidArgument, "password"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := b.OpenAs("w", tc.more); status.Code(err) != tc.want || !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("%v, want %v with %s", err, tc.want, tc.text)
+			}
+		})
+	}
+}
