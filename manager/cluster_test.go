@@ -110,6 +110,7 @@ type node struct {
 
 	plugins []agent.PluginConfig
 	sysfs   string // of another machine than this one
+	volumes map[string]string
 }
 
 // cluster is a world with one manager and machines without containers.
@@ -160,7 +161,7 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	}
 	cfg := agent.Config{
 		Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
-		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, Sysfs: n.sysfs, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
+		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, Sysfs: n.sysfs, Volumes: n.volumes, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	for _, m := range managers {

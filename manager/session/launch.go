@@ -186,6 +186,9 @@ func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error)
 		Allocations: holds(k),
 	}
 	for _, m := range s.sess.Edges.Mounts {
+		if m.RevokedAt != nil {
+			continue
+		}
 		f := m.Edges.Vfolder
 		r.Mounts = append(r.Mounts, &agentpb.Mount{
 			Volume: f.Edges.QuotaScope.Edges.Volume.Name, Path: f.Path,

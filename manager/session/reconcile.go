@@ -47,6 +47,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	wg.Go(func() { s.followUp(ctx, epoch) })
 	wg.Go(func() { s.followDrains(ctx, epoch) })
 	wg.Go(func() { s.cancelWaitedOut(ctx, epoch) })
+	wg.Go(func() { s.followMounts(ctx, epoch) })
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	s.pass(ctx)
@@ -142,11 +143,12 @@ func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) 
 		WithKernels(func(q *ent.KernelQuery) {
 			q.WithAgent().WithAllocations(func(q *ent.AllocationQuery) { q.WithDevice() })
 		}).
-		WithMounts(func(q *ent.SessionMountQuery) {
-			q.WithVfolder(func(q *ent.VfolderQuery) {
-				q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
-			})
-		}).Only(ctx)
+		WithMounts(func(q *ent.SessionMountQuery) { q.WithVfolder(atVolume) }).Only(ctx)
+}
+
+// atVolume reads folders with what says where they are.
+func atVolume(q *ent.VfolderQuery) {
+	q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
 }
 
 // take makes at most one move and says whether it did.
@@ -163,6 +165,9 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 	case lifecycle.Preparing:
 		return s.awaitImage(ctx)
 	case lifecycle.Prepared:
+		if err := s.refreshMounts(ctx); err != nil {
+			return false, 0, err
+		}
 		return true, 0, s.move(ctx, move{to: lifecycle.Creating, phase: "create", message: "starting"})
 	case lifecycle.Creating:
 		return s.create(ctx)

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/vfolder"
 )
 
 // Agents reaches the worker machines.
@@ -53,9 +54,12 @@ type Policies interface {
 	Usage(ctx context.Context, q policy.Querier, limits []policy.Limit) (*policy.Usage, error)
 }
 
-// Volumes tells what the volume of a folder does not let the viewer do.
+// Volumes tells what the volume of a folder does not let the viewer do, and what
+// users may not do with folders.
 type Volumes interface {
 	Allow(ctx context.Context, f *ent.Vfolder, need ...access.VolumePermission) error
+	GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error)
+	Lost(ctx context.Context, uses []vfolder.Use) ([]bool, error)
 }
 
 // Samples are the latest statistics of kernels.

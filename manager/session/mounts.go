@@ -1,0 +1,252 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/store"
+	"github.com/berthhq/berth/manager/vfolder"
+)
+
+// mountsEvery is how soon a right is noticed that was lost without an event.
+const mountsEvery = 30 * time.Second
+
+// Codes of the entries that tell an owner what has become of a folder.
+const (
+	codeFolderReadOnly = "folder_read_only"
+	codeFolderWritable = "folder_writable"
+	codeFolderRevoked  = "folder_revoked"
+	codeFolderReturned = "folder_returned"
+)
+
+// followMounts keeps folders that live sessions have mounted as the sessions'
+// owners may use them, until ctx ends. The rows say what is right, and the agents
+// are asked until they have confirmed it.
+func (s *Service) followMounts(ctx context.Context, epoch int64) {
+	events := s.Bus.Subscribe(ctx, event.Share, event.Login, event.Vfolder)
+	settling := &settling{s: s, epoch: epoch, busy: map[uuid.UUID]bool{}}
+	defer settling.running.Wait()
+	var looked time.Time
+	look := true
+	for {
+		if look || time.Since(looked) > mountsEvery {
+			looked = time.Now()
+			if err := s.lookAtMounts(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
+				s.Logger.Error("compare mounts with rights", "error", err)
+				looked = time.Time{}
+			}
+		}
+		wait := mountsEvery
+		if open, err := settling.begin(ctx); open || err != nil {
+			wait = retryAfter
+			if err != nil && ctx.Err() == nil {
+				s.Logger.Error("read mounts to change", "error", err)
+			}
+		}
+		if looked.IsZero() {
+			wait = retryAfter
+		}
+		look = false
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-events:
+			if !ok {
+				return
+			}
+			look = true
+			for len(events) > 0 { // once for many
+				<-events
+			}
+		case <-time.After(wait):
+		}
+	}
+}
+
+// granted are mounts, of sessions that are not over, of folders that are not the
+// session owner's own.
+var granted = predicate.SessionMount(func(s *sql.Selector) {
+	s.Where(sql.P(func(b *sql.Builder) {
+		b.WriteString("EXISTS (SELECT FROM sessions AS its JOIN vfolders AS f ON f.id = " + s.C(sessionmount.FieldVfolderID) +
+			" WHERE its.id = " + s.C(sessionmount.FieldSessionID) + " AND its.terminated_at IS NULL AND f.owner_id IS DISTINCT FROM its.owner_id)")
+	}))
+})
+
+// lookAtMounts makes the rows of mounts what is right now.
+func (s *Service) lookAtMounts(ctx context.Context, epoch int64, which ...predicate.SessionMount) error {
+	all, err := s.Client.SessionMount.Query().Where(granted).Where(which...).
+		// What was taken from a session is not given back while it runs.
+		Where(sessionmount.Or(sessionmount.RevokedAtIsNil(), sessionmount.HasSessionWith(session.StatusEQ(lifecycle.Pending)))).
+		WithSession().WithVfolder(func(q *ent.VfolderQuery) { q.WithQuotaScope() }).
+		Order(sessionmount.BySessionID(), sessionmount.ByID()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read mounts: %w", err)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	uses := make([]vfolder.Use, 0, 2*len(all))
+	for _, m := range all {
+		use := vfolder.Use{User: m.Edges.Session.OwnerID, Folder: m.VfolderID}
+		uses = append(uses, use)
+		use.Write = true
+		uses = append(uses, use)
+	}
+	lost, err := s.Volumes.Lost(ctx, uses)
+	if err != nil {
+		return fmt.Errorf("look up rights to folders: %w", err)
+	}
+	var changes []mountChange
+	for i, m := range all {
+		if c, changed := compare(m, lost[2*i], lost[2*i+1]); changed {
+			changes = append(changes, c)
+		}
+	}
+	if changes, err = s.promotable(ctx, changes); err != nil {
+		return err
+	}
+	for len(changes) > 0 {
+		n := slices.IndexFunc(changes, func(c mountChange) bool { return c.row.SessionID != changes[0].row.SessionID })
+		if n < 0 {
+			n = len(changes)
+		}
+		if err := s.changeMounts(ctx, epoch, changes[:n]); err != nil {
+			return err
+		}
+		changes = changes[n:]
+	}
+	return nil
+}
+
+// mountChange is a mount that is not as it should be.
+type mountChange struct {
+	row               *ent.SessionMount
+	readOnly, revoked bool
+}
+
+// compare tells what a mount should be to an owner who may not read, or not write,
+// the folder, and whether it is something else.
+func compare(m *ent.SessionMount, unreadable, unwritable bool) (mountChange, bool) {
+	c := mountChange{row: m, readOnly: m.ReadOnlyWanted || unwritable, revoked: unreadable}
+	if c.revoked {
+		c.readOnly = m.ReadOnly
+	}
+	return c, c.readOnly != m.ReadOnly || c.revoked != (m.RevokedAt != nil)
+}
+
+// promotable leaves out what would become writable on a volume that its owner may
+// not fill.
+func (s *Service) promotable(ctx context.Context, changes []mountChange) (kept []mountChange, err error) {
+	var volumes []uuid.UUID
+	for _, c := range changes {
+		volumes = append(volumes, c.row.Edges.Vfolder.Edges.QuotaScope.VolumeID)
+	}
+	grants, err := s.Volumes.GrantsOf(ctx, volumes)
+	if err != nil {
+		return nil, fmt.Errorf("read grants of volumes: %w", err)
+	}
+	for i, c := range changes {
+		f, project := c.row.Edges.Vfolder, uuid.Nil
+		if f.ProjectID != nil {
+			project = *f.ProjectID
+		}
+		mayFill := slices.Contains(vfolder.Union(grants[volumes[i]], f.DomainID, project, c.row.Edges.Session.OwnerID), access.VolumeUpload)
+		if !c.readOnly && c.row.ReadOnly && !mayFill {
+			if c.readOnly = true; c.revoked == (c.row.RevokedAt != nil) {
+				continue
+			}
+		}
+		kept = append(kept, c)
+	}
+	return kept, nil
+}
+
+// changeMounts stores changes of one session's mounts and tells its owner.
+func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mountChange) error {
+	sess := changes[0].row.Edges.Session
+	changed := false
+	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		if err := Fence(ctx, tx, epoch); err != nil {
+			return err
+		}
+		// Whoever starts it reads the mounts after it has moved on.
+		n, err := tx.Session.Update().Where(session.ID(sess.ID), session.StatusEQ(sess.Status)).AddVersion(1).Save(ctx)
+		if err != nil || n == 0 { // it moved on, and is looked at again
+			return err
+		}
+		changed = true
+		var told []entry
+		for _, c := range changes {
+			u := tx.SessionMount.UpdateOneID(c.row.ID).SetReadOnly(c.readOnly).SetSettled(sess.Status == lifecycle.Pending)
+			switch {
+			case !c.revoked:
+				u.ClearRevokedAt()
+			case c.row.RevokedAt == nil:
+				u.SetRevokedAt(clock.Now())
+			}
+			if err := u.Exec(ctx); err != nil {
+				return err
+			}
+			code, text := c.tell(sess.Status == lifecycle.Pending)
+			told = append(told, entry{session: sess.ID, phase: phaseOf(sess.Status), from: &sess.Status, to: sess.Status,
+				result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
+		}
+		return record(ctx, tx, told...)
+	})
+	if err != nil {
+		return fmt.Errorf("change mounts of session %s: %w", sess.ID, err)
+	}
+	if !changed {
+		return fmt.Errorf("session %s is no longer %s: %w", sess.ID, sess.Status, errdefs.ErrAborted)
+	}
+	s.changed(ctx, sess.ID)
+	return nil
+}
+
+// tell is what the owner of the session reads.
+func (c mountChange) tell(waits bool) (code, text string) {
+	folder := "folder " + c.row.Edges.Vfolder.Name
+	switch {
+	case c.revoked && waits:
+		return codeFolderRevoked, folder + " is not open to its owner any more: the session starts without " + c.row.Target
+	case c.revoked:
+		return codeFolderRevoked, folder + " is not open to its owner any more: " + c.row.Target + " is empty"
+	case c.row.RevokedAt != nil:
+		return codeFolderReturned, folder + " is open to its owner again: the session starts with " + c.row.Target
+	case c.readOnly:
+		return codeFolderReadOnly, folder + " is for its owner to read only: " + c.row.Target + " is read-only"
+	}
+	return codeFolderWritable, folder + " is for its owner to write: " + c.row.Target + " is writable"
+}
+
+// refreshMounts makes the mounts of a session that is about to start what is right
+// now.
+func (s step) refreshMounts(ctx context.Context) error {
+	if len(s.sess.Edges.Mounts) == 0 {
+		return nil
+	}
+	if err := s.lookAtMounts(ctx, s.epoch, sessionmount.SessionID(s.sess.ID)); err != nil {
+		return err
+	}
+	mounts, err := s.sess.QueryMounts().WithVfolder(atVolume).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read mounts: %w", err)
+	}
+	s.sess.Edges.Mounts = mounts
+	return nil
+}
