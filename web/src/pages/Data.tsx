@@ -1,19 +1,20 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import { Empty, FailureNote } from "../components/Note";
 import { FilterBox, FilterSelect } from "../components/admin/Filter";
 import { usePages } from "../components/admin/usePages";
 import { CreateFolder } from "../components/folder/CreateFolder";
+import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTable } from "../components/folder/FolderTable";
+import { useTasksMove } from "../components/folder/FolderTasks";
 import { Invitations } from "../components/folder/Invitations";
-import { Leave } from "../components/folder/Leave";
 import { QuotaBars } from "../components/folder/QuotaBars";
-import { ShareDialog } from "../components/folder/ShareDialog";
-import { type Folder, FolderFields, scopesOf, usageModes, whose } from "../components/folder/folder";
+import { EmptyTrashButton } from "../components/folder/Trash";
+import { FolderFields, scopesOf, usageModes, whose } from "../components/folder/folder";
 import "../components/folder/folder.css";
 import { SharesChanged } from "../components/folder/useInvitations";
 import { useGathered } from "../hooks/useGathered";
@@ -39,12 +40,11 @@ export function Data() {
   const viewer = useViewer();
   const me = viewer.user.id;
   const [creating, create] = useDisclosure(false);
-  const [shared, setShared] = useState<Folder | null>(null);
-  const [leaving, setLeaving] = useState<Folder | null>(null);
+  const trash = show === "trash";
 
   const pages = usePages({
     query: FoldersQuery,
-    variables: { where: { ...(q ? { nameContainsFold: q } : {}), statusIn: ["ready", "cloning", "deleting"] } },
+    variables: { where: { ...(q ? { nameContainsFold: q } : {}), statusIn: trash ? ["trash", "deleting"] : ["ready", "cloning"], ...(mode ? { usageMode: mode } : {}) } },
     pick: (data) => data.vfolders,
     size: 100,
   });
@@ -57,12 +57,13 @@ export function Data() {
     again();
     return change;
   });
+  useTasksMove(null, again);
   const { more, loading, rows: all } = pages;
   useEffect(() => {
     if (more && !loading && all.length < read) more();
   }, [more, loading, all.length]);
 
-  const rows = all.filter((f) => (!show || whose(f, me) === show) && (!mode || f.usageMode === mode));
+  const rows = all.filter((f) => !show || trash || whose(f, me) === show);
   const filtered = Boolean(q || show || mode);
   const kinds = [
     { value: "", label: t("All") },
@@ -70,6 +71,7 @@ export function Data() {
     { value: "project", label: t("Projects'") },
     { value: "shared", label: t("Shared with me") },
     ...(administers(viewer) ? [{ value: "others", label: t("Others'") }] : []),
+    { value: "trash", label: t("Trash") },
   ];
   return (
     <>
@@ -89,11 +91,12 @@ export function Data() {
         <SegmentedControl aria-label={t("Whose folders")} value={show ?? ""} data={kinds} onChange={(v) => void navigate({ search: (s) => ({ ...s, show: (v || undefined) as typeof show }), replace: true })} />
         <FilterSelect label={t("What for")} any={t("For anything")} value={mode} options={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
           onChange={(v) => void navigate({ search: (s) => ({ ...s, mode: v as typeof mode }), replace: true })} />
+        {trash && rows.length > 0 ? <div className="push"><EmptyTrashButton rows={rows} onDone={pages.reload} /></div> : null}
       </div>
       <FailureNote failure={pages.failure} what={t("The folders could not be read")} />
       {rows.length === 0 && !loading && !pages.failure ? (
         <div className="panel">
-          {filtered ? <Empty title={t("No folder matches")} /> : (
+          {trash && !q && !mode ? <Empty title={t("The trash is empty")} /> : filtered ? <Empty title={t("No folder matches")} /> : (
             <Empty title={t("No folders yet")} cli="berth folder create my-data && berth folder put my-data ./data">
               <span>{t("A folder keeps data beyond sessions, and is mounted into them.")}</span>
               <Button variant="light" onClick={create.open}>
@@ -105,16 +108,7 @@ export function Data() {
         </div>
       ) : null}
       {rows.length > 0 ? (
-        <FolderTable rows={rows} trash={false} actions={(f) => (
-          <>
-            {f.status === "ready" && f.permissions.includes("update") ? (
-              <Button variant="subtle" size="compact-xs" aria-label={t("Share {{name}}", { name: f.name })} onClick={() => setShared(f)}>{t("Share")}</Button>
-            ) : null}
-            {whose(f, me) === "shared" ? (
-              <Button variant="subtle" size="compact-xs" aria-label={t("Leave {{name}}", { name: f.name })} onClick={() => setLeaving(f)}>{t("Leave")}</Button>
-            ) : null}
-          </>
-        )} />
+        <FolderTable rows={rows} trash={trash} actions={(f) => <FolderMenu folder={f} onChanged={pages.reload} onGone={pages.reload} />} />
       ) : null}
       {more && all.length >= read ? (
         <Button variant="subtle" fullWidth loading={loading} onClick={more}>
@@ -122,8 +116,6 @@ export function Data() {
         </Button>
       ) : null}
       {creating ? <CreateFolder onClose={create.close} onCreated={(id) => void navigate({ to: "/data/$id", params: { id } })} /> : null}
-      {shared ? <ShareDialog folder={shared} onClose={() => setShared(null)} /> : null}
-      <Leave share={leaving?.myShare ?? null} onClose={() => setLeaving(null)} onLeft={pages.reload} />
     </>
   );
 }

@@ -1,46 +1,32 @@
 import { Button } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import { uploads } from "../api/transfer";
-import { Confirm } from "../components/Confirm";
 import { FailureNote } from "../components/Note";
 import { bytes } from "../components/format";
 import { Browser } from "../components/folder/Browser";
-import { Leave } from "../components/folder/Leave";
-import { NameDialog } from "../components/folder/NameDialog";
-import { ShareDialog } from "../components/folder/ShareDialog";
+import { FolderMenu } from "../components/folder/FolderMenu";
+import { FolderTasks, useTasksMove } from "../components/folder/FolderTasks";
 import { UploadList } from "../components/folder/UploadList";
-import { type Found, dropped, goodFolderName, join } from "../components/folder/dropped";
+import { type Found, dropped, join } from "../components/folder/dropped";
 import { FolderFields } from "../components/folder/folder";
-import { useAction } from "../hooks/useAction";
+import "../components/folder/folder.css";
+import { permissionWord } from "../components/folder/share";
+import { SharesChanged } from "../components/folder/useInvitations";
+import { useGathered } from "../hooks/useGathered";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { toast } from "../hooks/useToasts";
 import { t } from "../i18n";
 import { Lost } from "./Lost";
 
-const FolderQuery = graphql(`
-  query Folder($id: ID!) {
-    node(id: $id) {
-      ... on Vfolder {
-        ...FolderFields
-      }
-    }
-  }
-`, [FolderFields]);
+const FolderQuery = graphql(`query Folder($id: ID!) { node(id: $id) { ... on Vfolder { ...FolderFields } } }`, [FolderFields]);
 const FolderChanged = graphql(`
   subscription FolderChanged($id: ID!) {
-    vfolderChanged(id: $id) { id name status quotaScope { id usedBytes limitBytes } mountedBy { id version name status } }
+    vfolderChanged(id: $id) { id name status usedBytes fileCount quotaScope { id usedBytes limitBytes } mountedBy { id version name status } }
   }
-`);
-const UpdateVfolder = graphql(`
-  mutation UpdateVfolder($input: UpdateVfolderInput!) { updateVfolder(input: $input) { vfolder { id name } } }
-`);
-const TrashVfolder = graphql(`
-  mutation TrashVfolder($input: TrashVfolderInput!) { trashVfolder(input: $input) { vfolder { id status } } }
 `);
 
 export function Folder() {
@@ -48,14 +34,14 @@ export function Folder() {
   const { path = "" } = useSearch({ from: "/frame/data/$id" });
   const navigate = useNavigate({ from: "/data/$id" });
   const launch = useLaunch();
-  const { data, failure } = useLiveQuery({ query: FolderQuery, variables: { id } });
+  const { data, failure, refetch } = useLiveQuery({ query: FolderQuery, variables: { id } });
+  const again = useGathered(refetch, 300);
   useSubscription({ query: FolderChanged, variables: { id } });
-  const rename = useAction(UpdateVfolder);
-  const remove = useAction(TrashVfolder);
-  const [renaming, renameOpen] = useDisclosure(false);
-  const [removing, removeOpen] = useDisclosure(false);
-  const [sharing, shareOpen] = useDisclosure(false);
-  const [leaving, leaveOpen] = useDisclosure(false);
+  useSubscription({ query: SharesChanged }, (_, change) => {
+    if (change.vfolderShareChanged.mine) again();
+    return change;
+  });
+  useTasksMove(id, again);
   const [over, setOver] = useState(false);
 
   const folder = data?.node && "quotaScope" in data.node ? data.node : null;
@@ -69,10 +55,9 @@ export function Folder() {
     );
   }
   const send = (files: Found[]) => uploads.add(id, files.map((f) => ({ ...f, path: join(path, f.path) })));
-  const { quotaScope: scope } = folder;
-  const owns = folder.permissions.includes("update");
-  const writes = folder.permissions.includes("write");
-  const shared = folder.myShare?.status === "accepted" && !folder.project ? folder.myShare : null;
+  const { quotaScope: scope, myShare } = folder;
+  const ready = folder.status === "ready";
+  const writes = ready && folder.permissions.includes("write");
   return (
     <>
       <div className="page-head">
@@ -82,36 +67,23 @@ export function Folder() {
           <h1>{folder.name}</h1>
         </div>
         <span className="dim">
-          {folder.project ? `${t("project")} ${folder.project.name}` : folder.owner?.email} · {scope.volume.name}
+          {folder.project ? t("project {{name}}", { name: folder.project.name }) : folder.owner?.email} · {scope.volume.name}
+          {folder.usedBytes === null ? "" : ` · ${bytes(folder.usedBytes)}`}
           {scope.usedBytes === null ? "" : ` · ${bytes(scope.usedBytes)}${scope.limitBytes ? ` ${t("of")} ${bytes(scope.limitBytes)}` : ""} ${t("used in the scope")}`}
         </span>
         <div className="push row">
-          <Button variant="default" onClick={() => launch({ folder: id })}>
-            {t("Launch with it")}
-          </Button>
-          {owns ? (
-            <>
-              <Button variant="default" onClick={shareOpen.open}>
-                {t("Share")}
-              </Button>
-              <Button variant="default" onClick={renameOpen.open}>
-                {t("Rename")}
-              </Button>
-            </>
-          ) : null}
-          {folder.permissions.includes("delete") ? (
-            <Button variant="outline" color="red" onClick={removeOpen.open}>
-              {t("Delete")}
+          {ready ? (
+            <Button variant="default" onClick={() => launch({ folder: id })}>
+              {t("Launch with it")}
             </Button>
           ) : null}
-          {shared ? (
-            <Button variant="outline" color="red" onClick={leaveOpen.open}>
-              {t("Leave")}
-            </Button>
-          ) : null}
+          <FolderMenu big folder={folder} onChanged={refetch} onGone={() => void navigate({ to: "/data", search: {} })} />
         </div>
       </div>
-      {writes ? null : <p className="dim">{t("You may read the files here, not change them.")}</p>}
+      <FolderTasks tasks={folder.tasks} />
+      {myShare?.status === "accepted" && !folder.project ? (
+        <p className="dim">{t("{{who}} shares it with you: you may {{what}}.", { who: folder.owner?.email ?? myShare.inviterEmail ?? t("somebody"), what: t(permissionWord(myShare.permission)) })}</p>
+      ) : writes || !ready ? null : <p className="dim">{t("You may read the files here, not change them.")}</p>}
       {folder.mountedBy.length > 0 ? (
         <p className="dim prose">
           {t("Mounted by")}{" "}
@@ -125,32 +97,21 @@ export function Folder() {
           ))}
         </p>
       ) : null}
-      <div className={`drop-zone${over ? " over" : ""}`}
-        onDragOver={(e) => { if (!writes) return; e.preventDefault(); setOver(true); }}
-        onDragLeave={(e) => { if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setOver(false); }}
-        onDrop={(e) => {
-          e.preventDefault();
-          setOver(false);
-          if (!writes) return;
-          dropped(e.dataTransfer).then(send, (error) => toast({ failure: { code: "INVALID_ARGUMENT", message: String(error) } }));
-        }}>
-        <Browser key={path} folder={id} name={folder.name} path={path} writes={writes} onFiles={send}
-          onOpen={(next) => void navigate({ search: { path: next || undefined } })} />
-      </div>
+      {ready ? (
+        <div className={`drop-zone${over ? " over" : ""}`}
+          onDragOver={(e) => { if (!writes) return; e.preventDefault(); setOver(true); }}
+          onDragLeave={(e) => { if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setOver(false); }}
+          onDrop={(e) => {
+            if (!writes) return;
+            e.preventDefault();
+            setOver(false);
+            dropped(e.dataTransfer).then(send, (error) => toast({ failure: { code: "INVALID_ARGUMENT", message: String(error) } }));
+          }}>
+          <Browser key={path} folder={id} name={folder.name} path={path} writes={writes} onFiles={send}
+            onOpen={(next) => void navigate({ search: { path: next || undefined } })} />
+        </div>
+      ) : null}
       <UploadList folder={id} />
-      {sharing ? <ShareDialog folder={folder} onClose={shareOpen.close} /> : null}
-      <Leave share={leaving ? shared : null} onClose={leaveOpen.close} onLeft={() => void navigate({ to: "/data" })} />
-      <NameDialog opened={renaming} title={t("Rename the folder")} action={t("Rename")} initial={folder.name} mutation={rename}
-        valid={goodFolderName} onClose={renameOpen.close} onName={(name) => rename.run({ input: { id, name } })} />
-      <Confirm opened={removing} title={t("Delete this folder?")} action={t("Put into the trash")} busy={remove.busy} failure={remove.failure}
-        onClose={() => { remove.clear(); removeOpen.close(); }}
-        onConfirm={async () => {
-          if (!(await remove.run({ input: { id } }))) return;
-          toast({ text: t("{{name}} is in the trash.", { name: folder.name }) });
-          await navigate({ to: "/data" });
-        }}>
-        {t("{{name}} goes into the trash with all its files. Its name is free at once.", { name: folder.name })}
-      </Confirm>
     </>
   );
 }

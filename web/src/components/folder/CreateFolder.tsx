@@ -1,56 +1,125 @@
-import { Modal, Button, Select, TextInput } from "@mantine/core";
+import { Select, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { byField } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { toast } from "../../hooks/useToasts";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
-import { FailureNote } from "../Note";
+import { FormDialog } from "../admin/Form";
+import { PermissionSelect } from "./PermissionSelect";
 import { goodFolderName } from "./dropped";
+import { type Folder, type UsageMode, usageModes } from "./folder";
+import type { FolderPermission } from "./share";
 
 const CreateVfolder = graphql(`
   mutation CreateVfolder($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id name status } } }
 `);
-export const VolumesToChoose = graphql(`query VolumesToChoose { volumes { id name backend health } }`);
+const CloneVfolder = graphql(`
+  mutation CloneVfolder($input: CloneVfolderInput!) { cloneVfolder(input: $input) { vfolder { id name status } task { id status } } }
+`);
+const UpdateVfolder = graphql(`
+  mutation UpdateVfolder($input: UpdateVfolderInput!) { updateVfolder(input: $input) { vfolder { id name usageMode permission autoMount } } }
+`);
+const VolumesToChoose = graphql(`query VolumesToChoose { volumes { id name backend health } }`);
+
+const fields = ["name", "usageMode", "project", "permission", "volume"] as const;
+
+/** What one says about a folder. */
+interface Draft {
+  name: string;
+  usageMode: UsageMode;
+  project: string;
+  permission: FolderPermission;
+  volume: string;
+}
+
+interface FieldsProps {
+  draft: Draft;
+  set: (some: Partial<Draft>) => void;
+  wrong: Record<string, string>;
+  /** Whose it is and where it lies cannot be changed later. */
+  placed: boolean;
+  anyVolume: string;
+}
+
+function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
+  const { projects } = useViewer();
+  const { data } = useLiveQuery({ query: VolumesToChoose });
+  const volumes = data?.volumes ?? [];
+  const bad = draft.name !== "" && !goodFolderName(draft.name);
+  return (
+    <>
+      <TextInput label={t("Name")} description={t("Letters, digits, dot, dash, underscore; at most 64. One that begins with a dot is mounted into each session.")} value={draft.name} data-autofocus
+        onChange={(e) => set({ name: e.currentTarget.value })} error={wrong.name ?? (bad ? t("Such a name is not possible.") : undefined)} />
+      <Select label={t("What for")} value={draft.usageMode} error={wrong.usageMode} allowDeselect={false} data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
+        onChange={(v) => set({ usageMode: usageModes.find((m) => m.value === v)?.value ?? draft.usageMode })} />
+      {!placed && projects.length > 0 ? (
+        <Select label={t("Belongs to")} value={draft.project} onChange={(p) => set({ project: p ?? "" })} error={wrong.project} allowDeselect={false}
+          data={[{ value: "", label: t("me") }, ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) }))]} />
+      ) : null}
+      {draft.project ? <PermissionSelect label={t("What its members may")} value={draft.permission} error={wrong.permission} onChange={(permission) => set({ permission })} /> : null}
+      {!placed && volumes.length > 1 ? (
+        <Select label={t("Volume")} value={draft.volume} onChange={(v) => set({ volume: v ?? "" })} error={wrong.volume} allowDeselect={false}
+          data={[{ value: "", label: anyVolume }, ...volumes.map((v) => ({ value: v.id, label: v.health === "healthy" ? v.name : `${v.name} (${t(v.health)})`, disabled: v.health === "unavailable" }))]} />
+      ) : null}
+    </>
+  );
+}
+
+const placeOf = (d: Draft) => ({ ...(d.project ? { project: d.project, permission: d.permission } : {}), ...(d.volume ? { volume: d.volume } : {}) });
 
 /** Asks for what a new folder needs. */
 export function CreateFolder({ onClose, onCreated }: { onClose: () => void; onCreated: (id: string) => void }) {
-  const { projects } = useViewer();
-  const { data } = useLiveQuery({ query: VolumesToChoose });
-  const [name, setName] = useState("");
-  const [project, setProject] = useState("");
-  const [volume, setVolume] = useState("");
+  const [draft, setDraft] = useState<Draft>({ name: "", usageMode: "general", project: "", permission: "read_write", volume: "" });
   const { run, busy, failure } = useAction(CreateVfolder);
-  const { field, rest } = byField(failure, ["name", "project", "volume"]);
-  const bad = name !== "" && !goodFolderName(name);
-  const volumes = data?.volumes ?? [];
-
-  async function submit(event: React.FormEvent) {
-    event.preventDefault();
-    const done = await run({ input: { name, ...(project ? { project } : {}), ...(volume ? { volume } : {}) } });
+  async function submit() {
+    const done = await run({ input: { name: draft.name, usageMode: draft.usageMode, ...placeOf(draft) } });
     if (!done) return;
     onClose();
     onCreated(done.createVfolder.vfolder.id);
   }
   return (
-    <Modal opened onClose={onClose} title={<h2>{t("New folder")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
-      <form className="stack" onSubmit={submit}>
-        <TextInput label={t("Name")} description={t("Letters, digits, dot, dash, underscore; at most 64. One that begins with a dot is mounted into each of your sessions.")} value={name} data-autofocus
-          onChange={(e) => setName(e.currentTarget.value)} error={field.name ?? (bad ? t("Such a name is not possible.") : undefined)} />
-        {projects.length > 0 ? (
-          <Select label={t("Belongs to")} value={project} onChange={(p) => setProject(p ?? "")} error={field.project} allowDeselect={false}
-            data={[{ value: "", label: t("me") }, ...projects.map((p) => ({ value: p.id, label: `${t("project")} ${p.name}` }))]} />
-        ) : null}
-        {volumes.length > 1 ? (
-          <Select label={t("Volume")} value={volume} onChange={(v) => setVolume(v ?? "")} error={field.volume} allowDeselect={false}
-            data={[{ value: "", label: t("the first that takes it") }, ...volumes.map((v) => ({ value: v.id, label: v.health === "healthy" ? v.name : `${v.name} (${t(v.health)})`, disabled: v.health === "unavailable" }))]} />
-        ) : null}
-        <FailureNote failure={rest} />
-        <Button type="submit" loading={busy} disabled={!goodFolderName(name)}>
-          {t("Create")}
-        </Button>
-      </form>
-    </Modal>
+    <FormDialog title={t("New folder")} submit={t("Create")} busy={busy} failure={failure} fields={fields} disabled={!goodFolderName(draft.name)} onClose={onClose} onSubmit={() => void submit()}>
+      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed={false} anyVolume={t("the first that takes it")} />}
+    </FormDialog>
+  );
+}
+
+/** A copy of a folder with all its files; it is made while one goes on. */
+export function CloneFolder({ folder, onClose, onDone }: { folder: Folder; onClose: () => void; onDone: () => void }) {
+  const [draft, setDraft] = useState<Draft>({ name: `${folder.name.slice(0, 59)}-copy`, usageMode: folder.usageMode, project: "", permission: "read_write", volume: "" });
+  const { run, busy, failure } = useAction(CloneVfolder);
+  async function submit() {
+    if (!(await run({ input: { id: folder.id, name: draft.name, usageMode: draft.usageMode, ...placeOf(draft) } }))) return;
+    toast({ text: t("{{name}} is being copied.", { name: folder.name }) });
+    onDone();
+    onClose();
+  }
+  return (
+    <FormDialog title={t("Clone {{name}}", { name: folder.name })} submit={t("Clone")} busy={busy} failure={failure} fields={fields} disabled={!goodFolderName(draft.name)} onClose={onClose} onSubmit={() => void submit()}>
+      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed={false} anyVolume={t("that of the original")} />}
+    </FormDialog>
+  );
+}
+
+/** The name of a folder, what it is for, and what the members of its project may. */
+export function FolderSettings({ folder, onClose, onDone }: { folder: Folder; onClose: () => void; onDone?: () => void }) {
+  const [draft, setDraft] = useState<Draft>({ name: folder.name, usageMode: folder.usageMode, project: folder.project?.id ?? "", permission: folder.permission, volume: "" });
+  const { run, busy, failure } = useAction(UpdateVfolder);
+  async function submit() {
+    const changed = {
+      ...(draft.name === folder.name ? {} : { name: draft.name }),
+      ...(draft.usageMode === folder.usageMode ? {} : { usageMode: draft.usageMode }),
+      ...(draft.permission === folder.permission ? {} : { permission: draft.permission }),
+    };
+    if (Object.keys(changed).length > 0 && !(await run({ input: { id: folder.id, ...changed } }))) return;
+    onDone?.();
+    onClose();
+  }
+  return (
+    <FormDialog title={t("Settings of {{name}}", { name: folder.name })} submit={t("Save")} busy={busy} failure={failure} fields={fields} disabled={!goodFolderName(draft.name)} onClose={onClose} onSubmit={() => void submit()}>
+      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed anyVolume="" />}
+    </FormDialog>
   );
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
+import { FolderTasks } from "./FolderTasks";
 import { type Folder, modeWord, whose } from "./folder";
 import { permissionWord } from "./share";
 
@@ -31,6 +32,7 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
             <tr key={f.id}>
               <td className="clip">
                 {f.status === "ready" ? <Link to="/data/$id" params={{ id: f.id }}><b>{f.name}</b></Link> : <>{f.name} {f.status === "trash" ? null : <span className="dim">{t(f.status)}</span>}</>}
+                {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} /> : null}
                 {f.usageMode === "general" ? null : <> <span className="badge dim">{t(modeWord(f.usageMode))}</span></>}
               </td>
               <td className="clip">

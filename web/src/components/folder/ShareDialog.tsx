@@ -22,6 +22,9 @@ const ShareVfolder = graphql(`
 const UpdateShare = graphql(`
   mutation UpdateVfolderShare($input: UpdateVfolderShareInput!) { updateVfolderShare(input: $input) { share { ...ShareFields } } }
 `, [ShareFields]);
+const SetMembersPermission = graphql(`
+  mutation SetMembersPermission($input: UpdateVfolderInput!) { updateVfolder(input: $input) { vfolder { id permission } } }
+`);
 export const RemoveShare = graphql(`
   mutation RemoveVfolderShare($input: RemoveVfolderShareInput!) { removeVfolderShare(input: $input) { share { ...ShareFields } } }
 `, [ShareFields]);
@@ -44,6 +47,7 @@ export function ShareDialog({ folder, onClose }: Props) {
   return (
     <Modal opened onClose={onClose} size={620} title={<h2>{t("Share {{name}}", { name: folder.name })}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
       <div className="stack">
+        {folder.project ? <All folder={folder} project={folder.project.name} /> : null}
         <Invite folder={folder} onDone={refetch} />
         <section aria-label={folder.project ? t("Members with a right of their own") : t("Shared with")}>
           <h3>{folder.project ? t("Members with a right of their own") : t("Shared with")}</h3>
@@ -57,6 +61,17 @@ export function ShareDialog({ folder, onClose }: Props) {
         </section>
       </div>
     </Modal>
+  );
+}
+
+/** What each member of the project may who has no right of his own. */
+function All({ folder, project }: { folder: Props["folder"]; project: string }) {
+  const { run, busy, failure } = useAction(SetMembersPermission);
+  return (
+    <>
+      <PermissionSelect label={t("What the members of {{project}} may", { project })} value={folder.permission} disabled={busy} onChange={(permission) => void run({ input: { id: folder.id, permission } })} />
+      <FailureNote failure={failure} />
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-const kinds = ["mine", "project", "shared", "others"] as const;
+const kinds = ["mine", "project", "shared", "others", "trash"] as const;
 const modes = ["general", "data", "model"] as const;
 
 /** What the Data page shows, as its address says it. */

@@ -1,4 +1,5 @@
 import { type ResultOf, graphql } from "../../api/graphql";
+import { TaskFields } from "../admin/people/task";
 import { ShareFields } from "./share";
 
 export const FolderFields = graphql(`
@@ -8,9 +9,9 @@ export const FolderFields = graphql(`
     owner { id email } project { id name } creator { id email }
     quotaScope { id kind usedBytes limitBytes usedInodes limitInodes enforcement volume { id name health healthMessage } }
     mountedBy { id version name status }
-    myShare { ...ShareFields }
+    myShare { ...ShareFields } tasks { ...TaskFields }
   }
-`, [ShareFields]);
+`, [ShareFields, TaskFields]);
 export type Folder = ResultOf<typeof FolderFields>;
 export type Scope = Folder["quotaScope"];
 export type UsageMode = Folder["usageMode"];

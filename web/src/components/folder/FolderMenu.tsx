@@ -1,0 +1,60 @@
+import { Button, Menu } from "@mantine/core";
+import { useState } from "react";
+import { t } from "../../i18n";
+import { CloneFolder, FolderSettings } from "./CreateFolder";
+import { Leave } from "./Leave";
+import { ShareDialog } from "./ShareDialog";
+import { DeleteConfirm, RestoreButton, TrashConfirm } from "./Trash";
+import type { Folder } from "./folder";
+
+interface Props {
+  folder: Folder;
+  /** Something came or went. */
+  onChanged: () => void;
+  /** The folder is out of sight or in the trash. */
+  onGone: () => void;
+  /** Among the big buttons of a page. */
+  big?: boolean;
+}
+
+type Open = "share" | "settings" | "clone" | "trash" | "delete" | "leave" | null;
+
+/** What may be done with a folder as a whole; the server has said to whom. */
+export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
+  const [open, setOpen] = useState<Open>(null);
+  const close = () => setOpen(null);
+  const owns = folder.permissions.includes("update");
+  const ready = folder.status === "ready";
+  const shared = folder.myShare?.status === "accepted" && !folder.project ? folder.myShare : null;
+  const size = big ? {} : ({ size: "compact-xs" } as const);
+  return (
+    <>
+      {ready && owns ? <Button variant={big ? "default" : "subtle"} {...size} aria-label={t("Share {{name}}", { name: folder.name })} onClick={() => setOpen("share")}>{t("Share")}</Button> : null}
+      {ready ? (
+        <Menu position="bottom-end" withinPortal>
+          <Menu.Target>
+            <Button variant={big ? "default" : "subtle"} {...size} aria-label={t("More on {{name}}", { name: folder.name })}>{t("More")}</Button>
+          </Menu.Target>
+          <Menu.Dropdown>
+            {owns ? <Menu.Item onClick={() => setOpen("settings")}>{t("Rename and settings")}</Menu.Item> : null}
+            <Menu.Item onClick={() => setOpen("clone")}>{t("Clone")}</Menu.Item>
+            {shared ? <Menu.Item onClick={() => setOpen("leave")}>{t("Leave")}</Menu.Item> : null}
+            {folder.permissions.includes("delete") ? <Menu.Item color="red" onClick={() => setOpen("trash")}>{t("Put into the trash")}</Menu.Item> : null}
+          </Menu.Dropdown>
+        </Menu>
+      ) : null}
+      {folder.status === "trash" && folder.permissions.includes("delete") ? (
+        <>
+          <RestoreButton folder={folder} onDone={onChanged} />
+          <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete {{name}} for ever", { name: folder.name })} onClick={() => setOpen("delete")}>{t("Delete for ever")}</Button>
+        </>
+      ) : null}
+      {open === "share" ? <ShareDialog folder={folder} onClose={close} /> : null}
+      {open === "settings" ? <FolderSettings folder={folder} onClose={close} onDone={onChanged} /> : null}
+      {open === "clone" ? <CloneFolder folder={folder} onClose={close} onDone={onChanged} /> : null}
+      <TrashConfirm folder={open === "trash" ? folder : null} onClose={close} onDone={onGone} />
+      <DeleteConfirm folder={open === "delete" ? folder : null} onClose={close} onDone={onGone} />
+      <Leave share={open === "leave" ? shared : null} onClose={close} onLeft={onGone} />
+    </>
+  );
+}

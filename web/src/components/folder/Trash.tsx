@@ -1,0 +1,131 @@
+import { Button, Select, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { byField } from "../../api/errors";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { toast } from "../../hooks/useToasts";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import { Confirm } from "../Confirm";
+import { FormDialog } from "../admin/Form";
+import { bytes } from "../format";
+import { goodFolderName } from "./dropped";
+import type { Folder } from "./folder";
+
+const TrashVfolder = graphql(`mutation TrashVfolder($input: TrashVfolderInput!) { trashVfolder(input: $input) { vfolder { id status deletedAt } } }`);
+const RestoreVfolder = graphql(`mutation RestoreVfolder($input: RestoreVfolderInput!) { restoreVfolder(input: $input) { vfolder { id name status } } }`);
+const DeleteVfolder = graphql(`mutation DeleteVfolder($input: DeleteVfolderInput!) { deleteVfolder(input: $input) { vfolder { id status } task { id status } } }`);
+const EmptyTrash = graphql(`mutation EmptyTrash($input: EmptyTrashInput!) { emptyTrash(input: $input) { count } }`);
+
+/** What a folder holds, so that one sees what would die. */
+function Holds({ folder }: { folder: Folder }) {
+  if (folder.usedBytes === null && folder.fileCount === null) return null;
+  return <> {t("It holds {{files}} files, {{size}}.", { files: folder.fileCount?.toLocaleString() ?? "?", size: bytes(folder.usedBytes ?? 0) })}</>;
+}
+
+interface Props {
+  folder: Folder | null;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Asks before a folder goes into the trash. */
+export function TrashConfirm({ folder, onClose, onDone }: Props) {
+  const { run, busy, failure, clear } = useAction(TrashVfolder);
+  const close = () => { clear(); onClose(); };
+  return (
+    <Confirm opened={folder !== null} title={t("Put {{name}} into the trash?", { name: folder?.name ?? "" })} action={t("Into the trash")} busy={busy} failure={failure} onClose={close}
+      onConfirm={async () => {
+        if (!folder || !(await run({ input: { id: folder.id } }))) return;
+        toast({ text: t("{{name}} is in the trash.", { name: folder.name }), link: { label: t("Trash"), to: "/data?show=trash" } });
+        close();
+        onDone();
+      }}>
+      {folder ? <>{t("Its files stay and still count, until it is deleted for ever. You can restore it before.")}<Holds folder={folder} /></> : null}
+    </Confirm>
+  );
+}
+
+/** Asks before a folder in the trash is lost. */
+export function DeleteConfirm({ folder, onClose, onDone }: Props) {
+  const { run, busy, failure, clear } = useAction(DeleteVfolder);
+  const close = () => { clear(); onClose(); };
+  if (!folder) return null;
+  return (
+    <Confirm opened title={t("Delete {{name}} for ever?", { name: folder.name })} action={t("Delete for ever")} typed={folder.name} busy={busy} failure={failure} onClose={close}
+      onConfirm={async () => {
+        if (!(await run({ input: { id: folder.id } }))) return;
+        toast({ text: t("{{name}} is being deleted.", { name: folder.name }) });
+        close();
+        onDone();
+      }}>
+      {t("All files in {{name}} are deleted. This cannot be undone.", { name: folder.name })}
+      <Holds folder={folder} />
+    </Confirm>
+  );
+}
+
+/** Takes a folder out of the trash; asks for another name only when its own is taken. */
+export function RestoreButton({ folder, onDone }: { folder: Folder; onDone: () => void }) {
+  const { run, busy, failure, clear } = useAction(RestoreVfolder);
+  const [name, setName] = useState("");
+  const [asking, setAsking] = useState(false);
+  async function restore(other?: string) {
+    clear();
+    const done = await run({ input: { id: folder.id, ...(other ? { name: other } : {}) } });
+    if (!done) return setAsking(true);
+    setAsking(false);
+    toast({ text: t("{{name}} is back.", { name: done.restoreVfolder.vfolder.name }), link: { label: t("Open"), to: `/data/${folder.id}` } });
+    onDone();
+  }
+  return (
+    <>
+      <Button variant="subtle" size="compact-xs" loading={busy} aria-label={t("Restore {{name}}", { name: folder.name })} onClick={() => { setName(folder.name); void restore(); }}>{t("Restore")}</Button>
+      {asking && failure ? (
+        <FormDialog title={t("Restore {{name}}", { name: folder.name })} submit={t("Restore")} busy={busy} failure={failure} fields={["name"]} disabled={!goodFolderName(name) || (name === folder.name && byField(failure, ["name"]).rest === null)}
+          onClose={() => { setAsking(false); clear(); }} onSubmit={() => void restore(name === folder.name ? undefined : name)}>
+          {(wrong) => <TextInput label={t("Name")} value={name} error={wrong.name} data-autofocus onChange={(e) => setName(e.currentTarget.value)} />}
+        </FormDialog>
+      ) : null}
+    </>
+  );
+}
+
+/** Deletes for ever all that is in one's own trash or that of a project. */
+export function EmptyTrashButton({ rows, onDone }: { rows: Folder[]; onDone: () => void }) {
+  const viewer = useViewer();
+  const { run, busy, failure, clear } = useAction(EmptyTrash);
+  const [project, setProject] = useState("");
+  const [asking, setAsking] = useState(false);
+  const projects = viewer.projects.filter((p) => rows.some((f) => f.project?.id === p.id));
+  const going = rows.filter((f) => f.permissions.includes("delete") && (project ? f.project?.id === project : f.owner?.id === viewer.user.id));
+  const close = () => { clear(); setAsking(false); };
+  return (
+    <>
+      <Button variant="outline" color="red" onClick={() => setAsking(true)}>{t("Empty the trash")}</Button>
+      {asking ? (
+        <Confirm opened title={t("Empty the trash?")} action={t("Delete for ever")} typed={t("empty")} busy={busy} failure={failure} onClose={close}
+          onConfirm={async () => {
+            const done = await run({ input: project ? { project } : {} });
+            if (!done) return;
+            toast({ text: t("{{count}} folders are being deleted.", { count: done.emptyTrash.count }) });
+            close();
+            onDone();
+          }}>
+          <div className="stack">
+            {projects.length > 0 ? (
+              <Select label={t("Whose trash")} value={project} allowDeselect={false} onChange={(p) => setProject(p ?? "")}
+                data={[{ value: "", label: t("mine") }, ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) }))]} />
+            ) : null}
+            <span>{t("These folders and all their files are deleted. This cannot be undone.")}</span>
+            <ul style={{ margin: 0, paddingLeft: 18 }}>
+              {going.slice(0, 8).map((f) => <li key={f.id}><b>{f.name}</b>{f.usedBytes === null ? "" : ` ${bytes(f.usedBytes)}`}</li>)}
+              {going.length > 8 ? <li>{t("and {{count}} more", { count: going.length - 8 })}</li> : null}
+              {going.length === 0 ? <li className="dim">{t("none")}</li> : null}
+            </ul>
+          </div>
+        </Confirm>
+      ) : null}
+    </>
+  );
+}
