@@ -62,7 +62,7 @@ var rules = []rule{
 	{"manager/rekey", []string{"internal/seal"}, "keys are changed where no service runs"},
 	{"manager/vfolder", downhill("manager/vfolder", "manager/policy"), "services import siblings only downhill"},
 	{"manager/overlay", downhill(), "services import siblings only downhill"},
-	{"manager/session", downhill("manager/session", "manager/policy", "manager/overlay"), "services import siblings only downhill"},
+	{"manager/session", downhill("manager/session", "manager/policy", "manager/overlay", "manager/vfolder"), "services import siblings only downhill"},
 	{"manager/scheduler", downhill("manager/scheduler", "manager/session", "manager/policy", "manager/stats", "manager/overlay"), "services import siblings only downhill"},
 	{"manager/occupancy", downhill("manager/occupancy"), "services import siblings only downhill"},
 	{"manager/preset", downhill("manager/preset", "manager/scheduler"), "services import siblings only downhill"},

@@ -194,7 +194,8 @@ func (r *Resolver) loadOccupied(column string) func(context.Context, []uuid.UUID
 func (r *Resolver) loadMounted(ctx context.Context, folders []uuid.UUID) (map[uuid.UUID][]*ent.Session, error) {
 	var failed error
 	mounts, err := r.Client.SessionMount.Query().
-		Where(sessionmount.VfolderIDIn(folders...), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
+		Where(sessionmount.VfolderIDIn(folders...), sessionmount.HasSessionWith(session.TerminatedAtIsNil()),
+			sessionmount.Or(sessionmount.RevokedAtIsNil(), sessionmount.Settled(false))).
 		WithSession(func(q *ent.SessionQuery) { _, failed = q.CollectFields(ctx, "Session", "Node") }).All(ctx)
 	if err = errors.Join(err, failed); err != nil {
 		return nil, err

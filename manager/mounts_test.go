@@ -250,12 +250,20 @@ func TestMountsOfAProjectsFolder(t *testing.T) {
 	l.has(t, n, leads, map[string]string{"/home/work/team": "rw"})
 }
 
-// Who is deactivated reads nothing of others, in sessions that run on.
+// Who is deactivated reads nothing of others, in sessions that run on; they are no
+// reason any more why a folder cannot be put into the trash.
 func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	l := newLoft(t, "read_write")
 	n := l.machine(t)
 	id := l.start(t, l.friend, managertest.Vars{"vfolder": "data"})
 	l.reaches(t, id, lifecycle.Running)
+	n.stop()
 	l.m.As(t, l.A.Admin).Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: inactive}) { user { id } } }`, managertest.Vars{"id": l.A.Lead.ID}, nil)
+	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, id).RevokedAt != nil })
+	if errs := l.as.Ask(t, trashFolder, managertest.Vars{"id": l.folder}, nil); errs.Code() != "FAILED_PRECONDITION" {
+		t.Errorf("trash what a machine may still have mounted: %s", errs)
+	}
+	l.join(t, n, l.m)
 	l.has(t, n, id, map[string]string{})
+	l.as.Must(t, trashFolder, managertest.Vars{"id": l.folder}, nil)
 }

@@ -202,10 +202,12 @@ func named(name string, err error) error {
 	return err
 }
 
-// unmounted refuses a folder that live sessions mount.
+// unmounted refuses a folder that live sessions mount, or that was taken from them
+// without their agents having confirmed it.
 func unmounted(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
 	mounts, err := tx.SessionMount.Query().
-		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
+		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil()),
+			sessionmount.Or(sessionmount.RevokedAtIsNil(), sessionmount.Settled(false))).
 		WithSession().All(ctx)
 	if err != nil {
 		return fmt.Errorf("look for mounts: %w", err)
