@@ -10,6 +10,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/hammerspace"
 	"github.com/berthhq/berth/internal/array/image"
 	"github.com/berthhq/berth/internal/array/netapp"
 	"github.com/berthhq/berth/internal/array/powerscale"
@@ -42,6 +43,7 @@ func stands() []stand {
 		{plugin: "powerscale", lane: simulator, up: simulated(powerscale.New)},
 		{plugin: "weka", lane: simulator, up: simulated(weka.New)},
 		{plugin: "vast", lane: simulator, up: simulated(vast.New)},
+		{plugin: "hammerspace", lane: simulator, up: simulated(hammerspace.New)},
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},
 		{plugin: "ext4", lane: "user-mode Linux", check: booted("ext4")},
 		{plugin: "nfs", lane: "user-mode Linux", check: booted("nfs")},

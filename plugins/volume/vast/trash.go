@@ -57,6 +57,9 @@ const trashTime = 30 * time.Second
 func (v *view) DeleteTree(ctx context.Context, tree string, _ driver.Progress) error {
 	scope, _, _ := strings.Cut(tree, "/")
 	moved, err := v.aside(scope, tree)
+	if errors.Is(err, unix.EXDEV) {
+		return v.RemoveTree(ctx, tree)
+	}
 	if moved == "" || err != nil {
 		return err
 	}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/array/hammerspace"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
+
+const scopeA = "0123456789abcdef0123456789abcdef"
+
+// TestConformance is the lane "simulator on btrfs", with sessions that end again and
+// again.
+func TestConformance(t *testing.T) {
+	arraytest.Conform(t, hammerspace.New, array.Options{TokenLife: 3 * time.Second})
+}
+
+func TestLive(t *testing.T) { arraytest.Live(t, "HAMMERSPACE") }
+
+// TestRequests holds what is asked of an Anvil against golden files.
+func TestRequests(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{JobTime: -1}, nil)
+	step := func(name string, err error) {
+		t.Helper()
+		b.Must(err)
+		arraytest.Golden(t, b.Array, name, regexp.MustCompile(`"capacity":{[^}]*}`))
+		b.Array.Forget()
+	}
+	step("open", nil)
+	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("limit", b.Limit(scopeA, nil))
+	_, err := b.Get(scopeA)
+	step("get", err)
+	b.List()
+	step("list", nil)
+	step("delete", b.Delete(scopeA))
+	_, err = b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("capacity", err)
+}
+
+// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+func TestLimitRefusesBytes(t *testing.T) {
+	b, opened := arraytest.NewBed(t, hammerspace.New, array.Options{JobTime: 500 * time.Millisecond}, nil)
+	if opened.Enforcement != pb.Enforcement_DELAYED || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_INODES) {
+		t.Errorf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/data", 32<<20) // the call came back when the task had ended
+	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Write(scopeA+"/data", 32<<20))
+	b.Must(b.Limit(scopeA, nil))
+	b.Must(b.Write(scopeA+"/data", 80<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || s.GetUsedInodes() == 0 {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	if err := b.Limit(scopeA, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("limit of zero: %v", err)
+	}
+	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("delete with files: %v", err)
+	}
+	if st, err := os.Stat(b.Array.Tree.Path(scopeA)); err != nil || st.Mode().Perm() != 0o755 {
+		t.Errorf("the share's directory is %v, %v", st, err)
+	}
+}
+
+func TestTasksFail(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{}, nil)
+	b.Array.Jobs.FailNext(errors.New("no data sphere node is up"))
+	if err := b.Create(scopeA, nil); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "no data sphere node") {
+		t.Errorf("create: %v", err)
+	}
+	b.Must(b.Create(scopeA, nil)) // the name is free again
+	b.Array.Jobs.FailNext(errors.New("no data sphere node is up"))
+	if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Internal {
+		t.Errorf("limit: %v", err)
+	}
+	b.Array.Set("resize", "ignored")
+	if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "kept the old one") {
+		t.Errorf("a limit that is not kept: %v", err)
+	}
+}
+
+// TestBeingMade is a share that another proxy has asked for in the same moment.
+func TestBeingMade(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{JobTime: time.Second}, nil)
+	b.Array.Forget()
+	defer b.Array.Inject(array.Fault{Method: "POST", Path: shares, Lost: true, Times: 1})()
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	looked := slices.ContainsFunc(b.Array.Exchanges(), func(e array.Exchange) bool { return e.Target == tasks })
+	if s, err := b.Get(scopeA); err != nil || s.GetLimit().GetBytes() != 16<<20 || !looked {
+		t.Errorf("scope %v, %v; the tasks were looked at: %v", s, err, looked)
+	}
+}
+
+func TestPlainDirectory(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{}, nil)
+	b.Must(os.Mkdir(b.Array.Tree.Path(scopeA), 0o755))
+	if _, err := b.Get(scopeA); status.Code(err) != codes.NotFound {
+		t.Errorf("get: %v", err)
+	}
+	if err := b.Create(scopeA, nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "plain directory") {
+		t.Errorf("create: %v", err)
+	}
+}
+
+func TestLicence(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{}, nil)
+	b.Array.Set("licence", "none")
+	if err := b.Create(scopeA, nil); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "no valid license") {
+		t.Errorf("create: %v", err)
+	}
+	b.Array.Set("licence", "")
+	b.Must(b.Create(scopeA, nil))
+}
+
+func TestTrouble(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{}, nil)
+	b.Trouble()
+	b.Array.Set("health", "DEGRADED")
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "DEGRADED") {
+		t.Errorf("health: %v", h)
+	}
+}
+
+func TestList(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{JobTime: -1}, nil)
+	made := map[string]int64{}
+	for i := range 3 {
+		scope := array.Random()
+		made[scope] = int64(i+1) << 20
+		b.Must(b.Create(scope, arraytest.Bytes(made[scope])))
+	}
+	all := b.List()
+	for scope, bytes := range made {
+		if all[scope].GetLimit().GetBytes() != bytes || all[scope].UsedBytes == nil {
+			t.Errorf("%s is listed as %v", scope, all[scope])
+		}
+	}
+	if len(all) != len(made) {
+		t.Errorf("%d scopes are listed, want %d", len(all), len(made))
+	}
+}
+
+func TestMountPlan(t *testing.T) {
+	b, opened := arraytest.NewBed(t, hammerspace.New, array.Options{}, nil)
+	if !slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
+		t.Errorf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, nil))
+	m, err := b.MountPlan(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA})
+	if err != nil || m.Source != "portal.example:/"+scopeA || m.FsType != "nfs" {
+		t.Errorf("plan %v, %v", m, err)
+	}
+	if again := b.Open(map[string]any{"portal": ""}); slices.Contains(again.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
+		t.Errorf("opened without a portal as %v", again)
+	}
+}
