@@ -23,7 +23,7 @@ func (VfolderTicket) Fields() []ent.Field {
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
 		field.UUID("vfolder_id", uuid.UUID{}).Immutable(),
 		field.Bool("write").Immutable(), // to upload, not to download
-		field.Time("issued_at"), // the last one
+		field.Time("issued_at"),         // the last one
 		field.Time("expires_at"),
 		field.Time("revoked_at").Optional().Nillable(), // those issued before count no longer
 	}
