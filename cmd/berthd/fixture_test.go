@@ -79,7 +79,7 @@ func TestPluginsOfMadeUpMachines(t *testing.T) {
 	if d := cmp.Diff(want, got["acme"], protocmp.Transform()); d != "" {
 		t.Error(d)
 	}
-	if c := string(got["mock"].ConfigJSON); c != `{"devices":4,"seed":1}` {
+	if c := string(got["mock"].ConfigJSON); c != `{"device_nodes":true,"devices":4,"seed":1}` {
 		t.Errorf("config of mock: %s", c)
 	}
 	if err := machines.close(); err != nil {
