@@ -91,6 +91,11 @@ conformance: bin/berth-accelerator-conformance bin/berth-volume-conformance $(fi
 volume-lanes: setup ## volume plugins on xfs, ext4 and NFS, inside user-mode Linux where this kernel has none
 	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestLane" ./internal/lane/... ./plugins/volume/xfs/... ./plugins/volume/nfs/... | grep -v '^ *=== '
 
+.PHONY: ceph-lane
+ceph-lane: ## the cephfs plugin on a real Ceph of one node; installs it
+	@tools/setup/debian.sh ceph
+	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v ./plugins/volume/cephfs/... | grep -v '^ *=== '
+
 .PHONY: e2e
 e2e: setup build images ## who may do what, whole-cluster and browser scenarios
 	@$(GO) test -count 1 -run TestAccessMatrix -v ./graph | grep -v '^ *\(===\|---\) '

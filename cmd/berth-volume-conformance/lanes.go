@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/containerd/errdefs"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/berthhq/berth/internal/array/image"
 	"github.com/berthhq/berth/internal/array/netapp"
 	"github.com/berthhq/berth/internal/array/powerscale"
+	"github.com/berthhq/berth/internal/array/purestorage"
 	"github.com/berthhq/berth/internal/array/vast"
 	"github.com/berthhq/berth/internal/array/weka"
 	"github.com/berthhq/berth/internal/conformance"
+	cephlane "github.com/berthhq/berth/internal/lane/ceph"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
@@ -33,6 +36,9 @@ type stand struct {
 // simulator is the lane of products that are made up.
 const simulator = "simulator"
 
+// oneNode is the lane of a real Ceph.
+const oneNode = "ceph, one node"
+
 // stands are all of them. A plugin may have several.
 func stands() []stand {
 	return []stand{
@@ -41,12 +47,14 @@ func stands() []stand {
 		{plugin: "btrfs", lane: "loop, simple quotas", up: loop(`{"quota": "simple"}`)},
 		{plugin: "netapp", lane: simulator, up: simulated(netapp.New)},
 		{plugin: "powerscale", lane: simulator, up: simulated(powerscale.New)},
+		{plugin: "purestorage", lane: simulator, up: simulated(purestorage.New)},
 		{plugin: "weka", lane: simulator, up: simulated(weka.New)},
 		{plugin: "vast", lane: simulator, up: simulated(vast.New)},
 		{plugin: "hammerspace", lane: simulator, up: simulated(hammerspace.New)},
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},
 		{plugin: "ext4", lane: "user-mode Linux", check: booted("ext4")},
 		{plugin: "nfs", lane: "user-mode Linux", check: booted("nfs")},
+		{plugin: "cephfs", lane: oneNode, up: ceph},
 	}
 }
 
@@ -68,6 +76,14 @@ func loop(options string) up {
 		}
 		return i.Mount, options, i.Close, nil
 	}
+}
+
+func ceph(ctx context.Context) (string, string, func() error, error) {
+	c, err := cephlane.Make(ctx)
+	if err != nil {
+		return "", "", nil, err
+	}
+	return c.Mount, "", c.Close, nil
 }
 
 // simulated is a vendor's product that is made up, on real btrfs.
@@ -136,6 +152,9 @@ func (s stand) run(binary string) conformance.Lane {
 		}
 		defer func() { err = errors.Join(err, down()) }()
 		p := volumetest.Plugin{Path: binary, Mount: mount, Options: options, Lane: volumetest.Lane{NoInodes: s.lane == simulator}}
+		if s.lane == oneNode { // whose counts are up to a second old
+			p.Lane.Pause = 500 * time.Millisecond
+		}
 		return lane("", p).Run(ctx, only, report)
 	}}
 }

@@ -16,6 +16,9 @@ packages=(
   strace                           # tests that downloads are sent by the kernel
   chromium fonts-dejavu-core       # browser tests
 )
+if [[ ${1:-} == ceph ]]; then # make ceph-lane: 300 MB that nothing else needs
+  packages+=(ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common)
+fi
 
 say() { printf 'setup: %s\n' "$*"; }
 

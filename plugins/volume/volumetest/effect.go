@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -82,7 +83,7 @@ func (b *bench) most(r *pb.OpenVolumeResponse, limit int64) (stored, written int
 func (b *bench) full(r *pb.OpenVolumeResponse, id, path string, limit int64) (written, error) {
 	most, tried := b.most(r, limit)
 	var w written
-	if err := b.as(func() error { w = write(path, tried); return w.stopped() }); err != nil {
+	if err := b.as(func() error { w = b.write(path, tried); return w.stopped() }); err != nil {
 		return w, err
 	}
 	if w.err == nil {
@@ -122,7 +123,7 @@ func effectBytes(ctx context.Context, b *bench) error {
 func (b *bench) grows(ctx context.Context, path string, size int64) error {
 	return b.eventually(ctx, func() error {
 		return b.as(func() error {
-			w := write(path, size)
+			w := b.write(path, size)
 			if w.err != nil {
 				return fmt.Errorf("%s after %d of %d bytes: %w", w.at, w.accepted, size, w.err)
 			}
@@ -173,7 +174,7 @@ func effectZero(ctx context.Context, b *bench) error {
 		return err
 	}
 	var w written
-	if err := b.as(func() error { w = write(filepath.Join(home, "file"), 64<<20); return w.stopped() }); err != nil {
+	if err := b.as(func() error { w = b.write(filepath.Join(home, "file"), 64<<20); return w.stopped() }); err != nil {
 		return err
 	}
 	most := int64(1 << 20) // of the product's own
@@ -239,7 +240,7 @@ func effectLower(ctx context.Context, b *bench) error {
 		return err
 	}
 	var w written
-	if err := b.as(func() error { w = write(filepath.Join(home, "more"), 2*effectLimit); return w.stopped() }); err != nil {
+	if err := b.as(func() error { w = b.write(filepath.Join(home, "more"), 2*effectLimit); return w.stopped() }); err != nil {
 		return err
 	}
 	after, _, err := stored(b.at(id))
@@ -250,10 +251,13 @@ func effectLower(ctx context.Context, b *bench) error {
 }
 
 // touch makes files until it is stopped.
-func touch(dir, name string, most int) (int, error) {
+func (b *bench) touch(dir, name string, most int) (int, error) {
 	for i := range most {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d", name, i)), nil, 0o644); err != nil {
 			return i, written{err: err, at: "create"}.stopped()
+		}
+		if i%20 == 0 {
+			time.Sleep(b.plugin.Lane.Pause)
 		}
 	}
 	return most, nil
@@ -269,7 +273,7 @@ func effectInodes(ctx context.Context, b *bench) error {
 		return err
 	}
 	var made int
-	if err := b.as(func() (err error) { made, err = touch(home, "file", 1000); return err }); err != nil {
+	if err := b.as(func() (err error) { made, err = b.touch(home, "file", 1000); return err }); err != nil {
 		return err
 	}
 	most, _ := b.most(r, n)
@@ -286,7 +290,7 @@ func effectInodes(ctx context.Context, b *bench) error {
 	}
 	return b.eventually(ctx, func() error {
 		return b.as(func() error {
-			if n, err := touch(home, "more", 40); err != nil || n < 40 {
+			if n, err := b.touch(home, "more", 40); err != nil || n < 40 {
 				return fmt.Errorf("after it was raised by 50, %d files more (%v)", n, err)
 			}
 			return nil

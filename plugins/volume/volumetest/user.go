@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,7 +104,7 @@ func (w written) stopped() error {
 
 // write writes until it is stopped, at most so much, and syncs every now and then:
 // many products count what has reached them.
-func write(path string, most int64) written {
+func (b *bench) write(path string, most int64) written {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return written{0, err, "open"}
@@ -124,6 +125,7 @@ func write(path string, most int64) written {
 				w.err, w.at = err, "fsync"
 				break
 			}
+			time.Sleep(b.plugin.Lane.Pause)
 		}
 	}
 	if err := f.Sync(); err != nil && w.err == nil {

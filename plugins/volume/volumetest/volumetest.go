@@ -39,6 +39,10 @@ type Lane struct {
 	// Patience is how long the product may take until it shows what was done to it; 0
 	// = a minute.
 	Patience time.Duration
+	// Pause is what writers wait after every 4 MiB and every 20 files, for products that
+	// stop them some time after the limit: what is stored past it is what they
+	// write in that time.
+	Pause time.Duration
 	// NoBind says that the product does not work where its mount is bound to another
 	// place, which is how the suite takes a volume away from a plugin.
 	NoBind bool

@@ -1,0 +1,241 @@
+// Package ceph makes a real Ceph of one node for the time of a test or a
+// demonstration: a monitor, a manager, one OSD that keeps everything in memory, a
+// metadata server, and a client that has mounted its file system. All of it is on
+// loopback, without authentication, in a temporary directory, and goes with the
+// process that made it. It needs root, /dev/fuse and Debian's ceph packages; where
+// one is missing Make says which.
+package ceph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// Size is what the file system can hold: memory, taken as it is written to.
+const Size = 4 << 30
+
+// Cluster is a Ceph that runs.
+type Cluster struct {
+	Mount   string
+	dir     string
+	lock    *os.File
+	daemons *daemons
+}
+
+const (
+	prefix = "berth-ceph-"
+	mount  = "mount"
+	lock   = "lock"
+)
+
+// patience is for each step of the start, on a machine that is busy: 5 s are
+// enough for all of them on one that is not.
+const patience = 2 * time.Minute
+
+// Make starts a cluster and mounts its file system. Its error is Unavailable where
+// that cannot be done. What processes left that were killed is removed first.
+func Make(ctx context.Context) (*Cluster, error) {
+	if err := possible(); err != nil {
+		return nil, err
+	}
+	sweep()
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, Mount: filepath.Join(dir, mount), daemons: newDaemons(dir)}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("make ceph: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+// possible says what is missing.
+func possible() error {
+	unavailable := func(format string, args ...any) error {
+		return fmt.Errorf("no ceph: "+format+": %w", append(args, errdefs.ErrUnavailable)...)
+	}
+	if os.Geteuid() != 0 {
+		return unavailable("its client needs root to mount for others")
+	}
+	for _, name := range []string{"ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "monmaptool"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return unavailable("%s is not installed (make ceph-lane installs it)", name)
+		}
+	}
+	fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return unavailable("no FUSE: %v", err)
+	}
+	return fuse.Close()
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	var err error
+	if c.lock, err = locked(filepath.Join(c.dir, lock)); err != nil {
+		return err
+	}
+	// Users of a session must be able to pass.
+	if err := errors.Join(os.Chmod(c.dir, 0o755), os.Mkdir(c.Mount, 0o755)); err != nil {
+		return err
+	}
+	monitor, err := free()
+	if err != nil {
+		return err
+	}
+	if err := configure(c.dir, monitor); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{c.monitor, c.storage, c.filesystem, c.client} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(c.Mount, 0o755)
+}
+
+// free is an address of this machine that nobody has.
+func free() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+func (c *Cluster) monitor(ctx context.Context) error {
+	if err := c.daemons.run(ctx, "ceph-mon", "--mkfs", "-i", "a", "--monmap", filepath.Join(c.dir, "monmap")); err != nil {
+		return err
+	}
+	return c.daemons.start("ceph-mon", "-f", "-i", "a")
+}
+
+// storage is what keeps bytes, and the manager, which counts them for statfs.
+func (c *Cluster) storage(ctx context.Context) error {
+	err := c.daemons.run(ctx, "ceph", "osd", "create")
+	if err == nil {
+		err = c.daemons.start("ceph-mgr", "-f", "-i", "a")
+	}
+	if err == nil {
+		err = c.daemons.run(ctx, "ceph-osd", "-i", "0", "--mkfs")
+	}
+	if err == nil {
+		err = c.daemons.start("ceph-osd", "-f", "-i", "0")
+	}
+	return err
+}
+
+func (c *Cluster) filesystem(ctx context.Context) error {
+	for _, command := range [][]string{
+		{"osd", "pool", "create", "metadata", "8"}, {"osd", "pool", "create", "data", "8"}, {"fs", "new", "berth", "metadata", "data"},
+	} {
+		if err := c.daemons.run(ctx, "ceph", command...); err != nil {
+			return err
+		}
+	}
+	return c.daemons.start("ceph-mds", "-f", "-i", "a")
+}
+
+// client mounts as soon as there is a metadata server, and waits until statfs
+// knows the size.
+func (c *Cluster) client(ctx context.Context) error {
+	for {
+		err := c.daemons.start("ceph-fuse", "-f", c.Mount)
+		if err != nil {
+			return err
+		}
+		if err := c.sized(ctx); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// sized ends with an error when the client has: it does not wait for a metadata
+// server that was never there.
+func (c *Cluster) sized(ctx context.Context) error {
+	for {
+		var st unix.Statfs_t
+		if err := unix.Statfs(c.Mount, &st); err == nil && st.Type == unix.FUSE_SUPER_MAGIC && st.Blocks > 0 {
+			return nil
+		}
+		if err := c.daemons.ended(); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("its file system is not mounted, or has no size, after %v: %w", patience, ctx.Err())
+		}
+	}
+}
+
+// Close unmounts and ends everything.
+func (c *Cluster) Close() error {
+	errs := []error{unmount(c.Mount)}
+	c.daemons.stop()
+	errs = append(errs, remove(c.dir))
+	if c.lock != nil {
+		errs = append(errs, c.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func unmount(at string) error {
+	err := unix.Unmount(at, 0)
+	for end := time.Now().Add(5 * time.Second); errors.Is(err, unix.EBUSY) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+		err = unix.Unmount(at, 0)
+	}
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) { // not mounted
+		return unix.Unmount(at, unix.MNT_DETACH)
+	}
+	return nil
+}
+
+// remove keeps out of what is mounted after all.
+func remove(dir string) error {
+	if err := os.Remove(filepath.Join(dir, mount)); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// sweep removes what processes that are gone have left: their locks are free, and
+// their daemons went with them.
+func sweep() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	for _, dir := range dirs {
+		st, err := os.Stat(dir)
+		if err != nil || time.Since(st.ModTime()) < time.Minute {
+			continue // it may be about to be locked
+		}
+		if l, err := locked(filepath.Join(dir, lock)); err == nil {
+			if unmount(filepath.Join(dir, mount)) == nil {
+				_ = remove(dir)
+			}
+			l.Close()
+		}
+	}
+}
+
+func locked(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/lane/ceph"
+	"github.com/berthhq/berth/internal/lane/lanetest"
+	"github.com/berthhq/berth/plugins/volume"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/plugins/volume/volumetest"
+)
+
+// one is the cluster of all tests of this process, which TestMain closes.
+var one = sync.OnceValues(func() (*ceph.Cluster, error) { return ceph.Make(context.Background()) })
+
+// site is the cluster's mount, and the plugin.
+type site struct {
+	*testing.T
+	mount, program string
+}
+
+// lane starts the cluster, or skips with the reason where there can be none.
+func lane(t *testing.T) site {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a cluster takes a while")
+	}
+	started = true
+	c, err := one()
+	if errdefs.IsUnavailable(err) && os.Getenv(lanetest.Required) == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "cephfs")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, out)
+	}
+	return site{t, c.Mount, program}
+}
+
+// open starts the plugin on a mount.
+func (s site) open(at, options string) (*volume.Client, *pb.OpenVolumeResponse, error) {
+	s.Helper()
+	c, err := volume.Launch(s.Context(), volume.Options{Path: s.program, SocketDir: s.TempDir()})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { c.Close() })
+	r, err := c.OpenVolume(s.Context(), &pb.OpenVolumeRequest{Volume: "v", MountPath: at, OptionsJson: options})
+	return c, r, err
+}
+
+const scopeA = "0123456789abcdef0123456789abcdef"
+
+// pause lets the counts of a scope come up to it, within a second, before another
+// 4 MiB are written.
+const pause = 500 * time.Millisecond
+
+// TestLaneSuite is the suite on a real CephFS.
+func TestLaneSuite(t *testing.T) {
+	s := lane(t)
+	volumetest.Test(t, volumetest.Plugin{Path: s.program, Mount: s.mount, Lane: volumetest.Lane{Pause: pause}})
+}
+
+// TestLaneNoFilesAtAll: the scope's directory counts in Ceph's limit and not in
+// ours, so zero is a limit that can be kept.
+func TestLaneNoFilesAtAll(t *testing.T) {
+	s := lane(t)
+	c, _, err := s.open(s.mount, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := int64(0)
+	made, err := c.CreateScope(t.Context(), &pb.ScopeRequest{Volume: "v", Scope: scopeA, Limit: &pb.Limit{Inodes: &none}})
+	if err != nil || made.Limit.Inodes == nil || *made.Limit.Inodes != 0 || made.Limit.Bytes != nil || made.GetUsedInodes() != 0 {
+		t.Fatalf("made %v, %v", made, err)
+	}
+	file := filepath.Join(s.mount, scopeA, "file")
+	if err := os.WriteFile(file, nil, 0o644); !errors.Is(err, unix.EDQUOT) {
+		t.Errorf("a file with a limit of none: %v", err)
+	}
+	if _, err := c.SetScopeLimit(t.Context(), &pb.ScopeRequest{Volume: "v", Scope: scopeA}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLaneHoleCounts holds docs/storage/cephfs.md to the truth: Ceph counts lengths.
+func TestLaneHoleCounts(t *testing.T) {
+	s := lane(t)
+	c, _, err := s.open(s.mount, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateScope(t.Context(), &pb.ScopeRequest{Volume: "v", Scope: scopeA}); err != nil {
+		t.Fatal(err)
+	}
+	hole := filepath.Join(s.mount, scopeA, "hole")
+	if err := os.WriteFile(hole, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(hole, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		got, err := c.GetScope(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.GetUsedBytes() == 1<<30 && got.GetUsedInodes() == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a hole of 1 GiB counts as %v", got)
+		}
+	}
+	if err := os.Remove(hole); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLaneHealth: a mount without quotas says so, and one that is none of Ceph's is
+// refused.
+func TestLaneHealth(t *testing.T) {
+	s := lane(t)
+	c, r, err := s.open(s.mount, "")
+	if err != nil || r.Enforcement != pb.Enforcement_DELAYED {
+		t.Fatalf("opened as %v, %v", r, err)
+	}
+	h, err := c.Health(t.Context(), &pb.VolumeRef{Volume: "v"})
+	if err != nil || h.State != pb.HealthReport_HEALTHY || h.Metadata["client"] != "ceph-fuse" {
+		t.Errorf("health %v, %v", h, err)
+	}
+	c, r, err = s.open(s.mount, `{"quota": false}`)
+	if err != nil || r.Enforcement != pb.Enforcement_NONE {
+		t.Fatalf("without quotas opened as %v, %v", r, err)
+	}
+	h, err = c.Health(t.Context(), &pb.VolumeRef{Volume: "v"})
+	if err != nil || h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "option quota") {
+		t.Errorf("health without quotas %v, %v", h, err)
+	}
+	if _, _, err := s.open(t.TempDir(), ""); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("a directory that is not on CephFS: %v", err)
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// started tells whether a test has asked for the cluster.
+var started bool
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if started {
+		if c, err := one(); err == nil {
+			if err := c.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+func TestKernels(t *testing.T) {
+	for release, want := range map[string]bool{
+		"4.16.18": false, "4.17.0": true, "4.9-arch": false, "3.10.0-1160.el7.x86_64": false, "6.1.0-18-amd64": true, "5.4": true, "": true,
+	} {
+		if got := keeps(release); got != want {
+			t.Errorf("Linux %s keeps quotas: %v", release, got)
+		}
+	}
+}
