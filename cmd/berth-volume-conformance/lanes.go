@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/array/netapp"
 	"github.com/berthhq/berth/internal/array/powerscale"
 	"github.com/berthhq/berth/internal/array/purestorage"
+	"github.com/berthhq/berth/internal/array/purestorage"
 	"github.com/berthhq/berth/internal/array/vast"
 	"github.com/berthhq/berth/internal/array/weka"
 	"github.com/berthhq/berth/internal/conformance"
@@ -47,6 +48,7 @@ func stands() []stand {
 		{plugin: "btrfs", lane: "loop, simple quotas", up: loop(`{"quota": "simple"}`)},
 		{plugin: "netapp", lane: simulator, up: simulated(netapp.New)},
 		{plugin: "powerscale", lane: simulator, up: simulated(powerscale.New)},
+		{plugin: "purestorage", lane: simulator, up: simulated(purestorage.New)},
 		{plugin: "purestorage", lane: simulator, up: simulated(purestorage.New)},
 		{plugin: "weka", lane: simulator, up: simulated(weka.New)},
 		{plugin: "vast", lane: simulator, up: simulated(vast.New)},

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/array/purestorage"
+	"github.com/berthhq/berth/plugins/volume/driver"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
+
+const (
+	scopeA = "0123456789abcdef0123456789abcdef"
+	scopeB = "fedcba9876543210fedcba9876543210"
+)
+
+// directories are the options of the mode shared.
+var directories = map[string]any{"mode": shared, "filesystem": "berth", "data_address": "", "usage_max_age_s": 0}
+
+// TestConformance is the lane "simulator on btrfs" of a file system for each scope.
+func TestConformance(t *testing.T) {
+	arraytest.Conform(t, purestorage.New, array.Options{PageSize: 2})
+}
+
+// TestLive runs the suite against an array, see docs/storage/purestorage.md.
+func TestLive(t *testing.T) { arraytest.Live(t, "PURESTORAGE") }
+
+func start(t *testing.T, o array.Options, more map[string]any) (*arraytest.Bed, *pb.OpenVolumeResponse) {
+	t.Helper()
+	return arraytest.NewBed(t, purestorage.New, o, more)
+}
+
+// TestRequests holds what is asked of an array against golden files.
+func TestRequests(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	step := func(name string, err error) {
+		t.Helper()
+		b.Must(err)
+		arraytest.Golden(t, b.Array, name, regexp.MustCompile(`"(capacity|total_physical|unique|virtual|time)":\d+`), regexp.MustCompile(`"[a-z_]*per_[a-z_]*":[-+.e\d]+`))
+		b.Array.Forget()
+	}
+	step("open", nil)
+	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("unlimited", b.Create(scopeB, nil))
+	step("limit", b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	step("lift", b.Limit(scopeA, nil))
+	b.List()
+	step("list", nil)
+	step("delete", b.Delete(scopeA))
+	step("again", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	b.Open(map[string]any{"eradicate": true})
+	b.Array.Forget()
+	step("eradicate", b.Delete(scopeA))
+	_, err := b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("capacity", err)
+	_, err = b.Performance(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("performance", err)
+	b.Open(directories)
+	_, err = b.Performance(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("shared", err)
+}
+
+// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+func TestLimitRefusesBytes(t *testing.T) {
+	b, opened := start(t, array.Options{}, nil)
+	if opened.Enforcement != pb.Enforcement_HARD || slices.Contains(opened.Capabilities, pb.Capability_COPY) || !slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
+		t.Errorf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/data", 32<<20)
+	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Write(scopeA+"/data", 32<<20))
+	b.Must(b.Limit(scopeA, arraytest.Bytes(8<<20))) // less than is stored
+	b.Refused(scopeA+"/more", 8<<20)
+	b.Must(b.Limit(scopeA, nil))
+	b.Must(b.Write(scopeA+"/data", 80<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || s.UsedInodes != nil {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	if err := b.Create(scopeB, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Array.Tree.IsDir(scopeB) {
+		t.Errorf("create with zero: %v", err)
+	}
+	m, err := b.MountPlan(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA})
+	if err != nil || m.FsType != "nfs" || m.Source != "192.0.2.10:/berth-"+scopeA || !slices.Contains(m.Options, "vers=4.1") {
+		t.Errorf("plan %v, %v", m, err)
+	}
+	if _, err := b.MountPlan(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeB}); status.Code(err) != codes.NotFound {
+		t.Errorf("plan of no scope: %v", err)
+	}
+}
+
+// TestShared has scopes in one file system: limits are the proxy's alone.
+func TestShared(t *testing.T) {
+	b, opened := start(t, array.Options{}, directories)
+	if opened.Enforcement != pb.Enforcement_COOPERATIVE || slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
+		t.Errorf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(1<<20)))
+	b.Must(b.Write(scopeA+"/data", 8<<20)) // nobody stops it
+	if s, err := b.Get(scopeA); err != nil || s.Limit.GetBytes() != 1<<20 || s.GetUsedBytes() < 8<<20 {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	if h := b.State(); h.State != pb.HealthReport_HEALTHY || h.Metadata["mode"] != shared {
+		t.Errorf("health %v", h)
+	}
+	b.Rises(pb.PerformanceSample_THIS_VOLUME)
+}
+
+// TestDelete keeps what is not empty, also where it is not mounted.
+func TestDelete(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Must(b.Create(scopeA, nil))
+	b.Must(b.Write(scopeA+"/data", 8<<20))
+	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("delete: %v", err)
+	}
+	// On another node it is not mounted; the array knows better than an empty directory.
+	_, err := b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "elsewhere", MountPath: t.TempDir(), OptionsJson: b.Array.PluginOptions()})
+	b.Must(err)
+	_, err = b.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "elsewhere", Scope: scopeA})
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "not mounted here") {
+		t.Errorf("delete elsewhere: %v", err)
+	}
+	for range 2 {
+		_, err = b.CreateScope(t.Context(), &pb.ScopeRequest{Volume: "elsewhere", Scope: scopeB})
+		b.Must(err)
+		_, err = b.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "elsewhere", Scope: scopeB})
+		b.Must(err)
+	}
+	b.Must(os.Remove(b.Array.Tree.Path(scopeA + "/data")))
+	b.Must(b.Delete(scopeA))
+	b.Must(b.Delete(scopeA))
+	if _, err := b.Get(scopeA); status.Code(err) != codes.NotFound {
+		t.Errorf("get: %v", err)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(4<<20))) // which the array kept
+	b.Refused(scopeA+"/data", 8<<20)
+}
+
+// TestMountPoint is one that nothing is mounted on yet: even root cannot write there.
+func TestMountPoint(t *testing.T) {
+	i := arraytest.Image(t)
+	m, err := driver.OpenMount(i.Mount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &own{Mount: m}
+	for range 2 {
+		if err := v.place(scopeA); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer func() { _ = v.seal(scopeA, false) }()
+	if err := os.WriteFile(filepath.Join(i.Mount, scopeA, "lost"), nil, 0o644); !errors.Is(err, unix.EPERM) {
+		t.Errorf("written to a bare mount point: %v", err)
+	}
+	at := filepath.Join(i.Mount, scopeA)
+	if err := unix.Mount("scope", at, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	if yes, err := v.mounted(scopeA); !yes || err != nil {
+		t.Errorf("mounted: %v, %v", yes, err)
+	}
+	if err := v.unplace(scopeA); err != nil {
+		t.Errorf("unplace what is mounted: %v", err)
+	}
+	if err := unix.Unmount(at, 0); err != nil {
+		t.Fatal(err)
+	}
+	if yes, err := v.mounted(scopeA); yes || err != nil {
+		t.Errorf("mounted: %v, %v", yes, err)
+	}
+	for range 2 {
+		if err := v.unplace(scopeA); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(at); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the mount point is left: %v", err)
+	}
+}
+
+// TestTrouble is what goes wrong between plugin and array.
+func TestTrouble(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Trouble()
+	t.Run("role", func(t *testing.T) {
+		defer b.Array.Inject(array.Fault{Method: "POST", Path: "/api/2", Status: 403})()
+		if err := b.Create(scopeA, nil); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("create: %v", err)
+		}
+	})
+	t.Run("token", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "token")
+		b.Must(os.WriteFile(file, []byte("T-not-the-one"), 0o600))
+		_, err := b.OpenAs("w", map[string]any{"token_file": file})
+		if status.Code(err) != codes.Unauthenticated || strings.Contains(err.Error(), "T-not-the-one") {
+			t.Errorf("open: %v", err)
+		}
+	})
+}
+
+// TestSessionsEnd has sessions that hold for less than a second.
+func TestSessionsEnd(t *testing.T) {
+	b, _ := start(t, array.Options{TokenLife: 200 * time.Millisecond}, map[string]any{"eradicate": true})
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		b.Must(b.Create(scopeA, arraytest.Bytes(8<<20)))
+		b.Must(b.Delete(scopeA))
+	}
+	logins := 0
+	for _, e := range b.Array.Exchanges() {
+		if e.Target == "/api/login" {
+			logins++
+		}
+	}
+	if logins < 2 {
+		t.Errorf("%d log-ins in a second", logins)
+	}
+}
+
+// TestPages has more scopes than three pages of the array, and other file systems.
+func TestPages(t *testing.T) {
+	b, _ := start(t, array.Options{PageSize: 2}, nil)
+	want := map[string]int64{}
+	for i := range 7 {
+		scope, size := array.Random(), int64(i+1)<<20
+		b.Must(b.Create(scope, arraytest.Bytes(size)))
+		want[scope] = size
+	}
+	b.Must(b.Create(scopeA, nil))
+	b.Must(b.Delete(scopeA)) // destroyed, and kept by the array
+	got := b.List()
+	for scope, size := range want {
+		if got[scope].GetLimit().GetBytes() != size {
+			t.Errorf("%s: %v, want a limit of %d", scope, got[scope], size)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d are listed, want %d", len(got), len(want))
+	}
+}
+
+func TestPerformance(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
+}
+
+func TestWrongOptions(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	for name, tc := range map[string]struct {
+		more map[string]any
+		want codes.Code
+		text string
+	}{
+		"address":    {map[string]any{"data_address": ""}, codes.InvalidArgument, "data_address"},
+		"filesystem": {map[string]any{"mode": shared}, codes.InvalidArgument, "filesystem"},
+		"both":       {map[string]any{"filesystem": "berth"}, codes.InvalidArgument, "filesystem"},
+		"other":      {map[string]any{"mode": shared, "filesystem": "other"}, codes.FailedPrecondition, `"other"`},
+		"mode":       {map[string]any{"mode": "both"}, codes.InvalidArgument, "mode"},
+		"token":      {map[string]any{"token": "secret"}, codes.InvalidArgument, "token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := b.OpenAs("w", tc.more); status.Code(err) != tc.want || !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("%v, want %v with %s", err, tc.want, tc.text)
+			}
+		})
+	}
+	b.Array.Set("versions", "1.8,1.12")
+	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "1.12") {
+		t.Errorf("an old array: %v", err)
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// one is a volume whose scopes are directories of one file system. The array has no
+// limits for those, so that the proxy alone keeps them.
+type one struct {
+	*driver.Directory
+	*blade
+}
+
+// Health implements driver.Volume.
+func (v *one) Health(ctx context.Context) (*pb.HealthReport, error) {
+	h, err := v.Directory.Health(ctx)
+	if err == nil {
+		v.health(ctx, h)
+	}
+	return h, err
+}
+
+// Capacity implements driver.Sizer: the file system's own size, which is what df says.
+func (v *one) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
+	return v.Directory.Capacity(ctx)
+}
+
+// Close implements driver.Volume.
+func (v *one) Close() error {
+	v.client.Close()
+	return v.Directory.Close()
+}
