@@ -77,6 +77,13 @@ const transport: Transport = {
 
 export const uploads = new Uploads(transport);
 
+/** Sends one small file at once, beside the list of uploads. */
+export async function sendOne(folder: string, path: string, file: File): Promise<void> {
+  const [target] = await transport.tickets(folder, [{ path, size: file.size }]);
+  if (!target) throw { code: "INTERNAL", message: "no ticket for this file" } satisfies Failure;
+  await transport.send({ id: 0, folder, path, file, sent: 0, state: "sending" }, target, new AbortController().signal, () => undefined);
+}
+
 addEventListener("beforeunload", (event) => {
   if (uploads.active()) event.preventDefault();
 });

@@ -1,33 +1,34 @@
-import { Button, Checkbox } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Button, TextInput } from "@mantine/core";
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useRef, useState } from "react";
+import type { Failure } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { uploads } from "../../api/transfer";
 import { useAction } from "../../hooks/useAction";
 import { useGathered } from "../../hooks/useGathered";
-import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useUploadsDone } from "../../hooks/useUploads";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 import { Confirm } from "../Confirm";
 import { Empty, FailureNote } from "../Note";
-import { bytes, when } from "../format";
 import { Crumbs } from "./Crumbs";
+import { FileDetails } from "./FileDetails";
+import { FileTable } from "./FileTable";
 import { NameDialog } from "./NameDialog";
+import { Refused, type Refusal, refusals } from "./Refused";
+import { Relocate } from "./Relocate";
+import { useTasksMove } from "./FolderTasks";
 import { type Found, badName, chosen, join } from "./dropped";
+import { download } from "./fetchFile";
+import { baseName, dirName, inOrder } from "./files";
+import { useFiles } from "./useFiles";
 
-const FilesQuery = graphql(`
-  query Files($id: ID!, $path: String, $first: Int!) {
-    node(id: $id) { ... on Vfolder { id files(path: $path, first: $first) { endCursor files { name path type size modifiedAt } } } }
-  }
-`);
 const MakeDirectories = graphql(`mutation MakeDirectories($input: MakeDirectoriesInput!) { makeDirectories(input: $input) { results { path error } } }`);
-const MoveFiles = graphql(`mutation MoveFiles($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`);
+const RenameFile = graphql(`mutation RenameFile($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`);
 const DeleteFiles = graphql(`mutation DeleteFiles($input: DeleteFilesInput!) { deleteFiles(input: $input) { results { path error } } }`);
-const CreateDownload = graphql(`mutation CreateDownload($input: CreateDownloadInput!) { createDownload(input: $input) { url expiresAt } }`);
 
-/** Entries of one page; the server gives at most 1000 at once. */
-const step = 200;
+/** As many paths as the server takes at once. */
+const batch = 1000;
 
 interface Props {
   folder: string;
@@ -39,69 +40,64 @@ interface Props {
   onFiles: (files: Found[]) => void;
 }
 
+/** The files of a folder: the entries of one directory on the left, one of them on the right. */
 export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) {
-  const [first, setFirst] = useState(step);
-  const { data, failure, refetch } = useLiveQuery({ query: FilesQuery, variables: { id: folder, path: path || null, first } });
+  const [typed, setTyped] = useState("");
+  const [text] = useDebouncedValue(typed.trim(), 300);
+  const { list, failure, loading, more, reload } = useFiles(folder, path, text);
   const make = useAction(MakeDirectories);
-  const move = useAction(MoveFiles);
+  const rename = useAction(RenameFile);
   const remove = useAction(DeleteFiles);
-  const download = useAction(CreateDownload, true);
-  const [picked, setPicked] = useState<Set<string>>(new Set());
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
+  const [at, setAt] = useState<string | null>(null);
   const [making, makeOpen] = useDisclosure(false);
-  const [removing, removeOpen] = useDisclosure(false);
-  const [moving, setMoving] = useState<string | null>(null);
+  const [removing, setRemoving] = useState<string[]>([]);
+  const [refused, setRefused] = useState<Refusal[]>([]);
+  const [renaming, setRenaming] = useState<string | null>(null);
+  const [relocating, setRelocating] = useState<{ kind: "move" | "copy"; paths: string[] } | null>(null);
   const files = useRef<HTMLInputElement>(null);
   const dirs = useRef<HTMLInputElement>(null);
-  useUploadsDone(uploads, folder, useGathered(refetch, 500));
+  const again = useGathered(reload, 500);
+  useUploadsDone(uploads, folder, again);
+  useTasksMove(folder, again);
 
-  const list = data?.node && "files" in data.node ? data.node.files : null;
-  const rows = [...(list?.files ?? [])].sort(
-    (a, b) => Number(b.type === "directory") - Number(a.type === "directory") || a.name.localeCompare(b.name, undefined, { numeric: true }),
-  );
-  const movingName = moving?.split("/").at(-1) ?? "";
+  const rows = inOrder(list?.files ?? [], list?.cursor === null);
+  const shown = rows.find((r) => r.path === at) ?? null;
 
-  async function get(at: string) {
-    const done = await download.run({ input: { vfolder: folder, path: at } });
-    if (!done) return;
-    const link = document.createElement("a");
-    link.href = done.createDownload.url;
-    link.download = "";
-    link.click();
-  }
-  function told(results: readonly { path: string; error: string | null }[]) {
-    const failed = results.filter((r) => r.error);
-    for (const f of failed) toast({ failure: { code: "FAILED_PRECONDITION", message: `${f.path}: ${f.error}` } });
-    return failed;
-  }
+  const get = (what: string) => void download(folder, what).catch((failure: Failure) => toast({ failure }));
+
+  /** Of one thing: what went wrong with it is the failure of the whole. */
+  const one = (results: readonly { path: string; error: string | null }[]) => {
+    const [wrong] = refusals(results);
+    if (wrong) toast({ failure: { code: "FAILED_PRECONDITION", message: `${wrong.path}: ${wrong.error}` } });
+    reload();
+    return true;
+  };
   async function removeAll() {
-    const done = await remove.run({ input: { vfolder: folder, paths: [...picked], recursive: true } });
-    if (!done) return;
-    const failed = told(done.deleteFiles.results);
-    setPicked(new Set(failed.map((f) => f.path)));
-    removeOpen.close();
-    refetch();
-  }
-  function toggle(at: string) {
-    const next = new Set(picked);
-    if (!next.delete(at)) next.add(at);
-    setPicked(next);
+    const wrong: Refusal[] = [];
+    for (let i = 0; i < removing.length; i += batch) {
+      const done = await remove.run({ input: { vfolder: folder, paths: removing.slice(i, i + batch), recursive: true } });
+      if (!done) return reload();
+      wrong.push(...refusals(done.deleteFiles.results));
+    }
+    setPicked(new Set(wrong.map((w) => w.path)));
+    setRefused(wrong);
+    setRemoving(wrong.map((w) => w.path));
+    reload();
   }
   function take(input: HTMLInputElement) {
     if (input.files) onFiles(chosen(input.files));
     input.value = "";
   }
+  const chosenPaths = [...picked];
 
   return (
     <section className="panel" aria-label={t("Files")}>
-      <div className="panel-head" style={{ flexWrap: "wrap" }}>
+      <div className="panel-head tool-bar">
         <Crumbs name={name} path={path} onOpen={onOpen} />
-        <div className="push row">
-          {picked.size > 0 ? (
-            <Button variant="outline" color="red" onClick={removeOpen.open}>
-              {t("Delete ({{count}})", { count: picked.size })}
-            </Button>
-          ) : null}
-          <Button variant="subtle" onClick={() => void get(path)}>
+        <div className="push row tool-bar">
+          <TextInput type="search" w={170} aria-label={t("Find files below here")} placeholder={t("Find files")} value={typed} onChange={(e) => setTyped(e.currentTarget.value)} />
+          <Button variant="subtle" onClick={() => get(path)}>
             {t("Download as zip")}
           </Button>
           {writes ? (
@@ -118,72 +114,68 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
             </>
           ) : null}
           <input ref={files} type="file" multiple hidden aria-label={t("Files to upload")} data-upload onChange={(e) => take(e.currentTarget)} />
-          <input ref={dirs} type="file" hidden aria-label={t("Folder to upload")} onChange={(e) => take(e.currentTarget)} {...{ webkitdirectory: "" }} />
+          <input ref={dirs} type="file" hidden aria-label={t("Folder to upload")} data-upload-folder onChange={(e) => take(e.currentTarget)} {...{ webkitdirectory: "" }} />
         </div>
       </div>
-      {failure ? <div style={{ padding: 12 }}><FailureNote failure={failure} what={t("The files could not be read")} /></div> : null}
-      {list && rows.length === 0 ? (
-        <Empty title={t("Empty")} cli={`berth folder put ${name}${path ? `:${path}` : ""} ./data`}>
-          {t("Drop files or folders here. An interrupted upload goes on where it stopped.")}
-        </Empty>
-      ) : null}
-      {rows.length > 0 ? (
-        <div className="scroll-x">
-          <table className="grid">
-            <thead>
-              <tr>
-                <th className="pick">
-                  <Checkbox aria-label={t("Select all")} checked={rows.every((r) => picked.has(r.path))} indeterminate={picked.size > 0 && !rows.every((r) => picked.has(r.path))}
-                    onChange={(e) => setPicked(new Set(e.currentTarget.checked ? rows.map((r) => r.path) : []))} />
-                </th>
-                <th>{t("Name")}</th>
-                <th className="num">{t("Size")}</th>
-                <th>{t("Changed")}</th>
-                <th><span className="dim">{t("Actions")}</span></th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((f) => (
-                <tr key={f.path} aria-selected={picked.has(f.path)}>
-                  <td className="pick">
-                    <Checkbox aria-label={t("Select {{name}}", { name: f.name })} checked={picked.has(f.path)} onChange={() => toggle(f.path)} />
-                  </td>
-                  <td className="clip">
-                    {f.type === "directory" ? (
-                      <button type="button" className="linkish" onClick={() => onOpen(f.path)}>
-                        {f.name}/
-                      </button>
-                    ) : f.name}
-                    {f.type === "symlink" || f.type === "other" ? <span className="dim"> {t(f.type)}</span> : null}
-                  </td>
-                  <td className="num nowrap">{f.type === "file" ? bytes(f.size) : ""}</td>
-                  <td className="nowrap dim">{when(f.modifiedAt)}</td>
-                  <td className="nowrap" style={{ width: 1 }}>
-                    <Button variant="subtle" size="compact-xs" aria-label={t("Download {{name}}", { name: f.name })} onClick={() => void get(f.path)}>{t("Download")}</Button>
-                    <Button variant="subtle" size="compact-xs" aria-label={t("Rename {{name}}", { name: f.name })} onClick={() => setMoving(f.path)}>{t("Rename")}</Button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+      {picked.size > 0 ? (
+        <div className="panel-head tool-bar" role="toolbar" aria-label={t("With what is selected")}>
+          <span role="status">{t("{{count}} selected", { count: picked.size })}</span>
+          {writes ? <Button variant="default" size="compact-sm" onClick={() => setRelocating({ kind: "move", paths: chosenPaths })}>{t("Move")}</Button> : null}
+          <Button variant="default" size="compact-sm" onClick={() => setRelocating({ kind: "copy", paths: chosenPaths })}>{t("Copy")}</Button>
+          {writes ? <Button variant="outline" color="red" size="compact-sm" onClick={() => setRemoving(chosenPaths)}>{t("Delete ({{count}})", { count: picked.size })}</Button> : null}
+          <Button variant="subtle" size="compact-sm" onClick={() => setPicked(new Set())}>{t("Select none")}</Button>
         </div>
       ) : null}
-      {list?.endCursor && first < 1000 ? (
-        <Button variant="subtle" fullWidth onClick={() => setFirst(Math.min(1000, first + step))}>
-          {t("Show more")}
+      {failure ? <div style={{ padding: 12 }}><FailureNote failure={failure} what={t("The files could not be read")} /></div> : null}
+      {list && rows.length === 0 && !failure ? (
+        text ? <Empty title={more ? t("Nothing found so far") : t("No file has this in its name")}>{path ? t("Searched in {{path}} and below.", { path }) : null}</Empty> : (
+          <Empty title={t("Empty")} cli={writes ? `berth folder put ${name}${path ? `:${path}` : ""} ./data` : undefined}>
+            {writes ? t("Drop files or folders here. An interrupted upload goes on where it stopped.") : null}
+          </Empty>
+        )
+      ) : null}
+      {rows.length > 0 ? (
+        <div className={`explorer${shown ? " two" : ""}`}>
+          <div className="list">
+            <FileTable rows={rows} picked={picked} at={at} found={text !== ""} onPick={setPicked} onAt={setAt} onOpen={(f) => (f.type === "directory" ? onOpen(f.path) : setAt(f.path))}
+              onRename={writes ? setRenaming : undefined} onRemove={writes ? setRemoving : undefined} />
+          </div>
+          {shown ? (
+            <FileDetails folder={folder} file={shown} writes={writes} onClose={() => setAt(null)} onDownload={() => get(shown.path)} onOpen={() => onOpen(shown.path)} onRename={() => setRenaming(shown.path)}
+              onRelocate={(kind) => setRelocating({ kind, paths: [shown.path] })} onRemove={() => setRemoving([shown.path])} onSaved={reload} />
+          ) : null}
+        </div>
+      ) : null}
+      {more ? (
+        <Button variant="subtle" fullWidth loading={loading} onClick={more}>
+          {text ? t("Search on") : t("Show more ({{count}} shown)", { count: rows.length })}
         </Button>
       ) : null}
       <NameDialog opened={making} title={t("New directory")} action={t("Create")} initial="" mutation={make} valid={(n) => badName(n) === null} onClose={makeOpen.close}
-        onName={async (n) => { const done = await make.run({ input: { vfolder: folder, paths: [join(path, n)] } }); if (done) { told(done.makeDirectories.results); refetch(); } return done; }} />
-      <NameDialog opened={moving !== null} title={t("Rename {{name}}", { name: movingName })} action={t("Rename")} initial={movingName} mutation={move}
-        valid={(n) => badName(n) === null} onClose={() => setMoving(null)}
-        onName={async (n) => { const done = await move.run({ input: { vfolder: folder, items: [{ from: moving!, to: join(path, n) }] } }); if (done) { told(done.moveFiles.results); refetch(); } return done; }} />
-      <Confirm opened={removing} title={t("Delete {{count}} entries?", { count: picked.size })} action={t("Delete")} busy={remove.busy} failure={remove.failure}
-        onConfirm={() => void removeAll()} onClose={() => { remove.clear(); removeOpen.close(); }}>
-        <ul style={{ margin: 0, paddingLeft: 18 }}>
-          {[...picked].slice(0, 8).map((p) => <li key={p}><code>{p}</code></li>)}
-          {picked.size > 8 ? <li>{t("and {{count}} more", { count: picked.size - 8 })}</li> : null}
-        </ul>
+        onName={async (n) => { const done = await make.run({ input: { vfolder: folder, paths: [join(path, n)] } }); return done && one(done.makeDirectories.results); }} />
+      <NameDialog opened={renaming !== null} title={t("Rename {{name}}", { name: baseName(renaming ?? "") })} action={t("Rename")} initial={baseName(renaming ?? "")} mutation={rename}
+        valid={(n) => badName(n) === null} onClose={() => setRenaming(null)}
+        onName={async (n) => {
+          const to = join(dirName(renaming!), n);
+          const done = await rename.run({ input: { vfolder: folder, items: [{ from: renaming!, to }] } });
+          if (done && refusals(done.moveFiles.results).length === 0) setAt(to);
+          return done && one(done.moveFiles.results);
+        }} />
+      {relocating ? <Relocate kind={relocating.kind} folder={{ id: folder, name }} paths={relocating.paths} path={path} onClose={() => setRelocating(null)} onDone={() => { setPicked(new Set()); reload(); }} /> : null}
+      <Confirm opened={removing.length > 0} title={t("Delete {{count}} entries?", { count: removing.length })} action={refused.length > 0 ? t("Try again") : t("Delete")} busy={remove.busy} failure={remove.failure}
+        onConfirm={() => void removeAll()} onClose={() => { remove.clear(); setRefused([]); setRemoving([]); }}>
+        <div className="stack">
+          <Refused rows={refused} />
+          {refused.length > 0 ? null : (
+            <>
+              <span>{t("Directories go with all that is in them. Files are not kept in the trash.")}</span>
+              <ul style={{ margin: 0, paddingLeft: 18 }}>
+                {removing.slice(0, 8).map((p) => <li key={p}><code>{p}</code></li>)}
+                {removing.length > 8 ? <li>{t("and {{count}} more", { count: removing.length - 8 })}</li> : null}
+              </ul>
+            </>
+          )}
+        </div>
       </Confirm>
     </section>
   );

@@ -46,7 +46,7 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
       {folder.status === "trash" && folder.permissions.includes("delete") ? (
         <>
           <RestoreButton folder={folder} onDone={onChanged} />
-          <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete {{name}} for ever", { name: folder.name })} onClick={() => setOpen("delete")}>{t("Delete for ever")}</Button>
+          <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete for ever: {{name}}", { name: folder.name })} onClick={() => setOpen("delete")}>{t("Delete for ever")}</Button>
         </>
       ) : null}
       {open === "share" ? <ShareDialog folder={folder} onClose={close} /> : null}

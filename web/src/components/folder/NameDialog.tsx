@@ -26,7 +26,7 @@ export function NameDialog({ opened, title, action, initial, mutation, valid, on
     onClose();
   }
   return (
-    <Modal opened={opened} onClose={close} title={<h2>{title}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened={opened} onClose={close} title={title} closeButtonProps={{ "aria-label": t("Close") }}>
       <form className="stack" onSubmit={async (event) => {
         event.preventDefault();
         if (await onName(name)) close();

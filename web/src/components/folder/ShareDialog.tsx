@@ -45,7 +45,7 @@ export function ShareDialog({ folder, onClose }: Props) {
   });
   const shares = liveShares(data?.node && "shares" in data.node ? data.node.shares : []);
   return (
-    <Modal opened onClose={onClose} size={620} title={<h2>{t("Share {{name}}", { name: folder.name })}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={onClose} size={620} title={t("Share {{name}}", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
       <div className="stack">
         {folder.project ? <All folder={folder} project={folder.project.name} /> : null}
         <Invite folder={folder} onDone={refetch} />
@@ -108,9 +108,9 @@ function Invite({ folder, onDone }: { folder: Props["folder"]; onDone: () => voi
         </Button>
       </div>
       {refused.length > 0 ? (
-        <ul className="failure" role="alert" style={{ margin: 0, paddingLeft: 28 }}>
-          {refused.map((r) => <li key={r.email}><b>{r.email}</b>: {r.error}</li>)}
-        </ul>
+        <div className="failure" role="alert">
+          {refused.map((r) => <div key={r.email}><b>{r.email}</b>: {r.error}</div>)}
+        </div>
       ) : null}
       <FailureNote failure={rest} />
     </form>
@@ -130,7 +130,7 @@ function Row({ share, onDone }: { share: Share; onDone: () => void }) {
       </span>
       <PermissionSelect bare label={t("What {{email}} may", { email: share.email })} value={share.permission} disabled={busy}
         onChange={async (permission) => { if (await change.run({ input: { id: share.id, permission } })) onDone(); }} />
-      <Button variant="subtle" color="red" size="compact-sm" loading={remove.busy} aria-label={t("Stop sharing with {{email}}", { email: share.email })}
+      <Button variant="subtle" color="red" size="compact-sm" loading={remove.busy} aria-label={share.status === "pending" ? t("Withdraw {{name}}", { name: share.email }) : t("Remove {{name}}", { name: share.email })}
         onClick={async () => { if (await remove.run({ input: { id: share.id } })) onDone(); }}>
         {share.status === "pending" ? t("Withdraw") : t("Remove")}
       </Button>

@@ -37,7 +37,7 @@ export function TrashConfirm({ folder, onClose, onDone }: Props) {
     <Confirm opened={folder !== null} title={t("Put {{name}} into the trash?", { name: folder?.name ?? "" })} action={t("Into the trash")} busy={busy} failure={failure} onClose={close}
       onConfirm={async () => {
         if (!folder || !(await run({ input: { id: folder.id } }))) return;
-        toast({ text: t("{{name}} is in the trash.", { name: folder.name }), link: { label: t("Trash"), to: "/data?show=trash" } });
+        toast({ text: t("{{name}} is in the trash.", { name: folder.name }) });
         close();
         onDone();
       }}>

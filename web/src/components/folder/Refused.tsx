@@ -1,0 +1,26 @@
+import { t } from "../../i18n";
+
+export interface Refusal {
+  path: string;
+  error: string;
+}
+
+export const refusals = (results: readonly { path: string; error: string | null }[]): Refusal[] =>
+  results.flatMap((r) => (r.error ? [{ path: r.path, error: r.error }] : []));
+
+/** Rows beyond this are only counted. */
+const most = 20;
+
+/** What of several things did not work, each with why. */
+export function Refused({ rows }: { rows: Refusal[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <div className="failure" role="alert">
+      <b>{t("This did not work; the rest is done:")}</b>
+      <ul style={{ margin: 0, paddingLeft: 18, maxHeight: 180, overflow: "auto" }} tabIndex={0}>
+        {rows.slice(0, most).map((r) => <li key={r.path}><code>{r.path}</code> {r.error}</li>)}
+        {rows.length > most ? <li>{t("and {{count}} more", { count: rows.length - most })}</li> : null}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+import { client } from "../../api/client";
+import { type Failure, fromGraphQL, fromResponse } from "../../api/errors";
+import { graphql } from "../../api/graphql";
+import { sendOne } from "../../api/transfer";
+import { asText, baseName, mostText } from "./files";
+
+const CreateDownload = graphql(`mutation CreateDownload($input: CreateDownloadInput!) { createDownload(input: $input) { url expiresAt } }`);
+
+async function address(vfolder: string, path: string): Promise<string> {
+  const { data, error } = await client.mutation(CreateDownload, { input: { vfolder, path } }).toPromise();
+  if (error || !data) throw error ? fromGraphQL(error) : ({ code: "INTERNAL", message: "no answer" } satisfies Failure);
+  return data.createDownload.url;
+}
+
+/** Lets the browser save a file, or a directory as a zip. */
+export async function download(vfolder: string, path: string) {
+  const link = document.createElement("a");
+  link.href = await address(vfolder, path);
+  link.download = "";
+  link.click();
+}
+
+export interface Read {
+  /** Null: not text. */
+  text: string | null;
+  /** Which content it was. */
+  etag: string | null;
+}
+
+export async function readText(vfolder: string, path: string): Promise<Read> {
+  const response = await fetch(await address(vfolder, path), { cache: "no-store" });
+  if (!response.ok) throw await fromResponse(response);
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  return { text: bytes.length > mostText ? null : asText(bytes), etag: response.headers.get("ETag") };
+}
+
+/** Writes the text in place of the file, whole or not at all. Tells false when the file is no longer the one that was read. */
+export async function saveText(vfolder: string, path: string, text: string, etag: string | null): Promise<boolean> {
+  if (etag !== null) {
+    const now = await fetch(await address(vfolder, path), { method: "HEAD", cache: "no-store" });
+    if (now.ok && now.headers.get("ETag") !== etag) return false;
+  }
+  await sendOne(vfolder, path, new File([text], baseName(path), { lastModified: Date.now() }));
+  return true;
+}

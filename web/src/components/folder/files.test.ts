@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { asText, baseName, dirName, inOrder, into } from "./files";
+import type { FileEntry } from "./useFiles";
+
+const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({ name, path: name, type, size: 0, modifiedAt: "" });
+
+describe("inOrder", () => {
+  const files = [entry("b10"), entry("b9"), entry("z", "directory")];
+  it("shows directories first", () => expect(inOrder(files, true).map((f) => f.name)).toEqual(["z", "b9", "b10"]));
+  it("keeps the server's order while there is more", () => expect(inOrder(files, false).map((f) => f.name)).toEqual(["b10", "b9", "z"]));
+});
+
+it("takes paths apart", () => expect([baseName("a/b/c"), baseName("c"), dirName("a/b/c"), dirName("c")]).toEqual(["c", "c", "a/b", ""]));
+
+describe("into", () => {
+  it.each([
+    [["a/x", "y"], "to", true, [{ from: "a/x", to: "to/x" }, { from: "y", to: "to/y" }]],
+    [["a/x"], "", true, [{ from: "a/x", to: "x" }]],
+    [["a"], "a", true, null],
+    [["a"], "a/b", true, null],
+    [["a"], "ab", true, [{ from: "a", to: "ab/a" }]],
+    [["a/x"], "a", true, null],
+    [["a/x"], "a", false, [{ from: "a/x", to: "a/x" }]],
+  ])("%j into %j (%s)", (paths, dir, here, want) => expect(into(paths, dir, here)).toEqual(want));
+});
+
+describe("asText", () => {
+  it("reads UTF-8", () => expect(asText(new TextEncoder().encode("grüß\n"))).toBe("grüß\n"));
+  it("keeps a byte order mark, so that saving changes nothing", () => expect(asText(new Uint8Array([0xef, 0xbb, 0xbf, 65]))).toBe("\ufeffA"));
+  it.each([[[65, 0, 66]], [[0xff, 0xfe]]])("%j is none", (bytes) => expect(asText(new Uint8Array(bytes))).toBeNull());
+});

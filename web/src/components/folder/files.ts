@@ -1,0 +1,30 @@
+import type { FileEntry } from "./useFiles";
+import { join } from "./dropped";
+
+/** Directories first, names as people count; only when all are there, so that rows do not jump while one reads on. */
+export const inOrder = (files: readonly FileEntry[], complete: boolean): FileEntry[] =>
+  complete
+    ? [...files].sort((a, b) => Number(b.type === "directory") - Number(a.type === "directory") || a.name.localeCompare(b.name, undefined, { numeric: true }))
+    : [...files];
+
+export const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+export const dirName = (path: string) => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
+
+/** Each path with its new one in the directory; null when something would go into itself or stay where it is. */
+export function into(paths: readonly string[], directory: string, here: boolean): { from: string; to: string }[] | null {
+  const wrong = (p: string) => here && (dirName(p) === directory || directory === p || directory.startsWith(`${p}/`));
+  return paths.some(wrong) ? null : paths.map((from) => ({ from, to: join(directory, baseName(from)) }));
+}
+
+/** As much of a file is shown and edited as text. */
+export const mostText = 1024 * 1024;
+
+/** The text of a file, or null when it is none. */
+export function asText(bytes: Uint8Array): string | null {
+  if (bytes.includes(0)) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
