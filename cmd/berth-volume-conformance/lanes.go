@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/array/netapp"
 	"github.com/berthhq/berth/internal/array/powerscale"
 	"github.com/berthhq/berth/internal/array/purestorage"
-	"github.com/berthhq/berth/internal/array/purestorage"
+	"github.com/berthhq/berth/internal/array/spectrumscale"
 	"github.com/berthhq/berth/internal/array/vast"
 	"github.com/berthhq/berth/internal/array/weka"
 	"github.com/berthhq/berth/internal/conformance"
@@ -49,10 +49,10 @@ func stands() []stand {
 		{plugin: "netapp", lane: simulator, up: simulated(netapp.New)},
 		{plugin: "powerscale", lane: simulator, up: simulated(powerscale.New)},
 		{plugin: "purestorage", lane: simulator, up: simulated(purestorage.New)},
-		{plugin: "purestorage", lane: simulator, up: simulated(purestorage.New)},
 		{plugin: "weka", lane: simulator, up: simulated(weka.New)},
 		{plugin: "vast", lane: simulator, up: simulated(vast.New)},
 		{plugin: "hammerspace", lane: simulator, up: simulated(hammerspace.New)},
+		{plugin: "spectrumscale", lane: simulator, up: simulated(spectrumscale.New)},
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},
 		{plugin: "ext4", lane: "user-mode Linux", check: booted("ext4")},
 		{plugin: "nfs", lane: "user-mode Linux", check: booted("nfs")},
