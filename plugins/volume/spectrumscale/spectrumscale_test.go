@@ -1,0 +1,175 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/array/spectrumscale"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
+
+const scopeA = "0123456789abcdef0123456789abcdef"
+
+// TestConformance is the lane "simulator on btrfs", with a GUI that does not look at
+// the filesets by itself.
+func TestConformance(t *testing.T) {
+	arraytest.Conform(t, spectrumscale.New, array.Options{PageSize: 2, JobTime: 10 * time.Millisecond, Settings: map[string]string{"accepted": "201", "lag": "1h"}})
+}
+
+func TestLive(t *testing.T) { arraytest.Live(t, "SPECTRUMSCALE") }
+
+// TestRequests holds what is asked of a cluster against golden files.
+func TestRequests(t *testing.T) {
+	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
+	step := func(name string, err error) {
+		t.Helper()
+		b.Must(err)
+		arraytest.Golden(t, b.Array, name)
+		b.Array.Forget()
+	}
+	step("open", nil)
+	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	files := int64(1000)
+	step("limit", b.Limit(scopeA, &pb.Limit{Inodes: &files}))
+	_, err := b.Get(scopeA)
+	step("get", err)
+	b.List()
+	step("list", nil)
+	step("delete", b.Delete(scopeA))
+}
+
+// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+func TestLimitRefusesBytes(t *testing.T) {
+	b, opened := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
+	if opened.Enforcement != pb.Enforcement_HARD {
+		t.Errorf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/data", 32<<20)
+	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Write(scopeA+"/data", 32<<20))
+	b.Must(b.Limit(scopeA, nil))
+	b.Must(b.Write(scopeA+"/data", 80<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || s.GetUsedBytes() > 81<<20 || !s.Exact {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	b.Array.Set("indoubt", "2048") // KiB
+	doubted, err := b.Get(scopeA)
+	if err != nil || doubted.GetUsedBytes() != s.GetUsedBytes()+2<<20 || doubted.Exact {
+		t.Errorf("scope in doubt %v, %v", doubted, err)
+	}
+	if err := b.Limit(scopeA, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("limit of zero: %v", err)
+	}
+	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("delete with files: %v", err)
+	}
+}
+
+// TestJobsFail leaves nothing behind, and goes on where it was cut off.
+func TestJobsFail(t *testing.T) {
+	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
+	b.Array.Jobs.FailNext(errors.New("EFSSG0015C No space for a fileset."))
+	if err := b.Create(scopeA, nil); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "EFSSG0015C") {
+		t.Errorf("create: %v", err)
+	}
+	if b.Array.Tree.IsDir(scopeA) {
+		t.Error("half a scope is left")
+	}
+	b.Must(b.Create(scopeA, nil))
+	// Unlinked by the first job, and not deleted by the second.
+	remove := b.Array.Inject(array.Fault{Method: http.MethodDelete, Path: "/scalemgmt/v2/filesystems/fs1/filesets/berth-" + scopeA, Skip: 1, Times: 1, Status: 500})
+	if err := b.Delete(scopeA); status.Code(err) != codes.Internal {
+		t.Errorf("delete: %v", err)
+	}
+	remove()
+	if _, err := b.Get(scopeA); status.Code(err) != codes.NotFound {
+		t.Errorf("get of an unlinked fileset: %v", err)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20))) // links it again
+	b.Refused(scopeA+"/data", 32<<20)
+}
+
+func TestPlainDirectory(t *testing.T) {
+	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
+	b.Must(os.Mkdir(b.Array.Tree.Path(scopeA), 0o755))
+	if _, err := b.Get(scopeA); status.Code(err) != codes.NotFound {
+		t.Errorf("get: %v", err)
+	}
+	if err := b.Create(scopeA, nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "plain directory") {
+		t.Errorf("create: %v", err)
+	}
+}
+
+// TestNoQuotas are file systems without limits, and why.
+func TestNoQuotas(t *testing.T) {
+	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
+	for setting, want := range map[string]string{"off": "mmchfs -Q yes", "perfileset": "--noperfileset-quota"} {
+		t.Run(setting, func(t *testing.T) {
+			b.Array.Set("quota", setting)
+			defer b.Array.Set("quota", "")
+			opened := b.Open(nil)
+			if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
+				t.Errorf("opened as %v", opened)
+			}
+			if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, want) {
+				t.Errorf("health %v", h)
+			}
+			b.Must(b.Create(scopeA, nil))
+			if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
+				t.Errorf("limit: %v", err)
+			}
+			b.Must(b.Delete(scopeA))
+		})
+	}
+	b.Open(nil)
+	b.Array.Set("quota", "off") // since the volume was opened
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "limits are not kept") {
+		t.Errorf("health %v", h)
+	}
+}
+
+func TestTrouble(t *testing.T) {
+	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{JobTime: 20 * time.Millisecond}, nil)
+	b.Trouble()
+	b.Array.Set("mount", "not mounted")
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "not mounted") {
+		t.Errorf("health: %v", h)
+	}
+	if _, err := b.OpenAs("w", map[string]any{"filesystem": "other"}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("another file system: %v", err)
+	}
+}
+
+// TestPages has more filesets and quotas than a page.
+func TestPages(t *testing.T) {
+	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{PageSize: 2, JobTime: -1}, nil)
+	made := map[string]int64{}
+	for i := range 5 {
+		scope := array.Random()
+		made[scope] = int64(i+1) << 20
+		b.Must(b.Create(scope, arraytest.Bytes(made[scope])))
+	}
+	all := b.List()
+	for scope, bytes := range made {
+		if all[scope].GetLimit().GetBytes() != bytes {
+			t.Errorf("%s is listed as %v", scope, all[scope])
+		}
+	}
+	if len(all) != len(made) {
+		t.Errorf("%d scopes are listed, want %d", len(all), len(made))
+	}
+}
