@@ -10,6 +10,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/network"
 	"github.com/berthhq/berth/ent"
+	entagent "github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/internal/lifecycle"
@@ -113,6 +114,9 @@ func TestNoNetworkIsLeft(t *testing.T) {
 	c.nodes[1].stop()
 	c.nodes[1].wires.reach = network.Reach{Off: "it is switched off there"}
 	c.join(t, c.nodes[1], c.m)
+	managertest.Eventually(t, "the agent has told", func() bool {
+		return c.Client.Agent.Query().Where(entagent.Name(c.nodes[1].name)).OnlyX(ctx).Overlay.Off != ""
+	})
 	id = c.spreads(t)
 	c.waits(t, id, c.nodes[1].name+": it is switched off there")
 	whole := c.create(t, input(managertest.Vars{"kernels": 2}, "sleep", "600"))
