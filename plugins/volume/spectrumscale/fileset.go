@@ -47,9 +47,32 @@ func (f *filesystem) fileset(ctx context.Context, scope string) (*fileset, error
 	return s, nil
 }
 
+// seen is fileset for a GUI that may be late: where there is a directory and no
+// fileset, it is told to look first.
+func (f *filesystem) seen(ctx context.Context, scope string) (*fileset, error) {
+	s, err := f.fileset(ctx, scope)
+	if err != nil || s != nil {
+		return s, err
+	}
+	d, err := f.OpenTree(scope)
+	if status.Code(err) == codes.NotFound {
+		return nil, nil
+	}
+	if err == nil {
+		err = d.Close()
+	}
+	if err == nil {
+		err = f.refresh(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.fileset(ctx, scope)
+}
+
 // made is a fileset that must be there and linked, for calls on scopes that exist.
 func (f *filesystem) made(ctx context.Context, scope string) error {
-	s, err := f.fileset(ctx, scope)
+	s, err := f.seen(ctx, scope)
 	if err == nil && (s == nil || !s.linked()) {
 		return status.Errorf(codes.NotFound, "the file system has no fileset %s", nameOf(scope))
 	}
@@ -58,7 +81,7 @@ func (f *filesystem) made(ctx context.Context, scope string) error {
 
 // make makes and links a scope's fileset, or does what is missing of that.
 func (f *filesystem) make(ctx context.Context, scope string) error {
-	have, err := f.fileset(ctx, scope)
+	have, err := f.seen(ctx, scope)
 	if err != nil || have != nil && have.linked() {
 		return err
 	}

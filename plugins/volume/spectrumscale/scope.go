@@ -134,7 +134,7 @@ func (f *filesystem) DeleteScope(ctx context.Context, scope string) error {
 	if err := f.EmptyScope(scope); err != nil {
 		return err
 	}
-	have, err := f.fileset(ctx, scope)
+	have, err := f.seen(ctx, scope)
 	if err != nil {
 		return err
 	}

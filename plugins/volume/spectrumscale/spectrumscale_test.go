@@ -114,6 +114,18 @@ func TestPlainDirectory(t *testing.T) {
 	}
 }
 
+// TestLateGUI is a fileset that the GUI has not seen: what another proxy has made, or
+// this one before it was killed.
+func TestLateGUI(t *testing.T) {
+	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{Settings: map[string]string{"lag": "1h"}}, nil)
+	defer b.Array.Inject(array.Fault{Path: "/scalemgmt/v2/refreshTask", Status: 500, Times: 1})()
+	if err := b.Create(scopeA, nil); status.Code(err) != codes.Internal {
+		t.Fatalf("create: %v", err)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/data", 32<<20)
+}
+
 // TestNoQuotas are file systems without limits, and why.
 func TestNoQuotas(t *testing.T) {
 	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
