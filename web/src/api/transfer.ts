@@ -3,7 +3,7 @@ import { csrf } from "./auth";
 import { client } from "./client";
 import { type Failure, fromGraphQL } from "./errors";
 import { graphql } from "./graphql";
-import { type Item, type Transport, Uploads } from "./uploads";
+import { type Kept, type Memory, type Transport, Uploads } from "./uploads";
 
 const CreateUpload = graphql(`
   mutation CreateUpload($input: CreateUploadInput!) {
@@ -12,7 +12,7 @@ const CreateUpload = graphql(`
 `);
 
 /** Names one file's upload, so that it goes on where it stopped, also after the page was closed. */
-const fingerprint = ({ folder, path, file }: Item) => `berth.upload ${folder} ${path} ${file.size} ${file.lastModified}`;
+const fingerprint = ({ folder, path, size, modified }: Kept) => `berth.upload ${folder} ${path} ${size} ${modified}`;
 
 function explain(error: Error): Failure {
   if (!(error instanceof DetailedError) || !error.originalResponse) return { code: "UNAVAILABLE", message: error.message };
@@ -49,7 +49,12 @@ const transport: Transport = {
         endpoint: endpoint.href,
         uploadUrl: known ?? undefined,
         headers: { Authorization: `Bearer ${target.ticket}`, ...(endpoint.origin === location.origin ? csrf : {}) },
-        retryDelays: [0, 1000, 3000, 5000, 10_000, 20_000],
+        retryDelays: [0, 1000, 3000],
+        // A full quota is not emptied by asking again.
+        onShouldRetry: (error) => {
+          const status = error.originalResponse?.getStatus() ?? 0;
+          return status !== 507 && (status < 400 || status >= 500 || status === 409 || status === 423);
+        },
         storeFingerprintForResuming: false,
         onUploadUrlAvailable: () => {
           if (upload.url) localStorage.setItem(key, upload.url);
@@ -67,23 +72,61 @@ const transport: Transport = {
         },
       });
       signal.addEventListener("abort", () => {
-        void upload.abort().catch(() => undefined);
+        upload.abort(signal.reason === "cancel").catch(() => undefined);
         reject(new Error("stopped"));
       });
       upload.start();
     });
   },
+
+  forget: (item) => localStorage.removeItem(fingerprint(item)),
 };
 
-export const uploads = new Uploads(transport);
+/** A browser keeps some megabytes; beyond this many files only those that follow are forgotten. */
+const mostKept = 10_000;
+const place = "berth.uploads";
+
+const memory: Memory & { flush: () => void } = (() => {
+  let pending: Kept[] | null = null;
+  const flush = () => {
+    if (!pending) return;
+    const kept = pending.slice(0, mostKept).map(({ folder, folderName, path, size, modified, sent }) => ({ folder, folderName, path, size, modified, sent }));
+    pending = null;
+    try {
+      if (kept.length > 0) localStorage.setItem(place, JSON.stringify(kept));
+      else localStorage.removeItem(place);
+    } catch {
+      // A full or forbidden store: the uploads go on, only a reload forgets them.
+    }
+  };
+  return {
+    load: () => {
+      try {
+        return JSON.parse(localStorage.getItem(place) ?? "[]") as Kept[];
+      } catch {
+        return [];
+      }
+    },
+    // Progress comes many times a second.
+    save: (items) => {
+      if (!pending) setTimeout(flush, 500);
+      pending = items;
+    },
+    flush,
+  };
+})();
+
+export const uploads = new Uploads(transport, Date.now, memory);
 
 /** Sends one small file at once, beside the list of uploads. */
 export async function sendOne(folder: string, path: string, file: File): Promise<void> {
   const [target] = await transport.tickets(folder, [{ path, size: file.size }]);
   if (!target) throw { code: "INTERNAL", message: "no ticket for this file" } satisfies Failure;
-  await transport.send({ id: 0, folder, path, file, sent: 0, state: "sending" }, target, new AbortController().signal, () => undefined);
+  await transport.send({ id: 0, folder, folderName: "", path, file, size: file.size, modified: file.lastModified, sent: 0, state: "sending" }, target, new AbortController().signal, () => undefined);
 }
 
+addEventListener("online", () => uploads.reconnect());
+addEventListener("pagehide", memory.flush);
 addEventListener("beforeunload", (event) => {
   if (uploads.active()) event.preventDefault();
 });

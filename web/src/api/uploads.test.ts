@@ -1,12 +1,14 @@
 import { describe, expect, it, vi } from "vitest";
-import { type Item, type Target, Uploads } from "./uploads";
+import { type Kept, type Sendable, type Target, Uploads } from "./uploads";
 
 const file = (name: string, text = "data") => ({ path: name, file: new File([text], name) });
 const names = (n: number) => Array.from({ length: n }, (_, i) => file(`f${i}`));
 
-function rig(options: { ttl?: number; now?: () => number; tickets?: (paths: string[]) => Promise<void> } = {}) {
+function rig(options: { kept?: Kept[];  ttl?: number; now?: () => number; tickets?: (paths: string[]) => Promise<void> } = {}) {
   const pending = new Map<string, { done: () => void; fail: (e: unknown) => void; progress: (n: number) => void; ticket: string }>();
   const asked: string[][] = [];
+  const forgotten: string[] = [];
+  let saved: string[] = [];
   let serial = 0;
   const uploads = new Uploads(
     {
@@ -16,36 +18,38 @@ function rig(options: { ttl?: number; now?: () => number; tickets?: (paths: stri
         const expiresAt = new Date((options.now?.() ?? Date.now()) + (options.ttl ?? 60_000)).toISOString();
         return files.map((f): Target => ({ path: f.path, url: "/u", ticket: `t${++serial}`, expiresAt }));
       },
-      send: (item: Item, target, signal, progress) =>
+      send: (item: Sendable, target, signal, progress) =>
         new Promise<void>((done, fail) => {
-          signal.addEventListener("abort", () => fail(new Error("aborted")));
+          signal.addEventListener("abort", () => fail(new Error(String(signal.reason))));
           pending.set(item.path, { done, fail, progress, ticket: target.ticket });
         }),
+      forget: (item) => void forgotten.push(item.path),
     },
     options.now,
+    { load: () => options.kept ?? [], save: (items) => void (saved = items.map((i) => i.path)) },
   );
   const states = () => uploads.list().map((i) => i.state);
-  return { uploads, pending, asked, states };
+  return { uploads, pending, asked, states, forgotten, saved: () => saved };
 }
 
 describe("Uploads", () => {
-  it("sends three at a time and goes on", async () => {
+  it("sends four at a time and goes on", async () => {
     const { uploads, pending, states } = rig();
-    uploads.add("f", names(5));
-    await vi.waitFor(() => expect(pending.size).toBe(3));
-    expect(states()).toEqual(["sending", "sending", "sending", "waiting", "waiting"]);
+    uploads.add("f", names(6));
+    await vi.waitFor(() => expect(pending.size).toBe(4));
+    expect(states()).toEqual(["sending", "sending", "sending", "sending", "waiting", "waiting"]);
     pending.get("f1")!.progress(2);
     expect(uploads.list()[1]!.sent).toBe(2);
     pending.get("f1")!.done();
-    await vi.waitFor(() => expect(pending.size).toBe(4));
+    await vi.waitFor(() => expect(pending.size).toBe(5));
     expect(uploads.list()[1]).toMatchObject({ state: "done", sent: 4 });
   });
 
   it("asks for tickets in batches", async () => {
     const { uploads, asked, pending } = rig();
-    uploads.add("f", names(130));
-    await vi.waitFor(() => expect(pending.size).toBe(3));
-    expect(asked.map((a) => a.length)).toEqual([60]);
+    uploads.add("f", names(450));
+    await vi.waitFor(() => expect(pending.size).toBe(4));
+    expect(asked.map((a) => a.length)).toEqual([200]);
   });
 
   it("keeps a failure with its file and tries again with a new ticket", async () => {
@@ -53,16 +57,16 @@ describe("Uploads", () => {
     uploads.add("f", names(1));
     await vi.waitFor(() => expect(pending.size).toBe(1));
     const first = pending.get("f0")!.ticket;
-    pending.get("f0")!.fail({ code: "RESOURCE_EXHAUSTED", message: "quota" });
+    pending.get("f0")!.fail({ code: "PERMISSION_DENIED", message: "no" });
     await vi.waitFor(() => expect(states()).toEqual(["failed"]));
-    expect(uploads.list()[0]!.failure?.code).toBe("RESOURCE_EXHAUSTED");
-    uploads.retry(1);
+    expect(uploads.list()[0]!.failure?.code).toBe("PERMISSION_DENIED");
+    uploads.resume(1);
     await vi.waitFor(() => expect(states()).toEqual(["sending"]));
     expect(pending.get("f0")!.ticket).not.toBe(first);
   });
 
   it("fails all that a refused batch was for", async () => {
-    const { uploads, states } = rig({ tickets: () => Promise.reject(new Error("offline")) });
+    const { uploads, states } = rig({ tickets: () => Promise.reject({ code: "NOT_FOUND", message: "no folder" }) });
     uploads.add("f", names(2));
     await vi.waitFor(() => expect(states()).toEqual(["failed", "failed"]));
   });
@@ -70,22 +74,86 @@ describe("Uploads", () => {
   it("does not begin with a ticket that is about to expire", async () => {
     let now = 0;
     const { uploads, pending, asked } = rig({ now: () => now, ttl: 30_000 });
-    uploads.add("f", names(4));
-    await vi.waitFor(() => expect(pending.size).toBe(3));
+    uploads.add("f", names(5));
+    await vi.waitFor(() => expect(pending.size).toBe(4));
     now = 25_000;
     pending.get("f0")!.done();
-    await vi.waitFor(() => expect(pending.has("f3")).toBe(true));
-    expect(asked).toEqual([["f0", "f1", "f2", "f3"], ["f3"]]);
+    await vi.waitFor(() => expect(pending.has("f4")).toBe(true));
+    expect(asked).toEqual([["f0", "f1", "f2", "f3", "f4"], ["f4"]]);
   });
 
-  it("stops one without disturbing the others", async () => {
+  it("pauses one without disturbing the others, and goes on with it", async () => {
     const { uploads, pending, states } = rig();
-    uploads.add("f", names(4));
-    await vi.waitFor(() => expect(pending.size).toBe(3));
-    uploads.stop(1);
-    await vi.waitFor(() => expect(pending.has("f3")).toBe(true));
-    expect(states()).toEqual(["stopped", "sending", "sending", "sending"]);
-    uploads.clear("f");
-    expect(uploads.list()).toHaveLength(3);
+    uploads.add("f", names(5));
+    await vi.waitFor(() => expect(pending.size).toBe(4));
+    uploads.pause(1);
+    await vi.waitFor(() => expect(pending.has("f4")).toBe(true));
+    expect(states()).toEqual(["paused", "sending", "sending", "sending", "sending"]);
+    pending.get("f1")!.done();
+    uploads.resume(1);
+    await vi.waitFor(() => expect(states()).toEqual(["sending", "done", "sending", "sending", "sending"]));
+    uploads.clear();
+    expect(uploads.list()).toHaveLength(4);
+  });
+
+  it("pauses, resumes and cancels all", async () => {
+    const { uploads, pending, states, forgotten, saved } = rig();
+    uploads.add("f", names(6));
+    await vi.waitFor(() => expect(pending.size).toBe(4));
+    pending.get("f0")!.done();
+    await vi.waitFor(() => expect(pending.size).toBe(5));
+    uploads.pause();
+    expect(states()).toEqual(["done", "paused", "paused", "paused", "paused", "paused"]);
+    uploads.resume();
+    await vi.waitFor(() => expect(states().filter((s) => s === "sending")).toHaveLength(4));
+    uploads.cancel();
+    expect(states()).toEqual(["done"]);
+    expect(forgotten).toEqual(["f1", "f2", "f3", "f4", "f5"]);
+    expect(saved()).toEqual([]);
+  });
+
+  it("holds what else goes into a folder whose quota is full, until it is told to go on", async () => {
+    const { uploads, pending, states } = rig();
+    uploads.add("f", names(6));
+    await vi.waitFor(() => expect(pending.size).toBe(4));
+    pending.get("f0")!.fail({ code: "RESOURCE_EXHAUSTED", message: "quota" });
+    await vi.waitFor(() => expect(states()).toEqual(["failed", "sending", "sending", "sending", "paused", "paused"]));
+    uploads.resume();
+    await vi.waitFor(() => expect(states()[0]).toBe("sending"));
+  });
+
+  it("waits for a lost connection, and begins again when it is back", async () => {
+    let cut = true;
+    const { uploads, pending, states } = rig({ tickets: () => (cut ? Promise.reject(new Error("offline")) : Promise.resolve()) });
+    uploads.add("f", names(2));
+    await vi.waitFor(() => expect(uploads.waitsUntil()).not.toBeNull());
+    expect(states()).toEqual(["waiting", "waiting"]);
+    cut = false;
+    uploads.reconnect();
+    await vi.waitFor(() => expect(states()).toEqual(["sending", "sending"]));
+    pending.get("f0")!.fail(new Error("offline"));
+    await vi.waitFor(() => expect(states()).toEqual(["waiting", "sending"]));
+    expect(uploads.waitsUntil()).not.toBeNull();
+  });
+
+  describe("after a reload", () => {
+    const old = (path: string, more: Partial<Kept> = {}): Kept => ({ folder: "f", folderName: "F", path, size: 4, modified: 7, sent: 2, ...more });
+    const again = (path: string, name = path.split("/").at(-1)!) => ({ path, file: new File(["data"], name, { lastModified: 7 }) });
+
+    it("asks for files, and goes on with those that are chosen again", async () => {
+      const { uploads, states } = rig({ kept: [old("dir/a"), old("dir/b"), old("c", { size: 5 })] });
+      expect(states()).toEqual(["missing", "missing", "missing"]);
+      expect(uploads.active()).toBe(false);
+      expect(uploads.giveBack([again("a"), again("dir/b"), again("c"), again("x")])).toBe(2);
+      await vi.waitFor(() => expect(states()).toEqual(["sending", "sending", "missing"]));
+      expect(uploads.list()[0]!.sent).toBe(2);
+    });
+
+    it("takes the same files dropped again for what was missing", async () => {
+      const { uploads, states } = rig({ kept: [old("dir/a")] });
+      uploads.add("f", [again("dir/a"), again("dir/n")]);
+      await vi.waitFor(() => expect(states()).toEqual(["sending", "sending"]));
+      expect(uploads.list()).toHaveLength(2);
+    });
   });
 });

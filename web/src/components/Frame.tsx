@@ -23,6 +23,7 @@ import { useInvitations } from "./folder/useInvitations";
 import "./folder/folder.css";
 
 const LaunchSheet = lazy(() => import("./launch/LaunchSheet"));
+const UploadTray = lazy(() => import("./folder/UploadTray"));
 const Palette = lazy(() => import("./Palette"));
 
 const SessionsChanged = graphql(`
@@ -134,6 +135,7 @@ export function Frame() {
         <PasswordDialog opened={password} onClose={passwordOpen.close} onChanged={refetch} />
         <Help opened={help} onClose={helpOpen.close} />
         <Suspense>
+          <UploadTray />
           {palette ? <Palette onClose={paletteOpen.close} onHelp={helpOpen.open} /> : null}
           {wish ? <LaunchSheet wish={wish} onClose={() => setWish(null)} /> : null}
         </Suspense>

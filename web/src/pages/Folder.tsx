@@ -9,7 +9,6 @@ import { bytes } from "../components/format";
 import { Browser } from "../components/folder/Browser";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTasks, useTasksMove } from "../components/folder/FolderTasks";
-import { UploadList } from "../components/folder/UploadList";
 import { type Found, dropped, join } from "../components/folder/dropped";
 import { FolderFields } from "../components/folder/folder";
 import "../components/folder/folder.css";
@@ -54,7 +53,7 @@ export function Folder() {
       </>
     );
   }
-  const send = (files: Found[]) => uploads.add(id, files.map((f) => ({ ...f, path: join(path, f.path) })));
+  const send = (files: Found[]) => uploads.add(id, files.map((f) => ({ ...f, path: join(path, f.path) })), folder.name);
   const { quotaScope: scope, myShare } = folder;
   const ready = folder.status === "ready";
   const writes = ready && folder.permissions.includes("write");
@@ -111,7 +110,6 @@ export function Folder() {
             onOpen={(next) => void navigate({ search: { path: next || undefined } })} />
         </div>
       ) : null}
-      <UploadList folder={id} />
     </>
   );
 }

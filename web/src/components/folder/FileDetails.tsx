@@ -30,7 +30,7 @@ export function FileDetails({ folder, file, writes, onClose, onOpen, onDownload,
       <dl className="facts">
         <dt>{t("Kind")}</dt>
         <dd>{t(file.type)}</dd>
-        {plain ? <><dt>{t("Size")}</dt><dd>{bytes(file.size)} <span className="dim">({file.size.toLocaleString()} B)</span></dd></> : null}
+        {plain ? <><dt>{t("Size")}</dt><dd>{bytes(file.size)}{file.size < 1024 ? null : <span className="dim"> ({file.size.toLocaleString()} B)</span>}</dd></> : null}
         <dt>{t("Changed")}</dt>
         <dd>{when(file.modifiedAt)}</dd>
         <dt>{t("Path")}</dt>

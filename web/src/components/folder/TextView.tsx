@@ -41,7 +41,7 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
   return (
     <>
       {read.text === "" ? <p className="dim">{t("The file is empty.")}</p> : <pre className="text-view" tabIndex={0} aria-label={t("Text of {{name}}", { name: file.name })}>{read.text}</pre>}
-      {writes ? <Button variant="default" onClick={() => setEditing(true)}>{t("Edit")}</Button> : null}
+      {writes ? <div><Button variant="default" size="compact-sm" onClick={() => setEditing(true)}>{t("Edit")}</Button></div> : null}
       {editing ? <Editor folder={folder} file={file} read={read} onClose={() => setEditing(false)} onSaved={(text) => { setRead({ text, etag: null }); setEditing(false); onSaved(); }} /> : null}
     </>
   );

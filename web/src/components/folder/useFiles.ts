@@ -20,6 +20,8 @@ const SearchQuery = graphql(`
 
 /** Entries of one page; the server gives at most 1000 at once. */
 const page = 500;
+/** The server searches for at most so many at once. */
+const foundPage = 100;
 /** A search may give pages with nothing on them: so many are turned before a person is asked. */
 const patience = 20;
 
@@ -65,7 +67,7 @@ export function useFiles(folder: string, path: string, text: string) {
         let files = had;
         let cursor = after;
         for (let pages = 0; pages < patience; pages++) {
-          const next = await fetchPage(Math.min(1000, want), cursor);
+          const next = await fetchPage(Math.min(text ? foundPage : 1000, want), cursor);
           if (mine !== turn.current) return;
           files = [...files, ...next.files];
           cursor = next.cursor;
@@ -78,14 +80,14 @@ export function useFiles(folder: string, path: string, text: string) {
       }
       if (mine === turn.current) setLoading(false);
     },
-    [fetchPage],
+    [fetchPage, text],
   );
   useEffect(() => {
     loaded.current = 0;
     setList(null);
-    void read([], null, page);
+    void read([], null, text ? foundPage : page);
     return () => void turn.current++;
-  }, [read]);
+  }, [read, text]);
   const seen = useRef(generation);
   useEffect(() => {
     if (seen.current === generation) return;
@@ -97,7 +99,7 @@ export function useFiles(folder: string, path: string, text: string) {
     list,
     failure,
     loading,
-    more: list?.cursor ? () => void read(list.files, list.cursor, page) : null,
+    more: list?.cursor ? () => void read(list.files, list.cursor, text ? foundPage : page) : null,
     /** Reads again as much as was shown. */
     reload: () => void read([], null, Math.max(page, loaded.current)),
   };

@@ -1,0 +1,121 @@
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useRef } from "react";
+import { useSyncExternalStore } from "react";
+import { uploads } from "../../api/transfer";
+import type { Item } from "../../api/uploads";
+import { useNow } from "../../hooks/useNow";
+import { useThrottled } from "../../hooks/useThrottled";
+import { toast } from "../../hooks/useToasts";
+import { useUploads } from "../../hooks/useUploads";
+import { t } from "../../i18n";
+import { Confirm } from "../Confirm";
+import { FailureNote } from "../Note";
+import { bytes } from "../format";
+import { chosen } from "./dropped";
+
+/** Rows beyond this are only counted. */
+const shown = 100;
+const urgent: Record<Item["state"], number> = { failed: 0, sending: 1, missing: 2, waiting: 3, paused: 4, done: 5 };
+const words: Record<Item["state"], string> = { failed: "failed", sending: "sending", missing: "needs its file", waiting: "waiting", paused: "paused", done: "done" };
+
+/** All uploads of this browser, whichever page is shown. */
+export default function UploadTray() {
+  const items = useThrottled(useUploads(uploads), 150);
+  const [small, fold] = useDisclosure(false);
+  const [cancelling, cancel] = useDisclosure(false);
+  if (items.length === 0) return null;
+  const count = (...states: Item["state"][]) => items.filter((i) => states.includes(i.state)).length;
+  const total = items.reduce((sum, i) => sum + i.size, 0);
+  const sent = items.reduce((sum, i) => sum + (i.state === "done" ? i.size : i.sent), 0);
+  const rows = [...items].sort((a, b) => urgent[a.state] - urgent[b.state] || a.id - b.id).slice(0, shown);
+  const going = count("waiting", "sending");
+  const unfinished = items.length - count("done");
+  return (
+    <>
+      <div className="tray-space" aria-hidden="true" />
+      <section className="panel tray" aria-labelledby="uploads">
+        <div className="panel-head tool-bar">
+          <h2 id="uploads">{t("Uploads")}</h2>
+          <span className="dim" role="status">
+            {t("{{done}} of {{all}} files", { done: count("done"), all: items.length })} · {bytes(sent)} / {bytes(total)}
+            {count("failed") > 0 ? <span className="bad"> · {t("{{count}} failed", { count: count("failed") })}</span> : ""}
+          </span>
+          <div className="push row tight">
+            {going > 0 ? <Button variant="default" size="compact-sm" onClick={() => uploads.pause()}>{t("Pause all")}</Button> : null}
+            {count("paused", "failed") > 0 ? <Button variant="default" size="compact-sm" onClick={() => uploads.resume()}>{t("Resume all")}</Button> : null}
+            {unfinished > 0 ? <Button variant="subtle" color="red" size="compact-sm" onClick={cancel.open}>{t("Cancel all")}</Button> : null}
+            {unfinished < items.length ? <Button variant="subtle" size="compact-sm" onClick={() => uploads.clear()}>{t("Clear finished")}</Button> : null}
+            <Button variant="subtle" size="compact-sm" aria-expanded={!small} onClick={fold.toggle}>{small ? t("Unfold") : t("Fold")}</Button>
+          </div>
+        </div>
+        <Waiting />
+        {count("missing") > 0 ? <Missing count={count("missing")} /> : null}
+        {small ? null : (
+          <ul className="rows" tabIndex={0} aria-label={t("Files being uploaded")}>
+            {rows.map((i) => <Row key={i.id} item={i} />)}
+            {items.length > shown ? <li className="dim">{t("and {{count}} more", { count: items.length - shown })}</li> : null}
+          </ul>
+        )}
+      </section>
+      <Confirm opened={cancelling} title={t("Cancel {{count}} uploads?", { count: unfinished })} action={t("Cancel uploads")} onClose={cancel.close} onConfirm={() => { uploads.cancel(); cancel.close(); }}>
+        {t("What has arrived of files that are not complete is thrown away. Complete files stay.")}
+      </Confirm>
+    </>
+  );
+}
+
+/** While the connection is lost. */
+function Waiting() {
+  const until = useSyncExternalStore(uploads.subscribe, uploads.waitsUntil);
+  const now = useNow(until !== null);
+  if (until === null) return null;
+  return (
+    <div className="tray-note row" role="status">
+      <span className="tone-wait">{t("No connection. The next try is in {{n}} s; nothing that has arrived is lost.", { n: Math.max(0, Math.ceil((until - now) / 1000)) })}</span>
+      <Button className="push" variant="subtle" size="compact-xs" onClick={() => uploads.reconnect()}>{t("Try now")}</Button>
+    </div>
+  );
+}
+
+/** After a reload a browser gives the files only when they are chosen again. */
+function Missing({ count }: { count: number }) {
+  const files = useRef<HTMLInputElement>(null);
+  const dirs = useRef<HTMLInputElement>(null);
+  function take(input: HTMLInputElement) {
+    const none = input.files ? uploads.giveBack(chosen(input.files)) : 0;
+    input.value = "";
+    if (none > 0) toast({ text: t("{{count}} of them are not among the interrupted ones, or have changed.", { count: none }) });
+  }
+  return (
+    <div className="tray-note stack small">
+      <span className="tone-wait">{t("{{count}} files were interrupted when the page closed. Choose them again and they go on where they stopped.", { count })}</span>
+      <div className="row tight">
+        <Button variant="light" size="compact-sm" onClick={() => files.current?.click()}>{t("Choose the files")}</Button>
+        <Button variant="default" size="compact-sm" onClick={() => dirs.current?.click()}>{t("Choose the folder")}</Button>
+      </div>
+      <input ref={files} type="file" multiple hidden aria-label={t("Interrupted files")} data-upload-again onChange={(e) => take(e.currentTarget)} />
+      <input ref={dirs} type="file" hidden aria-label={t("Interrupted folder")} onChange={(e) => take(e.currentTarget)} {...{ webkitdirectory: "" }} />
+    </div>
+  );
+}
+
+function Row({ item }: { item: Item }) {
+  const part = item.state === "done" ? 100 : item.size > 0 ? (100 * item.sent) / item.size : 0;
+  const act = (label: string, named: string, run: () => void) => (
+    <Button variant="subtle" size="compact-xs" aria-label={named} onClick={run}>{label}</Button>
+  );
+  return (
+    <li style={{ flexWrap: "wrap" }}>
+      <span className="clip" style={{ flex: "1 1 160px" }} title={item.folderName ? `${item.folderName}: ${item.path}` : item.path}>{item.path}</span>
+      <span className="meter" style={{ width: 80 }} role="progressbar" aria-label={item.path} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(part)}>
+        <i style={{ width: `${part}%` }} />
+      </span>
+      <span className="dim nowrap">{t(words[item.state])} · {bytes(item.size)}</span>
+      {item.state === "sending" || item.state === "waiting" ? act(t("Pause"), t("Pause {{name}}", { name: item.path }), () => uploads.pause(item.id)) : null}
+      {item.state === "paused" || item.state === "failed" ? act(t("Resume"), t("Resume {{name}}", { name: item.path }), () => uploads.resume(item.id)) : null}
+      {item.state === "done" ? null : act(t("Cancel"), t("Cancel {{name}}", { name: item.path }), () => uploads.cancel(item.id))}
+      {item.failure ? <div style={{ flexBasis: "100%" }}><FailureNote failure={item.failure} /></div> : null}
+    </li>
+  );
+}
