@@ -68,6 +68,9 @@ type loaderSet struct {
 	volumeOf            *loader[*ent.Volume] // of a quota scope
 	origins             *bySelection[*ent.Vfolder]
 	folderTasks         *loader[[]*ent.Task]
+	proxyNames          *loader[string]
+	scopeLimits         *loader[*int64]
+	holderProjects      *bySelection[*ent.Project]
 }
 
 type loadersKey struct{}
@@ -91,25 +94,28 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),
-		mounted:      loadSelected(r.loadMounted),
-		open:         load(r.Folders.Open),
-		volumeGrants: load(r.Folders.GrantsOf),
-		fits:         r.loadFits(),
-		users:        loadSelected(r.loadUsers),
-		places:       load(r.Advisor.Places),
-		suggestions:  load(r.Advisor.Suggest),
-		seen:         load(r.loadSeen),
-		queued:       loadSelected(r.loadQueued),
-		domains:      loadSelected(r.loadDomains),
-		shares:       load(r.Scheduler.ShareHolders),
-		weights:      loadSelected(r.loadWeights),
-		sharesOf:     load(r.loadSharesOf),
-		myShare:      load(r.loadMyShare),
-		folderNames:  load(r.loadFolderNames),
-		emails:       load(r.loadEmails),
-		volumeOf:     load(r.loadVolumeOf),
-		origins:      loadSelected(r.loadOrigins),
-		folderTasks:  load(r.loadFolderTasks),
+		mounted:        loadSelected(r.loadMounted),
+		open:           load(r.Folders.Open),
+		volumeGrants:   load(r.Folders.GrantsOf),
+		fits:           r.loadFits(),
+		users:          loadSelected(r.loadUsers),
+		places:         load(r.Advisor.Places),
+		suggestions:    load(r.Advisor.Suggest),
+		seen:           load(r.loadSeen),
+		queued:         loadSelected(r.loadQueued),
+		domains:        loadSelected(r.loadDomains),
+		shares:         load(r.Scheduler.ShareHolders),
+		weights:        loadSelected(r.loadWeights),
+		sharesOf:       load(r.loadSharesOf),
+		myShare:        load(r.loadMyShare),
+		folderNames:    load(r.loadFolderNames),
+		emails:         load(r.loadEmails),
+		volumeOf:       load(r.loadVolumeOf),
+		origins:        loadSelected(r.loadOrigins),
+		folderTasks:    load(r.loadFolderTasks),
+		proxyNames:     load(r.loadProxyNames),
+		scopeLimits:    load(r.Folders.EffectiveLimits),
+		holderProjects: loadSelected(r.loadHolderProjects),
 	})
 }
 

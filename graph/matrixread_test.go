@@ -147,6 +147,9 @@ func (x *table) reached(c *column, e edge, got *seen) (cells string) {
 	return cells
 }
 
+// onDisk are the edges to what lies on a volume: no proxy serves those of the kits.
+var onDisk = map[string]bool{"Volume.orphans.missing": true}
+
 // nodes is the section of the objects by their ids.
 func (x *table) nodes() {
 	x.report.section("object by its id")
@@ -200,7 +203,7 @@ func (x *table) edges() {
 				for _, c := range x.columns {
 					row.add(x.reached(c, e, x.ask(c, name, query, managertest.Vars{"ids": ids}, ids)))
 				}
-				if !strings.Contains(row.String(), "y") {
+				if !strings.Contains(row.String(), "y") && !onDisk[name] {
 					x.t.Errorf("%s leads nobody anywhere: the kits lack a row", name)
 				}
 			})

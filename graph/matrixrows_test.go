@@ -209,6 +209,12 @@ var matrix = map[string]cell{
 		g := f.Client.VolumeGrant.Create().SetVolume(f.volume()).SetUser(f.owner).SetPermissions(access.VolumePermissions())
 		return vars{"id": g.SaveX(f.System(f.t)).ID}
 	},
+	"setQuotaScope": func(f *fixture) vars {
+		return vars{"volume": f.volume().ID, "user": f.owner.ID, "limitBytes": 1 << 30}
+	},
+	"setQuotaScope of a project": func(f *fixture) vars {
+		return vars{"volume": f.volume().ID, "project": f.project.ID, "limitBytes": 0}
+	},
 	"setRetention": func(*fixture) vars { return vars{"category": "tasks", "days": 90} },
 	"cancelTask":   func(f *fixture) vars { return vars{"id": f.task()} },
 	"retryTask":    func(f *fixture) vars { return vars{"id": f.task()} },

@@ -78,6 +78,7 @@ type (
 	idleBindingResolver         struct{ *Resolver }
 	idleCheckerResolver         struct{ *Resolver }
 	volumeResolver              struct{ *Resolver }
+	quotaScopeResolver          struct{ *Resolver }
 	volumeGrantResolver         struct{ *Resolver }
 	vfolderShareResolver        struct{ *Resolver }
 	resourcePolicyResolver      struct{ *Resolver }
@@ -111,6 +112,7 @@ func (r *Resolver) LoginSession() exec.LoginSessionResolver     { return loginSe
 func (r *Resolver) Project() exec.ProjectResolver               { return projectResolver{r} }
 func (r *Resolver) Session() exec.SessionResolver               { return sessionResolver{r} }
 func (r *Resolver) Volume() exec.VolumeResolver                 { return volumeResolver{r} }
+func (r *Resolver) QuotaScope() exec.QuotaScopeResolver         { return quotaScopeResolver{r} }
 func (r *Resolver) VfolderShare() exec.VfolderShareResolver     { return vfolderShareResolver{r} }
 func (r *Resolver) VolumeGrant() exec.VolumeGrantResolver       { return volumeGrantResolver{r} }
 func (r *Resolver) ResourcePolicy() exec.ResourcePolicyResolver { return resourcePolicyResolver{r} }

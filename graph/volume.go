@@ -6,6 +6,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/vfolder"
@@ -33,4 +36,53 @@ func (r mutationResolver) SetVolumeGrant(ctx context.Context, input vfolder.SetV
 
 func (r mutationResolver) RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error) {
 	return r.Folders.RemoveVolumeGrant(ctx, input)
+}
+
+func (r volumeResolver) Proxy(ctx context.Context, vol *ent.Volume) (string, error) {
+	return loaders(ctx).proxyNames.Load(ctx, vol.ProxyID)
+}
+
+// loadProxyNames reads names alone: the rows of proxies are for who sees everything.
+func (r *Resolver) loadProxyNames(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]string, error) {
+	all, err := r.Client.StorageProxy.Query().Where(storageproxy.IDIn(ids...)).All(viewer.SystemContext(ctx))
+	m := map[uuid.UUID]string{}
+	for _, p := range all {
+		m[p.ID] = p.Name
+	}
+	return m, err
+}
+
+func (r volumeResolver) Orphans(ctx context.Context, vol *ent.Volume) (*vfolder.VolumeOrphans, error) {
+	return r.Folders.Orphans(ctx, vol)
+}
+
+func (r quotaScopeResolver) EffectiveLimitBytes(ctx context.Context, s *ent.QuotaScope) (*int64, error) {
+	return loaders(ctx).scopeLimits.Load(ctx, s.ID)
+}
+
+func (r quotaScopeResolver) HolderUser(ctx context.Context, s *ent.QuotaScope) (*ent.User, error) {
+	if s.Kind != quotascope.KindUser {
+		return nil, nil
+	}
+	return loaders(ctx).users.Load(ctx, s.HolderID)
+}
+
+func (r quotaScopeResolver) HolderProject(ctx context.Context, s *ent.QuotaScope) (*ent.Project, error) {
+	if s.Kind != quotascope.KindProject {
+		return nil, nil
+	}
+	return loaders(ctx).holderProjects.Load(ctx, s.HolderID)
+}
+
+func (r *Resolver) loadHolderProjects(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Project, error) {
+	q, err := r.Client.Project.Query().Where(project.IDIn(ids...)).CollectFields(ctx, "Project", "Node")
+	if err != nil {
+		return nil, err
+	}
+	all, err := q.All(ctx)
+	return byID(all, func(p *ent.Project) uuid.UUID { return p.ID }), err
+}
+
+func (r mutationResolver) SetQuotaScope(ctx context.Context, input vfolder.SetQuotaScopeInput) (*vfolder.QuotaScopePayload, error) {
+	return r.Folders.SetQuotaScope(ctx, input)
 }

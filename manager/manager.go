@@ -144,6 +144,7 @@ func (m *Manager) wire() error {
 	m.agents = agents.New(m.client, m.bus, m.stats, managers, m.log)
 	m.agents.Fingerprint = m.ca.Fingerprint()
 	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, m.tasks, managers, m.log)
+	m.audit.Trash = m.folders.SweepTrash
 	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
 	networks, err := overlay.Parse(m.cfg.OverlayRange)
 	if err != nil {
@@ -319,6 +320,7 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 		func() { m.occupancy.Lead(ctx, epoch) },
 		func() { m.idle.Lead(ctx, epoch) },
 		func() { m.folders.Lead(ctx) },
+		func() { m.folders.Measure(ctx) },
 		func() { m.tasks.Lead(ctx, epoch) },
 		func() { m.audit.Lead(ctx) },
 	} {

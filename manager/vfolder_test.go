@@ -18,6 +18,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
@@ -56,6 +57,12 @@ type depot struct {
 
 func newDepot(t *testing.T, c *cluster) *depot {
 	t.Helper()
+	return newProxy(t, c, "s1", storage.VolumeConfig{Name: "main", MountPath: filepath.Join(t.TempDir(), "volume")})
+}
+
+// newProxy is a storage proxy of a name, with one volume.
+func newProxy(t *testing.T, c *cluster, name string, vol storage.VolumeConfig) *depot {
+	t.Helper()
 	vfs, err := plugin()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +71,8 @@ func newDepot(t *testing.T, c *cluster) *depot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &depot{cluster: c, root: filepath.Join(t.TempDir(), "volume")}
+	d := &depot{cluster: c, root: vol.MountPath}
+	vol.Backend, vol.Create = vfs, true
 	var mu sync.Mutex
 	var handler http.Handler = http.NotFoundHandler()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,9 +84,9 @@ func newDepot(t *testing.T, c *cluster) *depot {
 	t.Cleanup(srv.Close)
 	d.url = srv.URL
 	d.cfg = storage.Config{
-		Name: "s1", Dir: t.TempDir(), PublicURL: srv.URL, Managers: []string{c.m.ClusterAddress()},
+		Name: name, Dir: t.TempDir(), PublicURL: srv.URL, Managers: []string{c.m.ClusterAddress()},
 		JoinToken: token, CAFingerprint: c.m.Fingerprint(),
-		Volumes: []storage.VolumeConfig{{Name: "main", Backend: vfs, MountPath: d.root, Create: true}},
+		Volumes: []storage.VolumeConfig{vol},
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	}
 	d.start(t, func(h http.Handler) {
@@ -112,7 +120,7 @@ func (d *depot) start(t *testing.T, serve func(http.Handler)) {
 	}
 	t.Cleanup(d.stop)
 	managertest.Eventually(t, "volume is healthy", func() bool {
-		v, err := d.Client.Volume.Query().Only(d.System(t))
+		v, err := d.Client.Volume.Query().Where(volume.Name(d.cfg.Volumes[0].Name)).Only(d.System(t))
 		return err == nil && v.Health == "healthy"
 	})
 }

@@ -248,9 +248,17 @@ func visibleRole(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), sql.Select(t.C("role_id")).From(t).Where(sql.EQ(t.C("user_id"), v.User)))
 }
 
-// visibleTask: what one started, and for a domain admin all of the domain.
+// visibleTask: what one started, what is done to folders that one may share, and for a
+// domain admin all of the domain.
 func visibleTask(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.Or(sql.EQ(s.C("creator_id"), v.User), inDomain(v, s))
+	return sql.Or(sql.EQ(s.C("creator_id"), v.User), sql.In(s.C("subject_id"), ownFolders(v)), inDomain(v, s))
+}
+
+// ownFolders selects the ids of the viewer's folders, and of those of projects that he
+// administers.
+func ownFolders(v *viewer.Viewer) *sql.Selector {
+	t := sql.Table("vfolders")
+	return sql.Select(t.C("id")).From(t).Where(sql.Or(sql.EQ(t.C("owner_id"), v.User), sql.In(t.C("project_id"), ids(v.Admins)...)))
 }
 
 // visibleAttempt: one's own logins, and for a domain admin those of the domain.
@@ -329,11 +337,8 @@ func sharedWith(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 // visibleShared: what one is invited to or has been given, and how those folders
 // are shared that one may share.
 func visibleShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	folders := sql.Table("vfolders")
-	own := sql.Select(folders.C("id")).From(folders)
-	own.Where(sql.Or(sql.EQ(folders.C("owner_id"), v.User), sql.In(folders.C("project_id"), ids(v.Admins)...)))
 	return sql.Or(
-		inDomain(v, s), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("vfolder_id"), own),
+		inDomain(v, s), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("vfolder_id"), ownFolders(v)),
 		sql.And(sql.EQ(s.C("status"), "pending"), sql.EQ(s.C("email"), strings.ToLower(v.Email)), sql.EQ(s.C("domain_id"), v.Domain)),
 	)
 }

@@ -97,6 +97,7 @@ type ResolverRoot interface {
 	Project() ProjectResolver
 	Query() QueryResolver
 	QueueEntry() QueueEntryResolver
+	QuotaScope() QuotaScopeResolver
 	ResourceGroup() ResourceGroupResolver
 	ResourceGroupAccess() ResourceGroupAccessResolver
 	ResourcePolicy() ResourcePolicyResolver
@@ -835,6 +836,7 @@ type ComplexityRoot struct {
 		RotateKeypair           func(childComplexity int, input auth.RotateKeypairInput) int
 		ScanRegistry            func(childComplexity int, input image.ScanRegistryInput) int
 		SetMembership           func(childComplexity int, input identity.SetMembershipInput) int
+		SetQuotaScope           func(childComplexity int, input vfolder.SetQuotaScopeInput) int
 		SetRetention            func(childComplexity int, input audit.SetRetentionInput) int
 		SetSessionIdleExempt    func(childComplexity int, input session.SetSessionIdleExemptInput) int
 		SetShareWeight          func(childComplexity int, input group.SetShareWeightInput) int
@@ -890,6 +892,18 @@ type ComplexityRoot struct {
 		Kind     func(childComplexity int) int
 		Repaired func(childComplexity int) int
 		Session  func(childComplexity int) int
+	}
+
+	OrphanFolder struct {
+		Folder func(childComplexity int) int
+		Path   func(childComplexity int) int
+		Scope  func(childComplexity int) int
+		State  func(childComplexity int) int
+	}
+
+	OrphanScope struct {
+		Scope     func(childComplexity int) int
+		UsedBytes func(childComplexity int) int
 	}
 
 	PageInfo struct {
@@ -1044,15 +1058,18 @@ type ComplexityRoot struct {
 	}
 
 	QuotaScope struct {
-		Enforcement func(childComplexity int) int
-		ID          func(childComplexity int) int
-		Kind        func(childComplexity int) int
-		LimitBytes  func(childComplexity int) int
-		LimitInodes func(childComplexity int) int
-		MeasuredAt  func(childComplexity int) int
-		UsedBytes   func(childComplexity int) int
-		UsedInodes  func(childComplexity int) int
-		Volume      func(childComplexity int) int
+		EffectiveLimitBytes func(childComplexity int) int
+		Enforcement         func(childComplexity int) int
+		HolderProject       func(childComplexity int) int
+		HolderUser          func(childComplexity int) int
+		ID                  func(childComplexity int) int
+		Kind                func(childComplexity int) int
+		LimitBytes          func(childComplexity int) int
+		LimitInodes         func(childComplexity int) int
+		MeasuredAt          func(childComplexity int) int
+		UsedBytes           func(childComplexity int) int
+		UsedInodes          func(childComplexity int) int
+		Volume              func(childComplexity int) int
 	}
 
 	QuotaScopeConnection struct {
@@ -1064,6 +1081,10 @@ type ComplexityRoot struct {
 	QuotaScopeEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	QuotaScopePayload struct {
+		QuotaScope func(childComplexity int) int
 	}
 
 	RecoveryCodesPayload struct {
@@ -1707,7 +1728,10 @@ type ComplexityRoot struct {
 		ID            func(childComplexity int) int
 		MyPermissions func(childComplexity int, project *uuid.UUID) int
 		Name          func(childComplexity int) int
+		Orphans       func(childComplexity int) int
+		Performance   func(childComplexity int) int
 		Permissions   func(childComplexity int) int
+		Proxy         func(childComplexity int) int
 		TotalBytes    func(childComplexity int) int
 		TotalInodes   func(childComplexity int) int
 		UsedBytes     func(childComplexity int) int
@@ -1722,6 +1746,25 @@ type ComplexityRoot struct {
 		Permissions func(childComplexity int) int
 		Project     func(childComplexity int) int
 		User        func(childComplexity int) int
+	}
+
+	VolumeOrphans struct {
+		Complete func(childComplexity int) int
+		Folders  func(childComplexity int) int
+		Missing  func(childComplexity int) int
+		Scopes   func(childComplexity int) int
+	}
+
+	VolumePerformance struct {
+		At                  func(childComplexity int) int
+		ReadBytesPerSecond  func(childComplexity int) int
+		ReadLatencyMicros   func(childComplexity int) int
+		ReadOpsPerSecond    func(childComplexity int) int
+		WholeCluster        func(childComplexity int) int
+		WindowSeconds       func(childComplexity int) int
+		WriteBytesPerSecond func(childComplexity int) int
+		WriteLatencyMicros  func(childComplexity int) int
+		WriteOpsPerSecond   func(childComplexity int) int
 	}
 }
 
@@ -1894,6 +1937,7 @@ type MutationResolver interface {
 	RemoveVfolderShare(ctx context.Context, input vfolder.RemoveVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	AcceptVfolderShare(ctx context.Context, input vfolder.AcceptVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	DeclineVfolderShare(ctx context.Context, input vfolder.DeclineVfolderShareInput) (*vfolder.VfolderSharePayload, error)
+	SetQuotaScope(ctx context.Context, input vfolder.SetQuotaScopeInput) (*vfolder.QuotaScopePayload, error)
 	SetVolumeGrant(ctx context.Context, input vfolder.SetVolumeGrantInput) (*vfolder.SetVolumeGrantPayload, error)
 	RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error)
 }
@@ -1953,6 +1997,11 @@ type QueryResolver interface {
 }
 type QueueEntryResolver interface {
 	Session(ctx context.Context, obj *model.QueueEntry) (*ent.Session, error)
+}
+type QuotaScopeResolver interface {
+	EffectiveLimitBytes(ctx context.Context, obj *ent.QuotaScope) (*int64, error)
+	HolderUser(ctx context.Context, obj *ent.QuotaScope) (*ent.User, error)
+	HolderProject(ctx context.Context, obj *ent.QuotaScope) (*ent.Project, error)
 }
 type ResourceGroupResolver interface {
 	Permissions(ctx context.Context, obj *ent.ResourceGroup) ([]access.Operation, error)
@@ -2039,6 +2088,9 @@ type VolumeResolver interface {
 	Permissions(ctx context.Context, obj *ent.Volume) ([]access.Operation, error)
 
 	MyPermissions(ctx context.Context, obj *ent.Volume, project *uuid.UUID) ([]access.VolumePermission, error)
+	Proxy(ctx context.Context, obj *ent.Volume) (string, error)
+
+	Orphans(ctx context.Context, obj *ent.Volume) (*vfolder.VolumeOrphans, error)
 }
 type VolumeGrantResolver interface {
 	Everybody(ctx context.Context, obj *ent.VolumeGrant) (bool, error)
@@ -5315,6 +5367,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetMembership(childComplexity, args["input"].(identity.SetMembershipInput)), true
+	case "Mutation.setQuotaScope":
+		if e.ComplexityRoot.Mutation.SetQuotaScope == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setQuotaScope_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetQuotaScope(childComplexity, args["input"].(vfolder.SetQuotaScopeInput)), true
 	case "Mutation.setRetention":
 		if e.ComplexityRoot.Mutation.SetRetention == nil {
 			break
@@ -5697,6 +5760,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OccupancyDrift.Session(childComplexity), true
+
+	case "OrphanFolder.folder":
+		if e.ComplexityRoot.OrphanFolder.Folder == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrphanFolder.Folder(childComplexity), true
+	case "OrphanFolder.path":
+		if e.ComplexityRoot.OrphanFolder.Path == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrphanFolder.Path(childComplexity), true
+	case "OrphanFolder.scope":
+		if e.ComplexityRoot.OrphanFolder.Scope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrphanFolder.Scope(childComplexity), true
+	case "OrphanFolder.state":
+		if e.ComplexityRoot.OrphanFolder.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrphanFolder.State(childComplexity), true
+
+	case "OrphanScope.scope":
+		if e.ComplexityRoot.OrphanScope.Scope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrphanScope.Scope(childComplexity), true
+	case "OrphanScope.usedBytes":
+		if e.ComplexityRoot.OrphanScope.UsedBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrphanScope.UsedBytes(childComplexity), true
 
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
@@ -6522,12 +6623,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.QueueEntry.Why(childComplexity), true
 
+	case "QuotaScope.effectiveLimitBytes":
+		if e.ComplexityRoot.QuotaScope.EffectiveLimitBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotaScope.EffectiveLimitBytes(childComplexity), true
 	case "QuotaScope.enforcement":
 		if e.ComplexityRoot.QuotaScope.Enforcement == nil {
 			break
 		}
 
 		return e.ComplexityRoot.QuotaScope.Enforcement(childComplexity), true
+	case "QuotaScope.holderProject":
+		if e.ComplexityRoot.QuotaScope.HolderProject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotaScope.HolderProject(childComplexity), true
+	case "QuotaScope.holderUser":
+		if e.ComplexityRoot.QuotaScope.HolderUser == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotaScope.HolderUser(childComplexity), true
 	case "QuotaScope.id":
 		if e.ComplexityRoot.QuotaScope.ID == nil {
 			break
@@ -6608,6 +6727,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.QuotaScopeEdge.Node(childComplexity), true
+
+	case "QuotaScopePayload.quotaScope":
+		if e.ComplexityRoot.QuotaScopePayload.QuotaScope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotaScopePayload.QuotaScope(childComplexity), true
 
 	case "RecoveryCodesPayload.codes":
 		if e.ComplexityRoot.RecoveryCodesPayload.Codes == nil {
@@ -9164,12 +9290,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Volume.Name(childComplexity), true
+	case "Volume.orphans":
+		if e.ComplexityRoot.Volume.Orphans == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.Orphans(childComplexity), true
+	case "Volume.performance":
+		if e.ComplexityRoot.Volume.Performance == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.Performance(childComplexity), true
 	case "Volume.permissions":
 		if e.ComplexityRoot.Volume.Permissions == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Volume.Permissions(childComplexity), true
+	case "Volume.proxy":
+		if e.ComplexityRoot.Volume.Proxy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.Proxy(childComplexity), true
 	case "Volume.totalBytes":
 		if e.ComplexityRoot.Volume.TotalBytes == nil {
 			break
@@ -9237,6 +9381,86 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.VolumeGrant.User(childComplexity), true
+
+	case "VolumeOrphans.complete":
+		if e.ComplexityRoot.VolumeOrphans.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeOrphans.Complete(childComplexity), true
+	case "VolumeOrphans.folders":
+		if e.ComplexityRoot.VolumeOrphans.Folders == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeOrphans.Folders(childComplexity), true
+	case "VolumeOrphans.missing":
+		if e.ComplexityRoot.VolumeOrphans.Missing == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeOrphans.Missing(childComplexity), true
+	case "VolumeOrphans.scopes":
+		if e.ComplexityRoot.VolumeOrphans.Scopes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeOrphans.Scopes(childComplexity), true
+
+	case "VolumePerformance.at":
+		if e.ComplexityRoot.VolumePerformance.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.At(childComplexity), true
+	case "VolumePerformance.readBytesPerSecond":
+		if e.ComplexityRoot.VolumePerformance.ReadBytesPerSecond == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.ReadBytesPerSecond(childComplexity), true
+	case "VolumePerformance.readLatencyMicros":
+		if e.ComplexityRoot.VolumePerformance.ReadLatencyMicros == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.ReadLatencyMicros(childComplexity), true
+	case "VolumePerformance.readOpsPerSecond":
+		if e.ComplexityRoot.VolumePerformance.ReadOpsPerSecond == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.ReadOpsPerSecond(childComplexity), true
+	case "VolumePerformance.wholeCluster":
+		if e.ComplexityRoot.VolumePerformance.WholeCluster == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.WholeCluster(childComplexity), true
+	case "VolumePerformance.windowSeconds":
+		if e.ComplexityRoot.VolumePerformance.WindowSeconds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.WindowSeconds(childComplexity), true
+	case "VolumePerformance.writeBytesPerSecond":
+		if e.ComplexityRoot.VolumePerformance.WriteBytesPerSecond == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.WriteBytesPerSecond(childComplexity), true
+	case "VolumePerformance.writeLatencyMicros":
+		if e.ComplexityRoot.VolumePerformance.WriteLatencyMicros == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.WriteLatencyMicros(childComplexity), true
+	case "VolumePerformance.writeOpsPerSecond":
+		if e.ComplexityRoot.VolumePerformance.WriteOpsPerSecond == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumePerformance.WriteOpsPerSecond(childComplexity), true
 
 	}
 	return 0, false
@@ -9357,6 +9581,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSessionOrder,
 		ec.unmarshalInputSessionWhereInput,
 		ec.unmarshalInputSetMembershipInput,
+		ec.unmarshalInputSetQuotaScopeInput,
 		ec.unmarshalInputSetRetentionInput,
 		ec.unmarshalInputSetSessionIdleExemptInput,
 		ec.unmarshalInputSetShareWeightInput,
@@ -11731,6 +11956,8 @@ input CreateSessionInput {
   bootstrapScript: String
   environment: StringMap
   mounts: [MountInput!]
+  "False: without the folders, of one's own and of the project, whose names begin with a dot; otherwise they are mounted as /home/work/NAME where nothing else is."
+  autoMount: Boolean
   "Default: the only project one is in."
   project: ID
   "Default: the first one open to the project."
@@ -12048,6 +12275,7 @@ enum ScopeKind {
 type QuotaScope implements Node @allow(to: USER) {
   id: ID!
   kind: ScopeKind!
+  "Its own, which an administrator has set."
   limitBytes: Int64
   usedBytes: Int64
   limitInodes: Int64
@@ -12148,7 +12376,7 @@ enum VfolderOrderField { NAME CREATED_AT }
 input VfolderWhereInput { not: VfolderWhereInput and: [VfolderWhereInput!] or: [VfolderWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String status: VfolderStatus statusIn: [VfolderStatus!] usageMode: VfolderUsageMode usageModeIn: [VfolderUsageMode!] }
 input QuotaScopeOrder { direction: OrderDirection! = ASC field: QuotaScopeOrderField! }
 enum QuotaScopeOrderField { CREATED_AT }
-input QuotaScopeWhereInput { not: QuotaScopeWhereInput and: [QuotaScopeWhereInput!] or: [QuotaScopeWhereInput!] id: ID idIn: [ID!] kind: ScopeKind }
+input QuotaScopeWhereInput { not: QuotaScopeWhereInput and: [QuotaScopeWhereInput!] or: [QuotaScopeWhereInput!] id: ID idIn: [ID!] kind: ScopeKind holderID: ID volumeID: ID }
 
 extend type Query {
   "Deleted folders appear only when asked for by status."
@@ -12363,7 +12591,60 @@ extend type Volume {
   grants: [VolumeGrant!]! @allow(to: ADMIN)
   "What the grants allow the viewer with folders of his own or, when he is a member of it, of the project."
   myPermissions(project: ID): [VolumePermission!]!
+  "The name of the storage proxy that serves it; of several, of the one that tells of it."
+  proxy: String! @allow(to: ADMIN)
+  "Null when its product does not tell."
+  performance: VolumePerformance @allow(to: ADMIN)
+  "How what lies on it differs from what is known; found by looking now."
+  orphans: VolumeOrphans! @allow(to: SUPERADMIN)
 }
+
+"Rates over a window; null is not known."
+type VolumePerformance @allow(to: ADMIN) {
+  "Of all volumes of the product together, not of this one."
+  wholeCluster: Boolean!
+  at: Time!
+  windowSeconds: Float!
+  readOpsPerSecond: Float
+  writeOpsPerSecond: Float
+  readBytesPerSecond: Float
+  writeBytesPerSecond: Float
+  readLatencyMicros: Float
+  writeLatencyMicros: Float
+}
+
+type VolumeOrphans @allow(to: SUPERADMIN) {
+  "Quota scopes that nobody has."
+  scopes: [OrphanScope!]!
+  "What lies where folders do, and is none that is known."
+  folders: [OrphanFolder!]!
+  "Folders that are not on the volume."
+  missing: [Vfolder!]!
+  "Whether that is all: at most 1000 of each are told."
+  complete: Boolean!
+}
+type OrphanScope @allow(to: SUPERADMIN) { scope: String! usedBytes: Int64 }
+type OrphanFolder @allow(to: SUPERADMIN) {
+  "present; arriving or deleting: half made or half gone; stray: nothing that a proxy made."
+  state: String!
+  scope: String!
+  folder: String!
+  "Below the volume's root."
+  path: String!
+}
+
+extend type QuotaScope {
+  "What binds it now: its own limit, or the least of the policies'. Null: nothing does."
+  effectiveLimitBytes: Int64
+  "The user whose folders it is for; null when out of sight or a project's."
+  holderUser: User
+  "The project whose folders it is for; null when out of sight or a user's."
+  holderProject: Project
+}
+
+"Of a user or a project. limitBytes comes before the policies of the holder, not before those of the domain; 0 is nothing at all, null is what the policies say. The scope is made where there is none. limitInodes is refused as long as no storage proxy keeps it."
+input SetQuotaScopeInput { volume: ID! user: ID project: ID limitBytes: Int64 limitInodes: Int64 }
+type QuotaScopePayload @allow(to: ADMIN) { quotaScope: QuotaScope! }
 
 "At most one of domain, project and user; none means everybody."
 input SetVolumeGrantInput {
@@ -12378,6 +12659,7 @@ type SetVolumeGrantPayload @allow(to: ADMIN) { grant: VolumeGrant! }
 type RemoveVolumeGrantPayload @allow(to: ADMIN) { volume: Volume! }
 
 extend type Mutation {
+  setQuotaScope(input: SetQuotaScopeInput!): QuotaScopePayload! @allow(to: ADMIN, scope: admin)
   "Replaces what one domain, project, user or everybody may use the volume for."
   setVolumeGrant(input: SetVolumeGrantInput!): SetVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
   removeVolumeGrant(input: RemoveVolumeGrantInput!): RemoveVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
@@ -13730,6 +14012,30 @@ func (ec *executionContext) childFields_OccupancyDrift(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type OccupancyDrift", field.Name)
 }
 
+func (ec *executionContext) childFields_OrphanFolder(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "state":
+		return ec.fieldContext_OrphanFolder_state(ctx, field)
+	case "scope":
+		return ec.fieldContext_OrphanFolder_scope(ctx, field)
+	case "folder":
+		return ec.fieldContext_OrphanFolder_folder(ctx, field)
+	case "path":
+		return ec.fieldContext_OrphanFolder_path(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrphanFolder", field.Name)
+}
+
+func (ec *executionContext) childFields_OrphanScope(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "scope":
+		return ec.fieldContext_OrphanScope_scope(ctx, field)
+	case "usedBytes":
+		return ec.fieldContext_OrphanScope_usedBytes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrphanScope", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasNextPage":
@@ -13962,6 +14268,12 @@ func (ec *executionContext) childFields_QuotaScope(ctx context.Context, field gr
 		return ec.fieldContext_QuotaScope_measuredAt(ctx, field)
 	case "volume":
 		return ec.fieldContext_QuotaScope_volume(ctx, field)
+	case "effectiveLimitBytes":
+		return ec.fieldContext_QuotaScope_effectiveLimitBytes(ctx, field)
+	case "holderUser":
+		return ec.fieldContext_QuotaScope_holderUser(ctx, field)
+	case "holderProject":
+		return ec.fieldContext_QuotaScope_holderProject(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type QuotaScope", field.Name)
 }
@@ -13986,6 +14298,14 @@ func (ec *executionContext) childFields_QuotaScopeEdge(ctx context.Context, fiel
 		return ec.fieldContext_QuotaScopeEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type QuotaScopeEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_QuotaScopePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "quotaScope":
+		return ec.fieldContext_QuotaScopePayload_quotaScope(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuotaScopePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_RecoveryCodesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -15258,6 +15578,12 @@ func (ec *executionContext) childFields_Volume(ctx context.Context, field graphq
 		return ec.fieldContext_Volume_grants(ctx, field)
 	case "myPermissions":
 		return ec.fieldContext_Volume_myPermissions(ctx, field)
+	case "proxy":
+		return ec.fieldContext_Volume_proxy(ctx, field)
+	case "performance":
+		return ec.fieldContext_Volume_performance(ctx, field)
+	case "orphans":
+		return ec.fieldContext_Volume_orphans(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Volume", field.Name)
 }
@@ -15280,6 +15606,44 @@ func (ec *executionContext) childFields_VolumeGrant(ctx context.Context, field g
 		return ec.fieldContext_VolumeGrant_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VolumeGrant", field.Name)
+}
+
+func (ec *executionContext) childFields_VolumeOrphans(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "scopes":
+		return ec.fieldContext_VolumeOrphans_scopes(ctx, field)
+	case "folders":
+		return ec.fieldContext_VolumeOrphans_folders(ctx, field)
+	case "missing":
+		return ec.fieldContext_VolumeOrphans_missing(ctx, field)
+	case "complete":
+		return ec.fieldContext_VolumeOrphans_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VolumeOrphans", field.Name)
+}
+
+func (ec *executionContext) childFields_VolumePerformance(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "wholeCluster":
+		return ec.fieldContext_VolumePerformance_wholeCluster(ctx, field)
+	case "at":
+		return ec.fieldContext_VolumePerformance_at(ctx, field)
+	case "windowSeconds":
+		return ec.fieldContext_VolumePerformance_windowSeconds(ctx, field)
+	case "readOpsPerSecond":
+		return ec.fieldContext_VolumePerformance_readOpsPerSecond(ctx, field)
+	case "writeOpsPerSecond":
+		return ec.fieldContext_VolumePerformance_writeOpsPerSecond(ctx, field)
+	case "readBytesPerSecond":
+		return ec.fieldContext_VolumePerformance_readBytesPerSecond(ctx, field)
+	case "writeBytesPerSecond":
+		return ec.fieldContext_VolumePerformance_writeBytesPerSecond(ctx, field)
+	case "readLatencyMicros":
+		return ec.fieldContext_VolumePerformance_readLatencyMicros(ctx, field)
+	case "writeLatencyMicros":
+		return ec.fieldContext_VolumePerformance_writeLatencyMicros(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VolumePerformance", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -16548,6 +16912,20 @@ func (ec *executionContext) field_Mutation_setMembership_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.SetMembershipInput, error) {
 			return ec.unmarshalNSetMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐSetMembershipInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setQuotaScope_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.SetQuotaScopeInput, error) {
+			return ec.unmarshalNSetQuotaScopeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetQuotaScopeInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -23865,7 +24243,7 @@ func (ec *executionContext) fieldContext_FileList_endCursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("FileList", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FileResult_path(ctx context.Context, field graphql.CollectedField, obj *storagepb.FileResult) (ret graphql.Marshaler) {
+func (ec *executionContext) _FileResult_path(ctx context.Context, field graphql.CollectedField, obj *vfolder.FileResult) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -23888,7 +24266,7 @@ func (ec *executionContext) fieldContext_FileResult_path(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("FileResult", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FileResult_error(ctx context.Context, field graphql.CollectedField, obj *storagepb.FileResult) (ret graphql.Marshaler) {
+func (ec *executionContext) _FileResult_error(ctx context.Context, field graphql.CollectedField, obj *vfolder.FileResult) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -23900,8 +24278,8 @@ func (ec *executionContext) _FileResult_error(ctx context.Context, field graphql
 			return obj.Error, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalOString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
 		},
 		true,
 		false,
@@ -23923,8 +24301,8 @@ func (ec *executionContext) _FilesPayload_results(ctx context.Context, field gra
 			return obj.Results, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*storagepb.FileResult) graphql.Marshaler {
-			return ec.marshalNFileResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileResultᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []vfolder.FileResult) graphql.Marshaler {
+			return ec.marshalNFileResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileResultᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32880,6 +33258,50 @@ func (ec *executionContext) fieldContext_Mutation_declineVfolderShare(ctx contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setQuotaScope(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setQuotaScope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetQuotaScope(ctx, fc.Args["input"].(vfolder.SetQuotaScopeInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.QuotaScopePayload) graphql.Marshaler {
+			return ec.marshalNQuotaScopePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐQuotaScopePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setQuotaScope(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_QuotaScopePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setQuotaScope_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setVolumeGrant(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -33398,6 +33820,144 @@ func (ec *executionContext) _OccupancyDrift_repaired(ctx context.Context, field 
 }
 func (ec *executionContext) fieldContext_OccupancyDrift_repaired(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _OrphanFolder_state(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanFolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrphanFolder_state(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.State, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrphanFolder_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrphanFolder", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrphanFolder_scope(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanFolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrphanFolder_scope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scope, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrphanFolder_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrphanFolder", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrphanFolder_folder(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanFolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrphanFolder_folder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Folder, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrphanFolder_folder(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrphanFolder", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrphanFolder_path(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanFolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrphanFolder_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrphanFolder_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrphanFolder", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrphanScope_scope(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanScope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrphanScope_scope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scope, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrphanScope_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrphanScope", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrphanScope_usedBytes(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanScope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrphanScope_usedBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsedBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrphanScope_usedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrphanScope", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
 func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *entgql.PageInfo[uuid.UUID]) (ret graphql.Marshaler) {
@@ -37165,6 +37725,93 @@ func (ec *executionContext) fieldContext_QuotaScope_volume(_ context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _QuotaScope_effectiveLimitBytes(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotaScope_effectiveLimitBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.QuotaScope().EffectiveLimitBytes(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QuotaScope_effectiveLimitBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuotaScope", field, true, true, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _QuotaScope_holderUser(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotaScope_holderUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.QuotaScope().HolderUser(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QuotaScope_holderUser(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "QuotaScope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _QuotaScope_holderProject(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotaScope_holderProject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.QuotaScope().HolderProject(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QuotaScope_holderProject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "QuotaScope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _QuotaScopeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScopeConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -37305,6 +37952,38 @@ func (ec *executionContext) _QuotaScopeEdge_cursor(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_QuotaScopeEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("QuotaScopeEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _QuotaScopePayload_quotaScope(ctx context.Context, field graphql.CollectedField, obj *vfolder.QuotaScopePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotaScopePayload_quotaScope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.QuotaScope, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.QuotaScope) graphql.Marshaler {
+			return ec.marshalNQuotaScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐQuotaScope(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuotaScopePayload_quotaScope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "QuotaScopePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_QuotaScope(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _RecoveryCodesPayload_codes(ctx context.Context, field graphql.CollectedField, obj *auth.RecoveryCodesPayload) (ret graphql.Marshaler) {
@@ -48026,6 +48705,93 @@ func (ec *executionContext) fieldContext_Volume_myPermissions(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Volume_proxy(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_proxy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Volume().Proxy(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_proxy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Volume", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Volume_performance(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_performance(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Performance, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *report.Performance) graphql.Marshaler {
+			return ec.marshalOVolumePerformance2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPerformance(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_performance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Volume",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VolumePerformance(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Volume_orphans(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_orphans(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Volume().Orphans(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VolumeOrphans) graphql.Marshaler {
+			return ec.marshalNVolumeOrphans2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVolumeOrphans(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_orphans(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Volume",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VolumeOrphans(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _VolumeGrant_id(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -48212,6 +48978,332 @@ func (ec *executionContext) _VolumeGrant_permissions(ctx context.Context, field 
 }
 func (ec *executionContext) fieldContext_VolumeGrant_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("VolumeGrant", field, false, false, errors.New("field of type VolumePermission does not have child fields"))
+}
+
+func (ec *executionContext) _VolumeOrphans_scopes(ctx context.Context, field graphql.CollectedField, obj *vfolder.VolumeOrphans) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeOrphans_scopes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scopes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []vfolder.OrphanScope) graphql.Marshaler {
+			return ec.marshalNOrphanScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanScopeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeOrphans_scopes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeOrphans",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrphanScope(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeOrphans_folders(ctx context.Context, field graphql.CollectedField, obj *vfolder.VolumeOrphans) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeOrphans_folders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Folders, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []vfolder.OrphanFolder) graphql.Marshaler {
+			return ec.marshalNOrphanFolder2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanFolderᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeOrphans_folders(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeOrphans",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrphanFolder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeOrphans_missing(ctx context.Context, field graphql.CollectedField, obj *vfolder.VolumeOrphans) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeOrphans_missing(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Missing, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Vfolder) graphql.Marshaler {
+			return ec.marshalNVfolder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeOrphans_missing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeOrphans",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Vfolder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeOrphans_complete(ctx context.Context, field graphql.CollectedField, obj *vfolder.VolumeOrphans) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeOrphans_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeOrphans_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumeOrphans", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_wholeCluster(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_wholeCluster(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WholeCluster, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_wholeCluster(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_at(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_windowSeconds(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_windowSeconds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WindowSeconds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_windowSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_readOpsPerSecond(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_readOpsPerSecond(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReadOpsPerSecond, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_readOpsPerSecond(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_writeOpsPerSecond(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_writeOpsPerSecond(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WriteOpsPerSecond, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_writeOpsPerSecond(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_readBytesPerSecond(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_readBytesPerSecond(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReadBytesPerSecond, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_readBytesPerSecond(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_writeBytesPerSecond(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_writeBytesPerSecond(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WriteBytesPerSecond, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_writeBytesPerSecond(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_readLatencyMicros(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_readLatencyMicros(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReadLatencyMicros, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_readLatencyMicros(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _VolumePerformance_writeLatencyMicros(ctx context.Context, field graphql.CollectedField, obj *report.Performance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumePerformance_writeLatencyMicros(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WriteLatencyMicros, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumePerformance_writeLatencyMicros(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumePerformance", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -51143,7 +52235,7 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "idempotencyKey"}
+	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "autoMount", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -51213,6 +52305,13 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.Mounts = data
+		case "autoMount":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("autoMount"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AutoMount = data
 		case "project":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
 			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
@@ -53560,7 +54659,7 @@ func (ec *executionContext) unmarshalInputQuotaScopeWhereInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "kind"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "kind", "holderID", "volumeID"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -53609,6 +54708,20 @@ func (ec *executionContext) unmarshalInputQuotaScopeWhereInput(ctx context.Conte
 				return it, err
 			}
 			it.Kind = data
+		case "holderID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderID = data
+		case "volumeID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volumeID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VolumeID = data
 		}
 	}
 	return it, nil
@@ -54972,6 +56085,64 @@ func (ec *executionContext) unmarshalInputSetMembershipInput(ctx context.Context
 				return it, err
 			}
 			it.Admin = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetQuotaScopeInput(ctx context.Context, obj any) (vfolder.SetQuotaScopeInput, error) {
+	var it vfolder.SetQuotaScopeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"volume", "user", "project", "limitBytes", "limitInodes"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "volume":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volume"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Volume = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "limitBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("limitBytes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LimitBytes = data
+		case "limitInodes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("limitInodes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LimitInodes = data
 		}
 	}
 	return it, nil
@@ -61017,7 +62188,7 @@ func (ec *executionContext) _FileList(ctx context.Context, sel ast.SelectionSet,
 
 var fileResultImplementors = []string{"FileResult"}
 
-func (ec *executionContext) _FileResult(ctx context.Context, sel ast.SelectionSet, obj *storagepb.FileResult) graphql.Marshaler {
+func (ec *executionContext) _FileResult(ctx context.Context, sel ast.SelectionSet, obj *vfolder.FileResult) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, fileResultImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -64803,6 +65974,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "setQuotaScope":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setQuotaScope(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "setVolumeGrant":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setVolumeGrant(ctx, field)
@@ -65037,6 +66215,102 @@ func (ec *executionContext) _OccupancyDrift(ctx context.Context, sel ast.Selecti
 		case "repaired":
 			out.Values[i] = ec._OccupancyDrift_repaired(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var orphanFolderImplementors = []string{"OrphanFolder"}
+
+func (ec *executionContext) _OrphanFolder(ctx context.Context, sel ast.SelectionSet, obj *vfolder.OrphanFolder) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orphanFolderImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrphanFolder")
+		case "state":
+			out.Values[i] = ec._OrphanFolder_state(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "scope":
+			out.Values[i] = ec._OrphanFolder_scope(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "folder":
+			out.Values[i] = ec._OrphanFolder_folder(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "path":
+			out.Values[i] = ec._OrphanFolder_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var orphanScopeImplementors = []string{"OrphanScope"}
+
+func (ec *executionContext) _OrphanScope(ctx context.Context, sel ast.SelectionSet, obj *vfolder.OrphanScope) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orphanScopeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrphanScope")
+		case "scope":
+			out.Values[i] = ec._OrphanScope_scope(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "usedBytes":
+			out.Values[i] = ec._OrphanScope_usedBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -67421,6 +68695,120 @@ func (ec *executionContext) _QuotaScope(ctx context.Context, sel ast.SelectionSe
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "effectiveLimitBytes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._QuotaScope_effectiveLimitBytes(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "holderUser":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._QuotaScope_holderUser(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "holderProject":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._QuotaScope_holderProject(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -67509,6 +68897,44 @@ func (ec *executionContext) _QuotaScopeEdge(ctx context.Context, sel ast.Selecti
 			}
 		case "cursor":
 			out.Values[i] = ec._QuotaScopeEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var quotaScopePayloadImplementors = []string{"QuotaScopePayload"}
+
+func (ec *executionContext) _QuotaScopePayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.QuotaScopePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, quotaScopePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("QuotaScopePayload")
+		case "quotaScope":
+			out.Values[i] = ec._QuotaScopePayload_quotaScope(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -74976,6 +76402,87 @@ func (ec *executionContext) _Volume(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "proxy":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Volume_proxy(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "performance":
+			out.Values[i] = ec._Volume_performance(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "orphans":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Volume_orphans(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -75175,6 +76682,137 @@ func (ec *executionContext) _VolumeGrant(ctx context.Context, sel ast.SelectionS
 			out.Values[i] = ec._VolumeGrant_permissions(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var volumeOrphansImplementors = []string{"VolumeOrphans"}
+
+func (ec *executionContext) _VolumeOrphans(ctx context.Context, sel ast.SelectionSet, obj *vfolder.VolumeOrphans) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, volumeOrphansImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VolumeOrphans")
+		case "scopes":
+			out.Values[i] = ec._VolumeOrphans_scopes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "folders":
+			out.Values[i] = ec._VolumeOrphans_folders(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "missing":
+			out.Values[i] = ec._VolumeOrphans_missing(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._VolumeOrphans_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var volumePerformanceImplementors = []string{"VolumePerformance"}
+
+func (ec *executionContext) _VolumePerformance(ctx context.Context, sel ast.SelectionSet, obj *report.Performance) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, volumePerformanceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VolumePerformance")
+		case "wholeCluster":
+			out.Values[i] = ec._VolumePerformance_wholeCluster(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._VolumePerformance_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "windowSeconds":
+			out.Values[i] = ec._VolumePerformance_windowSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "readOpsPerSecond":
+			out.Values[i] = ec._VolumePerformance_readOpsPerSecond(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "writeOpsPerSecond":
+			out.Values[i] = ec._VolumePerformance_writeOpsPerSecond(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "readBytesPerSecond":
+			out.Values[i] = ec._VolumePerformance_readBytesPerSecond(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "writeBytesPerSecond":
+			out.Values[i] = ec._VolumePerformance_writeBytesPerSecond(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "readLatencyMicros":
+			out.Values[i] = ec._VolumePerformance_readLatencyMicros(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "writeLatencyMicros":
+			out.Values[i] = ec._VolumePerformance_writeLatencyMicros(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -76687,11 +78325,15 @@ func (ec *executionContext) marshalNFileList2ᚖgithubᚗcomᚋberthhqᚋberth�
 	return ec._FileList(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNFileResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*storagepb.FileResult) graphql.Marshaler {
+func (ec *executionContext) marshalNFileResult2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileResult(ctx context.Context, sel ast.SelectionSet, v vfolder.FileResult) graphql.Marshaler {
+	return ec._FileResult(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNFileResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileResultᚄ(ctx context.Context, sel ast.SelectionSet, v []vfolder.FileResult) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNFileResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileResult(ctx, sel, v[i])
+		return ec.marshalNFileResult2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileResult(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -76701,16 +78343,6 @@ func (ec *executionContext) marshalNFileResult2ᚕᚖgithubᚗcomᚋberthhqᚋbe
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNFileResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileResult(ctx context.Context, sel ast.SelectionSet, v *storagepb.FileResult) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._FileResult(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNFileType2githubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileInfo_Type(ctx context.Context, v any) (storagepb.FileInfo_Type, error) {
@@ -77745,6 +79377,46 @@ func (ec *executionContext) marshalNOrderDirection2entgoᚗioᚋcontribᚋentgql
 	return v
 }
 
+func (ec *executionContext) marshalNOrphanFolder2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanFolder(ctx context.Context, sel ast.SelectionSet, v vfolder.OrphanFolder) graphql.Marshaler {
+	return ec._OrphanFolder(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNOrphanFolder2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanFolderᚄ(ctx context.Context, sel ast.SelectionSet, v []vfolder.OrphanFolder) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOrphanFolder2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanFolder(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNOrphanScope2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanScope(ctx context.Context, sel ast.SelectionSet, v vfolder.OrphanScope) graphql.Marshaler {
+	return ec._OrphanScope(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNOrphanScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanScopeᚄ(ctx context.Context, sel ast.SelectionSet, v []vfolder.OrphanScope) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOrphanScope2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanScope(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
 	return ec._PageInfo(ctx, sel, &v)
 }
@@ -78044,6 +79716,16 @@ func (ec *executionContext) marshalNQuotaScopeOrderField2ᚖgithubᚗcomᚋberth
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalNQuotaScopePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐQuotaScopePayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.QuotaScopePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._QuotaScopePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNQuotaScopeWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐQuotaScopeWhereInput(ctx context.Context, v any) (*ent.QuotaScopeWhereInput, error) {
@@ -78994,6 +80676,11 @@ func (ec *executionContext) unmarshalNSetMembershipInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetQuotaScopeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetQuotaScopeInput(ctx context.Context, v any) (vfolder.SetQuotaScopeInput, error) {
+	res, err := ec.unmarshalInputSetQuotaScopeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNSetRetentionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐSetRetentionInput(ctx context.Context, v any) (audit.SetRetentionInput, error) {
 	res, err := ec.unmarshalInputSetRetentionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -79711,6 +81398,22 @@ func (ec *executionContext) unmarshalNUserWhereInput2ᚖgithubᚗcomᚋberthhq�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNVfolder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Vfolder) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVfolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolder(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNVfolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolder(ctx context.Context, sel ast.SelectionSet, v *ent.Vfolder) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -79949,6 +81652,16 @@ func (ec *executionContext) marshalNVolumeGrant2ᚖgithubᚗcomᚋberthhqᚋbert
 		return graphql.Null
 	}
 	return ec._VolumeGrant(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVolumeOrphans2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVolumeOrphans(ctx context.Context, sel ast.SelectionSet, v *vfolder.VolumeOrphans) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VolumeOrphans(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNVolumePermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermission(ctx context.Context, v any) (access.VolumePermission, error) {
@@ -80702,6 +82415,23 @@ func (ec *executionContext) marshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋbert
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) unmarshalOFloat2ᚖfloat64(ctx context.Context, v any) (*float64, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalFloatContext(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel ast.SelectionSet, v *float64) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	res := graphql.MarshalFloatContext(*v)
+	return graphql.WrapContextMarshaler(ctx, res)
 }
 
 func (ec *executionContext) unmarshalOFolderPermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, v any) (*access.FolderPermission, error) {
@@ -82826,6 +84556,13 @@ func (ec *executionContext) unmarshalOVfolderWhereInput2ᚖgithubᚗcomᚋberthh
 	}
 	res, err := ec.unmarshalInputVfolderWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOVolumePerformance2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPerformance(ctx context.Context, sel ast.SelectionSet, v *report.Performance) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._VolumePerformance(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

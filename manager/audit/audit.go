@@ -30,6 +30,10 @@ const (
 
 // Service writes and reads the trail.
 type Service struct {
+	// Trash deletes the folders that are in the trash since before a time, some of
+	// them, and tells how many.
+	Trash func(ctx context.Context, before time.Time) (int, error)
+
 	client *ent.Client
 	log    *slog.Logger
 }

@@ -27,6 +27,7 @@ type kept struct {
 	days     int // from the first start
 	table    string
 	over     string // is true for rows that are older than $1
+	// of folders in the trash neither says anything: Service.Trash removes them
 }
 
 var categories = []kept{
@@ -36,6 +37,7 @@ var categories = []kept{
 		"at < $1 AND EXISTS (SELECT FROM sessions s WHERE s.id = session_id AND s.terminated_at IS NOT NULL)"},
 	{"tasks", 90, "tasks", "ended_at < $1"},
 	{"login_sessions", 30, "login_sessions", "(expires_at < $1 OR revoked_at < $1)"},
+	{"trash", 30, "", ""},
 }
 
 // SetRetentionInput says for how many days a category is kept; 0 is for ever.
@@ -146,6 +148,13 @@ func (s *Service) sweep(ctx context.Context, row *ent.Retention, k kept, at time
 
 // batch removes some rows, few enough that nobody waits for it.
 func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, error) {
+	if k.table == "" {
+		if s.Trash == nil {
+			return 0, nil
+		}
+		n, err := s.Trash(ctx, before)
+		return int64(n), err
+	}
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
 		return 0, err

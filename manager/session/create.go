@@ -112,6 +112,7 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	if err := tx.Commit(); err != nil {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
+	s.noteUse(ctx, w)
 	return sess.Unwrap(), nil
 }
 

@@ -29,6 +29,7 @@ type CreateSessionInput struct {
 	BootstrapScript *string
 	Environment     map[string]string
 	Mounts          []MountInput
+	AutoMount       *bool // false: without the folders that are mounted without being asked
 	Project         *uuid.UUID
 	ResourceGroup   *uuid.UUID
 	Priority        *int

@@ -68,10 +68,10 @@ func (s *shared[T]) get(ctx context.Context, key string, find func() (T, error))
 // checkShared does what of the checks reads rows that are the same for requests
 // that are alike.
 func (s *Service) checkShared(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
-	key := fmt.Sprintf("%+v|%s|%s|%s|%q|%v|%s", *v, text(in.Project), text(in.ResourceGroup), w.kind, in.Image, in.Slots, text(in.Kernels))
+	key := fmt.Sprintf("%+v|%s|%s|%s|%q|%v|%s|%s", *v, text(in.Project), text(in.ResourceGroup), w.kind, in.Image, in.Slots, text(in.Kernels), text(in.AutoMount))
 	found, err := s.checks.get(ctx, key, func() (*wish, error) {
 		one := *w
-		for _, do := range []inspection{s.checkPlace, s.checkImage, s.checkSlots, s.checkPolicies} {
+		for _, do := range []inspection{s.checkPlace, s.checkImage, s.checkSlots, s.checkAutoMounts, s.checkPolicies} {
 			if err := do(ctx, v, in, &one); err != nil {
 				return nil, err
 			}
@@ -83,7 +83,7 @@ func (s *Service) checkShared(ctx context.Context, v *viewer.Viewer, in CreateSe
 	}
 	w.project, w.domain, w.member, w.keypair = found.project, found.domain, found.member, found.keypair
 	w.groups, w.group, w.image, w.limits = found.groups, found.group, found.image, found.limits
-	w.kernels, w.slots = found.kernels, found.slots
+	w.kernels, w.slots, w.mounts = found.kernels, found.slots, found.mounts
 	return nil
 }
 

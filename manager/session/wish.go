@@ -88,7 +88,7 @@ func newWish(v *viewer.Viewer, in CreateSessionInput) *wish {
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*wish, error) {
 	w := newWish(v, in)
 	all := []inspection{
-		s.checkBasics, s.checkWhen, s.checkPlace, s.checkTerms, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkPolicies,
+		s.checkBasics, s.checkWhen, s.checkPlace, s.checkTerms, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkAutoMounts, s.checkPolicies,
 	}
 	if plain(in) {
 		all = []inspection{s.checkBasics, s.checkWhen, s.checkShared, s.checkTerms, s.checkAgents}

@@ -152,9 +152,16 @@ func (s *Service) settledAs(ctx context.Context, paths []string, results []*stor
 	}
 	out := &FilesPayload{}
 	for _, path := range paths {
-		if list := of[path]; len(list) > 0 {
-			out.Results, of[path] = append(out.Results, list[0]), list[1:]
+		list := of[path]
+		if len(list) == 0 {
+			continue
 		}
+		of[path] = list[1:]
+		one := FileResult{Path: path}
+		if list[0].Error != "" {
+			one.Error = &list[0].Error
+		}
+		out.Results = append(out.Results, one)
 	}
 	for _, f := range changed {
 		s.changed(ctx, f.ID)

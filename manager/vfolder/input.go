@@ -132,7 +132,13 @@ type CreateDownloadPayload struct {
 }
 
 // FilesPayload has one result per path, in the order asked.
-type FilesPayload struct{ Results []*storagepb.FileResult }
+type FilesPayload struct{ Results []FileResult }
+
+// FileResult is what came of one path; Error is nil when it went well.
+type FileResult struct {
+	Path  string
+	Error *string
+}
 
 // FileList is one page of a directory.
 type FileList struct {

@@ -56,13 +56,18 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domai
 				reached = append(reached, l.Reached("folders", fmt.Sprint(n), "1", most).String())
 			}
 		}
-		if b := l.MaxScopeBytes; b != nil && brings != nil && scope.UsedBytes != nil && *scope.UsedBytes+max(*brings, 1) > *b {
+		if b := l.MaxScopeBytes; b != nil && bounds(l, scope) && brings != nil && scope.UsedBytes != nil && *scope.UsedBytes+max(*brings, 1) > *b {
 			most = strconv.FormatInt(*b, 10)
 			asked := "more"
 			if *brings > 0 {
 				asked = strconv.FormatInt(*brings, 10)
 			}
 			reached = append(reached, l.Reached("scope bytes", strconv.FormatInt(*scope.UsedBytes, 10), asked, most).String())
+		}
+	}
+	if brings != nil {
+		if own := ownReached(scope, *brings); own != "" {
+			reached, most = append(reached, own), strconv.FormatInt(*scope.LimitBytes, 10)
 		}
 	}
 	if len(reached) > 0 {

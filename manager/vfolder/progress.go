@@ -54,14 +54,13 @@ func follow(ctx context.Context, stream grpc.ServerStreamingClient[storagepb.Pro
 	}
 }
 
-// later makes of a proxy's error what a task does about it: it waits for a proxy that
+// later makes of a proxy's error, a native one, what a task does about it: it waits for a proxy that
 // is away, and for work that is under way already.
 func later(volume string, err error) error {
-	native := errgrpc.ToNative(err)
 	switch {
-	case errdefs.IsUnavailable(native):
+	case errdefs.IsUnavailable(err):
 		return tasks.Wait("a storage proxy that serves volume %s", volume)
-	case errdefs.IsAborted(native):
+	case errdefs.IsAborted(err):
 		return tasks.Wait("other work on the folder to end")
 	}
 	return err

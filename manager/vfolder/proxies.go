@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -162,12 +163,22 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	}
 	defer func() { _ = tx.Rollback() }()
 	fresh := id.New(id.Volume)
-	err = tx.Volume.Create().SetID(fresh).SetName(v.Name).SetBackend(v.Backend).SetHealth(health[v.Health]).
+	c := tx.Volume.Create().SetID(fresh).SetName(v.Name).SetBackend(v.Backend).SetHealth(health[v.Health]).
 		SetHealthMessage(v.Message).SetCapabilities(capabilities).SetTotalBytes(v.TotalBytes).SetUsedBytes(v.UsedBytes).
-		SetProxyID(proxyID).OnConflictColumns(volume.FieldName).
+		SetNillableTotalInodes(v.TotalInodes).SetNillableUsedInodes(v.UsedInodes).SetElastic(v.Elastic).SetProxyID(proxyID)
+	if v.Enforcement != "" { // it is not known yet
+		c.SetEnforcement(v.Enforcement)
+	}
+	if v.Performance != nil {
+		c.SetPerformance(performance(v.Performance))
+	}
+	err = c.OnConflictColumns(volume.FieldName).
 		Update(func(u *ent.VolumeUpsert) {
-			u.UpdateBackend().UpdateHealth().UpdateHealthMessage().UpdateCapabilities().
-				UpdateTotalBytes().UpdateUsedBytes().UpdateProxyID()
+			u.UpdateBackend().UpdateHealth().UpdateHealthMessage().UpdateCapabilities().UpdateTotalBytes().UpdateUsedBytes().
+				UpdateTotalInodes().UpdateUsedInodes().UpdateElastic().UpdatePerformance().UpdateProxyID()
+			if v.Enforcement != "" {
+				u.UpdateEnforcement()
+			}
 		}).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("record volume %s: %w", v.Name, err)
@@ -182,6 +193,15 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 		}
 	}
 	return tx.Commit()
+}
+
+func performance(p *storagepb.Performance) *report.Performance {
+	return &report.Performance{
+		WholeCluster: p.WholeCluster, At: time.UnixMilli(p.AsOfUnixMs).UTC(), WindowSeconds: float64(p.WindowMs) / 1000,
+		ReadOpsPerSecond: p.ReadOpsPerSecond, WriteOpsPerSecond: p.WriteOpsPerSecond,
+		ReadBytesPerSecond: p.ReadBytesPerSecond, WriteBytesPerSecond: p.WriteBytesPerSecond,
+		ReadLatencyMicros: p.ReadLatencyUs, WriteLatencyMicros: p.WriteLatencyUs,
+	}
 }
 
 var health = map[storagepb.Volume_Health]string{

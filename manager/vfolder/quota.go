@@ -22,17 +22,41 @@ func place(scope *ent.QuotaScope, domain, keypair uuid.UUID) policy.Place {
 	return policy.Place{Domain: domain, User: scope.HolderID, Keypair: keypair}
 }
 
-// leastBytes is what a scope may hold: its own limit or the least of those that
-// bind it; nil for no limit.
+// leastBytes is what a scope may hold: its own limit, or the least of the policies
+// that bind it; nil for no limit.
 func leastBytes(scope *ent.QuotaScope, limits []policy.Limit) *int64 {
 	least := scope.LimitBytes
 	at := place(scope, scope.DomainID, uuid.Nil)
 	for i := range limits {
-		if b := limits[i].MaxScopeBytes; b != nil && limits[i].Binds(at) && (least == nil || *b < *least) {
+		l := &limits[i]
+		if b := l.MaxScopeBytes; b != nil && bounds(l, scope) && l.Binds(at) && (least == nil || *b < *least) {
 			least = b
 		}
 	}
 	return least
+}
+
+// bounds tells whether the bytes of a policy are of account: a scope's own limit comes
+// before the policies of its holder, not before that of the whole domain.
+func bounds(l *policy.Limit, scope *ent.QuotaScope) bool {
+	return scope.LimitBytes == nil || l.Scope == policy.ScopeDomain
+}
+
+// EffectiveLimits are the limits that bind scopes now, of those that have one.
+func (s *Service) EffectiveLimits(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*int64, error) {
+	limits, err := s.policies.All(ctx, s.client)
+	if err != nil {
+		return nil, err
+	}
+	scopes, err := s.client.QuotaScope.Query().Where(quotascope.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read quota scopes: %w", err)
+	}
+	m := map[uuid.UUID]*int64{}
+	for _, scope := range scopes {
+		m[scope.ID] = leastBytes(scope, limits)
+	}
+	return m, nil
 }
 
 // settle gives every scope that a proxy serves now the limit of the policies as

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -157,7 +158,7 @@ func removed(ctx context.Context, p *proxy, f *storagepb.FolderRef, at *tasks.Pr
 	defer stop()
 	stream, err := p.rpc.DeleteFolder(ctx, f)
 	if err != nil {
-		return err
+		return errgrpc.ToNative(err)
 	}
 	return follow(ctx, stream, at, nil)
 }

@@ -1,0 +1,78 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// usedEvery is how exactly it is known when a folder was last used.
+const usedEvery = time.Minute
+
+// checkAutoMounts adds the folders whose names begin with a dot, the owner's before
+// those of the project, each where nothing is mounted by request. What may not be
+// mounted is left out: nobody asked for it.
+func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
+	if in.AutoMount != nil && !*in.AutoMount {
+		return nil
+	}
+	all, err := s.Client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ(""), vfolder.NameHasPrefix("."),
+		vfolder.Or(vfolder.OwnerID(v.User), vfolder.ProjectID(w.project))).Order(vfolder.ByName()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("find folders to mount: %w", err)
+	}
+	for _, own := range []bool{true, false} {
+		for _, f := range all {
+			target := "/home/work/" + f.Name
+			taken := func(m mount) bool { return m.target == target || m.folder == f.ID }
+			if (f.ProjectID == nil) != own || slices.ContainsFunc(w.mounts, taken) || len(w.mounts) >= maxMounts {
+				continue
+			}
+			if permit.Inside(ctx, access.Special, f) != nil {
+				continue
+			}
+			err := s.Volumes.Allow(ctx, f, access.VolumeMount)
+			if errdefs.IsPermissionDenied(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			readOnly := permit.Inside(ctx, access.Write, f) != nil || s.Volumes.Allow(ctx, f, access.VolumeUpload) != nil
+			w.mounts = append(w.mounts, mount{folder: f.ID, target: target, readOnly: readOnly})
+		}
+	}
+	return nil
+}
+
+// noteUse notes that the session of a wish mounts its folders. It is no part of what
+// makes the session: the rows are held for others to share there.
+func (s *Service) noteUse(ctx context.Context, w *wish) {
+	if len(w.mounts) == 0 {
+		return
+	}
+	ids := make([]uuid.UUID, len(w.mounts))
+	for i, m := range w.mounts {
+		ids[i] = m.folder
+	}
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return cmp.Compare(a.String(), b.String()) })
+	t := clock.Now()
+	stale := vfolder.Or(vfolder.LastUsedAtIsNil(), vfolder.LastUsedAtLT(t.Add(-usedEvery)))
+	for _, one := range slices.Compact(ids) {
+		err := s.Client.Vfolder.Update().Where(vfolder.ID(one), stale).SetLastUsedAt(t).Exec(viewer.SystemContext(ctx))
+		if err != nil {
+			s.Logger.WarnContext(ctx, "note the use of a folder", "folder", one, "error", err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+const (
+	measureEvery  = 15 * time.Second
+	measureAtOnce = 50 // folders a round: a proxy may walk 2 s for each
+	staleAfter    = 10 * time.Minute
+)
+
+// Measure keeps what folders hold known, the oldest figures first and never many at
+// once, until ctx ends.
+func (s *Service) Measure(ctx context.Context) {
+	ctx = viewer.SystemContext(ctx)
+	tick := time.NewTicker(measureEvery)
+	defer tick.Stop()
+	for {
+		if err := s.measure(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("measure folders", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Service) measure(ctx context.Context) error {
+	list, err := s.client.Vfolder.Query().Where(
+		vfolder.StatusIn(vfolder.StatusReady, vfolder.StatusTrash), vfolder.PathNEQ(""),
+		vfolder.Or(vfolder.MeasuredAtIsNil(), vfolder.MeasuredAtLT(clock.Now().Add(-staleAfter))),
+		vfolder.HasQuotaScopeWith(quotascope.HasVolumeWith(volume.NameIn(s.served()...))),
+	).Order(vfolder.ByMeasuredAt(sql.OrderNullsFirst())).Limit(measureAtOnce).
+		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).All(ctx)
+	if err != nil {
+		return fmt.Errorf("list folders: %w", err)
+	}
+	for _, f := range list {
+		if err := s.measureOne(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureOne notes what a folder holds. One that the proxy does not tell of now keeps
+// its figures, and waits for its next turn like the others.
+func (s *Service) measureOne(ctx context.Context, f *ent.Vfolder) error {
+	up := s.client.Vfolder.UpdateOneID(f.ID).SetMeasuredAt(clock.Now())
+	changed := false
+	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+	if err == nil {
+		got, err := p.rpc.GetFolder(ctx, folderRef(f))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			s.log.Debug("measure folder", "folder", f.ID, "error", err)
+		default:
+			changed = got.UsedBytes != nil && !same(got.UsedBytes, f.UsedBytes) || got.Files != nil && !same(got.Files, f.FileCount)
+			if got.UsedBytes != nil {
+				up.SetUsedBytes(*got.UsedBytes)
+			}
+			if got.Files != nil {
+				up.SetFileCount(*got.Files)
+			}
+		}
+	}
+	if err := up.Exec(ctx); err != nil && !ent.IsNotFound(err) {
+		return fmt.Errorf("note size of folder %s: %w", f.ID, err)
+	}
+	if changed {
+		s.changed(ctx, f.ID)
+	}
+	return nil
+}
+
+// served lists the volumes that connected proxies serve.
+func (s *Service) served() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []string
+	for _, p := range s.proxies {
+		for name := range p.volumes {
+			list = append(list, name)
+		}
+	}
+	return list
+}

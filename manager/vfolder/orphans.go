@@ -1,0 +1,233 @@
+package vfolder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+const (
+	maxOrphans = 1000 // of each kind that are told
+	atATime    = 1000 // that are compared with rows in one read
+)
+
+// VolumeOrphans is how what lies on a volume differs from what the rows say.
+type VolumeOrphans struct {
+	Scopes   []OrphanScope
+	Folders  []OrphanFolder
+	Missing  []*ent.Vfolder
+	Complete bool
+}
+
+// OrphanScope is a quota scope that no row knows.
+type OrphanScope struct {
+	Scope     string
+	UsedBytes *int64
+}
+
+// OrphanFolder is what lies where folders do and is none.
+type OrphanFolder struct{ State, Scope, Folder, Path string }
+
+// search compares one volume with the rows.
+type search struct {
+	*Service
+	vol   *ent.Volume
+	rpc   storagepb.StorageClient
+	begun time.Time
+	seen  map[uuid.UUID]bool // folders that lie where their row says
+	out   *VolumeOrphans
+}
+
+// Orphans looks for quota scopes and folders on a volume that no row knows, and for
+// rows whose folder is not there.
+func (s *Service) Orphans(ctx context.Context, vol *ent.Volume) (*VolumeOrphans, error) {
+	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: vol.ID}); err != nil {
+		return nil, err
+	}
+	p, err := s.reach(vol.Name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(viewer.SystemContext(ctx))
+	defer stop()
+	look := &search{s, vol, p.rpc, clock.Now(), map[uuid.UUID]bool{}, &VolumeOrphans{Complete: true}}
+	for _, part := range []func(context.Context) error{look.scopes, look.folders, look.missing} {
+		if err := part(ctx); err != nil {
+			return nil, errgrpc.ToNative(err)
+		}
+	}
+	return look.out, nil
+}
+
+// batches gives what a stream sends to f, some at a time.
+func batches[T any](recv func() (*T, error), f func([]*T) error) error {
+	var list []*T
+	for {
+		one, err := recv()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		ended := err != nil
+		if !ended {
+			list = append(list, one)
+		}
+		if ended || len(list) == atATime {
+			if err := f(list); err != nil {
+				return err
+			}
+			list = list[:0]
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+func (l *search) scopes(ctx context.Context) error {
+	stream, err := l.rpc.ListScopes(ctx, &storagepb.ListScopesRequest{Volume: l.vol.Name})
+	if err != nil {
+		return err
+	}
+	return batches(stream.Recv, func(list []*storagepb.Scope) error {
+		var ids []uuid.UUID
+		for _, one := range list {
+			if id, err := uuid.Parse(one.Scope); err == nil {
+				ids = append(ids, id)
+			}
+		}
+		rows, err := l.client.QuotaScope.Query().Where(quotascope.VolumeID(l.vol.ID), quotascope.HolderIDIn(ids...)).All(ctx)
+		if err != nil {
+			return fmt.Errorf("read quota scopes: %w", err)
+		}
+		known := map[string]bool{}
+		for _, row := range rows {
+			known[row.HolderID.String()] = true
+		}
+		for _, one := range list {
+			if !known[one.Scope] && l.more(len(l.out.Scopes)) {
+				l.out.Scopes = append(l.out.Scopes, OrphanScope{Scope: one.Scope, UsedBytes: one.UsedBytes})
+			}
+		}
+		return nil
+	})
+}
+
+// more tells whether one more of a kind is told.
+func (l *search) more(n int) bool {
+	if n >= maxOrphans {
+		l.out.Complete = false
+		return false
+	}
+	return true
+}
+
+func (l *search) folders(ctx context.Context) error {
+	stream, err := l.rpc.ListFolders(ctx, &storagepb.ListFoldersRequest{Volume: l.vol.Name})
+	if err != nil {
+		return err
+	}
+	return batches(stream.Recv, func(list []*storagepb.FolderEntry) error {
+		rows, moving, err := l.rows(ctx, list)
+		if err != nil {
+			return err
+		}
+		for _, one := range list {
+			id, err := uuid.Parse(one.Folder)
+			row := rows[id]
+			switch {
+			case err != nil || row == nil || row.Status == vfolder.StatusDeleted:
+			case moving[id]:
+				l.seen[id] = true
+				continue
+			case row.Edges.QuotaScope.VolumeID == l.vol.ID && row.Edges.QuotaScope.HolderID.String() == one.Scope:
+				l.seen[id] = true
+				continue
+			}
+			if l.more(len(l.out.Folders)) {
+				l.out.Folders = append(l.out.Folders, OrphanFolder{State: states[one.State], Scope: one.Scope, Folder: one.Folder, Path: one.Path})
+			}
+		}
+		return nil
+	})
+}
+
+var states = map[storagepb.FolderEntry_State]string{
+	storagepb.FolderEntry_PRESENT: "present", storagepb.FolderEntry_ARRIVING: "arriving",
+	storagepb.FolderEntry_DELETING: "deleting", storagepb.FolderEntry_STRAY: "stray",
+}
+
+// rows are those of the folders that a volume lists, and which of them work is done
+// on that may have them in two places.
+func (l *search) rows(ctx context.Context, list []*storagepb.FolderEntry) (rows map[uuid.UUID]*ent.Vfolder, moving map[uuid.UUID]bool, err error) {
+	var ids []uuid.UUID
+	for _, one := range list {
+		if id, err := uuid.Parse(one.Folder); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	all, err := l.client.Vfolder.Query().Where(vfolder.IDIn(ids...)).WithQuotaScope().All(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read folders: %w", err)
+	}
+	busy, err := l.client.Task.Query().Where(task.SubjectIDIn(ids...), task.EndedAtIsNil()).All(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read tasks: %w", err)
+	}
+	rows, moving = map[uuid.UUID]*ent.Vfolder{}, map[uuid.UUID]bool{}
+	for _, f := range all {
+		rows[f.ID] = f
+	}
+	for _, t := range busy {
+		moving[*t.SubjectID] = true
+	}
+	return rows, moving, nil
+}
+
+// missing looks for folders of rows that were there before the search began. Each is
+// asked for by itself: it may have come to another place meanwhile.
+func (l *search) missing(ctx context.Context) error {
+	var after uuid.UUID
+	for {
+		page, err := l.client.Vfolder.Query().Where(vfolder.IDGT(after), vfolder.PathNEQ(""), vfolder.CreatedAtLT(l.begun),
+			vfolder.StatusIn(vfolder.StatusReady, vfolder.StatusTrash), vfolder.HasQuotaScopeWith(quotascope.VolumeID(l.vol.ID))).
+			Order(vfolder.ByID()).Limit(atATime).IDs(ctx)
+		if err != nil {
+			return fmt.Errorf("list folders: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		after = page[len(page)-1]
+		for _, id := range page {
+			if l.seen[id] || !l.more(len(l.out.Missing)) {
+				continue
+			}
+			f, err := l.whole(ctx, id)
+			if ent.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := l.rpc.GetFolder(ctx, folderRef(f)); errdefs.IsNotFound(errgrpc.ToNative(err)) {
+				l.out.Missing = append(l.out.Missing, f)
+			}
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package manager_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/manager/managertest"
+	"github.com/berthhq/berth/storage"
+)
+
+// What lies on a volume is compared with what is known.
+func TestOrphans(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	known, lost := d.filled(t, c.as, managertest.Vars{"name": "known"}, 1), d.filled(t, c.as, managertest.Vars{"name": "lost"}, 1)
+	if err := os.RemoveAll(filepath.Join(d.root, lost.Path)); err != nil {
+		t.Fatal(err)
+	}
+	scope, folder := uuid.New(), uuid.NewString()
+	plain := func(id string) string { return strings.ReplaceAll(id, "-", "") }
+	at := func(scope uuid.UUID, id string) string { // as the proxy lays folders out
+		parts := strings.Split(known.Path, "/")
+		parts[0] = strings.ReplaceAll(parts[0], plain(c.A.Member.ID.String()), plain(scope.String()))
+		id = plain(id)
+		return filepath.Join(d.root, parts[0], id[:2], id[2:4], id[4:])
+	}
+	if want := filepath.Join(d.root, known.Path); at(c.A.Member.ID, known.ID.String()) != want {
+		t.Fatalf("%s is not %s", at(c.A.Member.ID, known.ID.String()), want)
+	}
+	for _, dir := range []string{at(scope, folder), at(c.A.Member.ID, uuid.NewString())} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got struct {
+		Volumes []struct {
+			Proxy   string
+			Orphans struct {
+				Complete bool
+				Scopes   []struct{ Scope string }
+				Folders  []struct{ State, Scope, Folder string }
+				Missing  []struct{ ID uuid.UUID }
+			}
+		}
+	}
+	const query = `{ volumes { proxy orphans { complete scopes { scope } folders { state scope folder } missing { id } } } }`
+	c.m.As(t, c.Superadmin).Must(t, query, nil, &got)
+	o := got.Volumes[0].Orphans
+	if got.Volumes[0].Proxy != "s1" || !o.Complete || len(o.Scopes) != 1 || o.Scopes[0].Scope != scope.String() {
+		t.Errorf("%+v", got)
+	}
+	if len(o.Folders) != 2 || o.Folders[0].State != "present" {
+		t.Errorf("folders: %+v", o.Folders)
+	}
+	if len(o.Missing) != 1 || o.Missing[0].ID != lost.ID {
+		t.Errorf("missing: %+v", o.Missing)
+	}
+	if errs := c.m.As(t, c.A.Admin).Ask(t, query, nil, nil); errs.Code() != "PERMISSION_DENIED" {
+		t.Errorf("a domain admin: %s", errs)
+	}
+}
+
+// Two proxies serve one volume: either will do.
+func TestTwoProxiesOfAVolume(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	f := d.filled(t, c.as, managertest.Vars{"name": "data"}, 10)
+	second := newProxy(t, c, "s2", storage.VolumeConfig{Name: "main", MountPath: d.root})
+	if n := c.Client.Volume.Query().CountX(c.System(t)); n != 1 {
+		t.Fatalf("%d volumes", n)
+	}
+	list := func() bool {
+		var got struct {
+			Node struct{ Files *struct{ Files []struct{ Name string } } }
+		}
+		errs := c.as.Ask(t, `query($id: ID!) { node(id: $id) { ... on Vfolder { files { files { name } } } } }`, managertest.Vars{"id": f.ID}, &got)
+		return len(errs) == 0 && len(got.Node.Files.Files) == 1
+	}
+	for i, one := range []*depot{d, second} {
+		one.stop()
+		managertest.Eventually(t, "the other one serves it", list)
+		_, job, errs := clone(t, c.as, managertest.Vars{"id": f.ID, "name": "copy" + string(rune('a'+i))})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if got := c.ended(t, job); got.Status != task.StatusDone {
+			t.Errorf("%v", got)
+		}
+		one.start(t, nil)
+		managertest.Eventually(t, "files are listed", list)
+	}
+}
+
+// A scope's own limit comes before the policies; nil is theirs again, and zero is zero.
+func TestAScopeHasALimitOfItsOwn(t *testing.T) {
+	c := newCluster(t, 0)
+	newDepot(t, c)
+	admin := c.m.As(t, c.A.Admin)
+	vol := c.Client.Volume.Query().OnlyX(c.System(t))
+	const set = `mutation($in: SetQuotaScopeInput!) { setQuotaScope(input: $in) { quotaScope { limitBytes effectiveLimitBytes holderUser { id } holderProject { id } } } }`
+	type answer struct {
+		SetQuotaScope struct {
+			QuotaScope struct {
+				LimitBytes, EffectiveLimitBytes *int64
+				HolderUser, HolderProject       *struct{ ID uuid.UUID }
+			}
+		}
+	}
+	policy := c.Client.ResourcePolicy.Create().SetName("small").SetMaxScopeBytes(1000).SaveX(c.System(t))
+	c.Client.PolicyAttachment.Create().SetPolicy(policy).SetUser(c.A.Member).ExecX(c.System(t))
+	for _, one := range []struct {
+		own  any
+		want int64
+	}{{nil, 1000}, {5000, 5000}, {0, 0}, {nil, 1000}} {
+		var got answer
+		admin.Must(t, set, managertest.Vars{"in": managertest.Vars{"volume": vol.ID, "user": c.A.Member.ID, "limitBytes": one.own}}, &got)
+		q := got.SetQuotaScope.QuotaScope
+		if q.EffectiveLimitBytes == nil || *q.EffectiveLimitBytes != one.want || (q.LimitBytes == nil) != (one.own == nil) {
+			t.Errorf("own %v: %+v", one.own, q)
+		}
+		if q.HolderUser == nil || q.HolderUser.ID != c.A.Member.ID || q.HolderProject != nil {
+			t.Errorf("of %+v", q)
+		}
+	}
+	for name, in := range map[string]managertest.Vars{
+		"nobody":   {"volume": vol.ID, "limitBytes": 1},
+		"negative": {"volume": vol.ID, "user": c.A.Member.ID, "limitBytes": -1},
+	} {
+		if errs := admin.Ask(t, set, managertest.Vars{"in": in}, nil); errs.Code() != "INVALID_ARGUMENT" {
+			t.Errorf("%s: %s", name, errs)
+		}
+	}
+	if errs := admin.Ask(t, set, managertest.Vars{"in": managertest.Vars{"volume": vol.ID, "user": c.B.Member.ID, "limitBytes": 1}}, nil); errs.Code() != "NOT_FOUND" {
+		t.Errorf("of another domain: %s", errs)
+	}
+	if errs := c.as.Ask(t, set, managertest.Vars{"in": managertest.Vars{"volume": vol.ID, "user": c.A.Member.ID, "limitBytes": 1 << 40}}, nil); errs.Code() != "PERMISSION_DENIED" {
+		t.Errorf("by himself: %s", errs)
+	}
+	admin.Must(t, set, managertest.Vars{"in": managertest.Vars{"volume": vol.ID, "user": c.A.Member.ID, "limitBytes": 10}}, nil)
+	scope := c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
+	c.Client.QuotaScope.UpdateOne(scope).SetUsedBytes(10).ExecX(c.System(t))
+	if _, errs := folder(t, c.as, managertest.Vars{"name": "more"}); errs.Code() != "RESOURCE_EXHAUSTED" {
+		t.Errorf("a folder in a full scope: %s", errs)
+	}
+}
+
+// Files are made, moved, copied and deleted many at a time, each with its result.
+func TestManyFilesAtATime(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	a, b := d.filled(t, c.as, managertest.Vars{"name": "a"}, 3), d.filled(t, c.as, managertest.Vars{"name": "b"}, 0)
+	type results struct {
+		Done struct {
+			Results []struct {
+				Path  string
+				Error *string
+			}
+		}
+	}
+	ask := func(what, input string, in managertest.Vars, want ...bool) {
+		t.Helper()
+		var got results
+		c.as.Must(t, "mutation($in: "+input+"!) { done: "+what+"(input: $in) { results { path error } } }", managertest.Vars{"in": in}, &got)
+		if len(got.Done.Results) != len(want) {
+			t.Fatalf("%s: %+v", what, got)
+		}
+		for i, r := range got.Done.Results {
+			if (r.Error == nil) != want[i] {
+				t.Errorf("%s %s: %v", what, r.Path, r.Error)
+			}
+		}
+	}
+	ask("makeDirectories", "MakeDirectoriesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x/y", "0/1", "z"}}, true, false, true)
+	ask("moveFiles", "MoveFilesInput", managertest.Vars{"vfolder": a.ID, "toVfolder": b.ID,
+		"items": []managertest.Vars{{"from": "0/0", "to": "0"}, {"from": "none", "to": "n"}}}, true, false)
+	ask("deleteFiles", "DeleteFilesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x", "0/2"}}, false, true)
+	ask("deleteFiles", "DeleteFilesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x"}, "recursive": true}, true)
+
+	var got struct {
+		CopyFiles struct{ Task struct{ ID uuid.UUID } }
+	}
+	const copyFiles = `mutation($in: CopyFilesInput!) { copyFiles(input: $in) { task { id } vfolder { id } } }`
+	c.as.Must(t, copyFiles, managertest.Vars{"in": managertest.Vars{"vfolder": a.ID, "toVfolder": b.ID,
+		"items": []managertest.Vars{{"from": "0/1", "to": "1"}, {"from": "none", "to": "n"}}}}, &got)
+	if job := c.ended(t, got.CopyFiles.Task.ID); job.Status != task.StatusFailed || !strings.Contains(job.Message, "1 of 2 items") || !strings.Contains(job.Message, "none") {
+		t.Errorf("%v", job)
+	}
+	if n := d.files(t, b); n != 2 {
+		t.Errorf("%d files", n)
+	}
+	var found struct {
+		Node struct{ Search struct{ Files []struct{ Path string } } }
+	}
+	c.as.Must(t, `query($id: ID!) { node(id: $id) { ... on Vfolder { search(text: "Z") { files { path } } } } }`, managertest.Vars{"id": a.ID}, &found)
+	if list := found.Node.Search.Files; len(list) != 1 || list[0].Path != "z" {
+		t.Errorf("found %v", list)
+	}
+}
+
+// An admin gives a folder to somebody else.
+func TestAFolderIsHandedOver(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	f := d.filled(t, c.as, managertest.Vars{"name": "data"}, 5)
+	const handOver = `mutation($id: ID!, $user: ID!) { handOverVfolder(input: {id: $id, user: $user}) { task { id } } }`
+	vars := managertest.Vars{"id": f.ID, "user": c.A.Loner.ID}
+	if errs := c.as.Ask(t, handOver, vars, nil); errs.Code() != "PERMISSION_DENIED" {
+		t.Errorf("by its owner: %s", errs)
+	}
+	var got struct {
+		HandOverVfolder struct{ Task struct{ ID uuid.UUID } }
+	}
+	c.m.As(t, c.A.Admin).Must(t, handOver, vars, &got)
+	if job := c.ended(t, got.HandOverVfolder.Task.ID); job.Status != task.StatusDone {
+		t.Fatalf("%v", job)
+	}
+	after := d.row(t, f.ID)
+	if *after.OwnerID != c.A.Loner.ID || after.Path == f.Path || after.Status != vfolder.StatusReady || d.files(t, after) != 5 {
+		t.Errorf("%v", after)
+	}
+}
