@@ -2,8 +2,10 @@ package storage_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,9 +25,7 @@ func TestPluginHangs(t *testing.T) {
 	h := newHost(t)
 	h.write("f", "content")
 	pid := pluginPid(t)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	halt(t, pid)
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
 	ctx, cancel := context.WithTimeout(h.ctx(), 500*time.Millisecond)
 	defer cancel()
@@ -47,6 +47,23 @@ func TestPluginHangs(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 	h.reported(t)
+}
+
+// halt stops a process: it has stopped when all its threads have, which takes a
+// moment on a busy machine.
+func halt(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 15*time.Second, "the process has stopped", func() bool {
+		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		return err == nil && !slices.ContainsFunc(stats, func(file string) bool {
+			text, _ := os.ReadFile(file)
+			_, state, _ := strings.Cut(string(text), ") ")
+			return !strings.HasPrefix(state, "T")
+		})
+	})
 }
 
 // reported checks that managers still hear from the proxy.
