@@ -59,12 +59,14 @@ func killHolders(pid int, mounts []uint64) (int, error) {
 			continue
 		}
 		dir := filepath.Join("/proc", e.Name())
-		if its, err := os.Readlink(dir + "/ns/mnt"); err == nil && its == space && holds(dir, mounts) {
+		its, err := os.Readlink(dir + "/ns/mnt")
+		holder := err == nil && its == space && holds(dir, mounts)
+		if err = nil; holder {
 			n++
 			err = kill(fd)
 		}
 		unix.Close(fd)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err != nil {
 			return n, fmt.Errorf("end process %d: %w", one, err)
 		}
 	}

@@ -67,7 +67,9 @@ func Find(pid int, targets []string) (found []Place, err error) {
 }
 
 // Apply makes changes in a container that runs, and returns its places as they are
-// then. What has been done already is not done again. Files that are open stay open;
+// then. What has been done already is not done again. It is Unavailable while mounts
+// are moved about or processes do not end: with the container's processes held still,
+// the former does not happen. Files that are open stay open;
 // a process that has one of the folder's directories open, to which all of the folder
 // would stay open, is killed where the mount had to be taken away.
 func Apply(pid int, places []Place, changes []Change) ([]Place, error) {
@@ -275,13 +277,21 @@ func with(m mountEntry, f func(fd int) error) error {
 // open opens a mount's root, and nothing else: who owns the container may rename
 // directories while we look.
 func open(m mountEntry) (int, error) {
+	moved := fmt.Errorf("the mount has moved from %s: %w", m.point, errdefs.ErrUnavailable)
 	fd, err := openPlace(m.point, unix.RESOLVE_NO_SYMLINKS)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return -1, moved
+	}
 	if err != nil {
 		return -1, fmt.Errorf("open mount at %s: %w", m.point, err)
 	}
-	if id, root, err := mountOf(fd); err != nil || id != m.id || !root {
+	id, root, err := mountOf(fd)
+	if err == nil && (id != m.id || !root) {
+		err = moved
+	}
+	if err != nil {
 		unix.Close(fd)
-		return -1, errors.Join(err, fmt.Errorf("the mount has moved from %s: %w", m.point, errdefs.ErrUnavailable))
+		return -1, err
 	}
 	return fd, nil
 }

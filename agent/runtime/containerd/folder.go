@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/agent/mount"
@@ -100,12 +101,46 @@ func (c *container) Remount(ctx context.Context, changes []mount.Change) error {
 	if err != nil || state.Phase == runtime.Exited || state.Phase == runtime.Gone {
 		return err
 	}
+	t, err := c.task(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.wake(ctx, t); err != nil { // an agent may have been killed that held it still
+		return err
+	}
 	after, err := mount.Apply(state.PID, places, changes)
+	if errdefs.IsUnavailable(err) {
+		// Somebody moves the mounts about while they are looked for.
+		if err := t.Pause(named(ctx)); err != nil {
+			return fmt.Errorf("hold %s still: %w", c.ID(), err)
+		}
+		after, err = mount.Apply(state.PID, after, changes)
+		if err := c.wake(ctx, t); err != nil {
+			return err
+		}
+	}
+	if errdefs.IsUnavailable(err) { // who is held still does not end
+		after, err = mount.Apply(state.PID, after, changes)
+	}
 	if noted := c.notePlaces(ctx, after); err == nil {
 		err = noted
 	}
 	if err != nil {
 		return fmt.Errorf("folders of %s: %w", c.ID(), err)
+	}
+	return nil
+}
+
+// wake lets a container's processes run again, also for a caller who has given up.
+func (c *container) wake(ctx context.Context, t client.Task) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(named(ctx)), stepTimeout)
+	defer cancel()
+	status, err := t.Status(ctx)
+	if err == nil && (status.Status == client.Paused || status.Status == client.Pausing) {
+		err = t.Resume(ctx)
+	}
+	if err != nil && !errdefs.IsNotFound(err) {
+		return fmt.Errorf("let %s go on: %w", c.ID(), err)
 	}
 	return nil
 }

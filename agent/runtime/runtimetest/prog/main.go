@@ -71,6 +71,7 @@ var verbs = map[string]func(args []string){
 	"connect":  connect,
 	"burn":     burn,
 	"orphan":   orphan,
+	"juggle":   juggle,
 }
 
 // stubborn ignores every polite end.
@@ -183,4 +184,11 @@ func burn([]string) {
 func orphan([]string) {
 	check(exec.Command("/proc/self/exe", "sleep", "1").Start())
 	fmt.Println("left")
+}
+
+// juggle renames a directory, NAME0, as fast as it can, never twice to one name.
+func juggle(a []string) {
+	for i := 0; ; i++ {
+		check(os.Rename(a[0]+strconv.Itoa(i), a[0]+strconv.Itoa(i+1)))
+	}
 }
