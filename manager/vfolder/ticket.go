@@ -44,14 +44,27 @@ type Use struct {
 // Lost tells of each use whether it is not, or no longer, allowed: the user may
 // not, or the folder is gone.
 func (s *Service) Lost(ctx context.Context, uses []Use) ([]bool, error) {
-	ctx = viewer.SystemContext(ctx)
-	var users, folders []uuid.UUID
-	for _, u := range uses {
-		users, folders = append(users, u.User), append(folders, u.Folder)
-	}
-	who, err := s.Rights(ctx, users)
+	who, err := s.users(ctx, uses)
 	if err != nil {
 		return nil, err
+	}
+	return s.lost(ctx, uses, who)
+}
+
+// users reads the rights of those of the users who are active.
+func (s *Service) users(ctx context.Context, uses []Use) (map[uuid.UUID]*viewer.Viewer, error) {
+	var users []uuid.UUID
+	for _, u := range uses {
+		users = append(users, u.User)
+	}
+	return s.Rights(viewer.SystemContext(ctx), users)
+}
+
+func (s *Service) lost(ctx context.Context, uses []Use, who map[uuid.UUID]*viewer.Viewer) ([]bool, error) {
+	ctx = viewer.SystemContext(ctx)
+	var folders []uuid.UUID
+	for _, u := range uses {
+		folders = append(folders, u.Folder)
 	}
 	rows, err := s.client.Vfolder.Query().Where(vfolder.IDIn(folders...), vfolder.StatusEQ(vfolder.StatusReady)).All(ctx)
 	if err != nil {
@@ -79,7 +92,8 @@ func (s *Service) Lost(ctx context.Context, uses []Use) ([]bool, error) {
 }
 
 // revoke marks the tickets of users who may not use the folders any more, and
-// forgets those that have expired.
+// forgets those that have expired. Those of users who are not active are barred as
+// long as that is so, and count again afterwards.
 func (s *Service) revoke(ctx context.Context) error {
 	t := clock.Now()
 	if _, err := s.client.VfolderTicket.Delete().Where(vfolderticket.ExpiresAtLT(t)).Exec(ctx); err != nil {
@@ -93,13 +107,17 @@ func (s *Service) revoke(ctx context.Context) error {
 	for i, o := range open {
 		uses[i] = Use{User: o.UserID, Folder: o.VfolderID, Write: o.Write}
 	}
-	lost, err := s.Lost(ctx, uses)
+	who, err := s.users(ctx, uses)
+	if err != nil {
+		return err
+	}
+	lost, err := s.lost(ctx, uses, who)
 	if err != nil {
 		return err
 	}
 	var ids []uuid.UUID
 	for i, o := range open {
-		if lost[i] {
+		if lost[i] && who[o.UserID] != nil {
 			ids = append(ids, o.ID)
 		}
 	}
