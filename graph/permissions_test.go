@@ -109,7 +109,9 @@ var handled = map[string]struct {
 	"Vfolder": {func(f *fixture) uuid.UUID { return f.shared() }, map[access.Operation]act{
 		access.Create: made("createVfolder"), access.Update: change("updateVfolder", renamed), access.Delete: change("trashVfolder", only),
 		access.Special: change("createDownload", func(_ *column, _ *fixture, id uuid.UUID) vars { return vars{"vfolder": id, "path": ""} }),
-		access.Write:   change("makeDirectories", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"vfolder": id, "paths": []string{f.name()}} }),
+		access.Write: change("makeDirectories", func(_ *column, f *fixture, id uuid.UUID) vars {
+			return vars{"vfolder": id, "paths": []string{f.name()}}
+		}),
 	}},
 }
 

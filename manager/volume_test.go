@@ -78,7 +78,9 @@ func TestTwoProxiesOfAVolume(t *testing.T) {
 	}
 	list := func() bool {
 		var got struct {
-			Node struct{ Files *struct{ Files []struct{ Name string } } }
+			Node struct {
+				Files *struct{ Files []struct{ Name string } }
+			}
 		}
 		errs := c.as.Ask(t, `query($id: ID!) { node(id: $id) { ... on Vfolder { files { files { name } } } } }`, managertest.Vars{"id": f.ID}, &got)
 		return len(errs) == 0 && len(got.Node.Files.Files) == 1
@@ -196,7 +198,9 @@ func TestManyFilesAtATime(t *testing.T) {
 		t.Errorf("%d files", n)
 	}
 	var found struct {
-		Node struct{ Search struct{ Files []struct{ Path string } } }
+		Node struct {
+			Search struct{ Files []struct{ Path string } }
+		}
 	}
 	c.as.Must(t, `query($id: ID!) { node(id: $id) { ... on Vfolder { search(text: "Z") { files { path } } } } }`, managertest.Vars{"id": a.ID}, &found)
 	if list := found.Node.Search.Files; len(list) != 1 || list[0].Path != "z" {

@@ -25,7 +25,7 @@ func (SessionMount) Fields() []ent.Field {
 		field.Bool("read_only").Default(false),
 		field.Bool("read_only_wanted").Default(false).Immutable().Annotations(entgql.Skip()), // not for want of rights
 		field.Bool("settled").Default(true).Annotations(entgql.Skip()),                       // the agents have it as it is here
-		field.Time("revoked_at").Optional().Nillable(), // when the owner lost the folder and the mount was taken away
+		field.Time("revoked_at").Optional().Nillable(),                                       // when the owner lost the folder and the mount was taken away
 		field.UUID("session_id", uuid.UUID{}).Immutable(),
 		field.UUID("vfolder_id", uuid.UUID{}).Immutable(),
 	}
