@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthhq/berth/internal/array"
 	"github.com/berthhq/berth/internal/array/hammerspace"
+	"github.com/berthhq/berth/internal/array/hdfs"
 	"github.com/berthhq/berth/internal/array/image"
 	"github.com/berthhq/berth/internal/array/netapp"
 	"github.com/berthhq/berth/internal/array/powerscale"
@@ -53,6 +54,7 @@ func stands() []stand {
 		{plugin: "vast", lane: simulator, up: simulated(vast.New)},
 		{plugin: "hammerspace", lane: simulator, up: simulated(hammerspace.New)},
 		{plugin: "spectrumscale", lane: simulator, up: simulated(spectrumscale.New)},
+		{plugin: "hdfs", lane: simulator, up: simulated(hdfs.New)},
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},
 		{plugin: "ext4", lane: "user-mode Linux", check: booted("ext4")},
 		{plugin: "nfs", lane: "user-mode Linux", check: booted("nfs")},

@@ -1,0 +1,28 @@
+// Command hdfs is the volume plugin for the Hadoop file system, mounted by its NFS
+// gateway or by FUSE: a scope is a directory, and its limits are the quotas that the
+// name node keeps, which the plugin sets and reads by WebHDFS. Space quotas of HDFS
+// count every replica; the plugin's figures do not.
+//
+// docs/storage/hdfs.md has the options and what is known of the product.
+package main
+
+import (
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/driver/rest"
+)
+
+type options struct {
+	rest.Options
+	Username    string        `json:"username" required:"true" about:"a superuser of HDFS, or a user of the gateway who is one"`
+	Password    driver.Secret `json:"password_file" about:"the file that holds the password, where a gateway (Knox) asks for one"`
+	Token       driver.Secret `json:"token_file" about:"the file that holds a delegation token, in place of user and password"`
+	Path        string        `json:"path" pattern:"^/" about:"the directory of HDFS that is mounted"`
+	Replication int64         `json:"replication" min:"0" max:"512" about:"copies of a file, by which limits are multiplied; 0 asks the name node for what new files have"`
+}
+
+func main() {
+	driver.Run(driver.Backend[options]{
+		Vendor: "Apache Hadoop", Name: "hdfs", Version: "1.0.0",
+		Defaults: options{Options: rest.Defaults(), Path: "/"}, Open: open,
+	})
+}
