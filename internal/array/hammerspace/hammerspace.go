@@ -7,6 +7,7 @@
 //
 //	licence  "none": shares cannot be made or changed
 //	resize   "ignored": a share's limit is not changed by a task that succeeds
+//	order    "directory first": the directory of a share shows before the share does
 //	state    of the shares: "PUBLISHED" when it is not given
 //	health   of the cluster's state: "HEALTHY" when it is not given
 package hammerspace
@@ -287,11 +288,20 @@ func (p *product) create(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "a share of this name or path exists, or is being created")
 		return
 	}
+	early := p.array.Setting("order") == "directory first"
+	if early {
+		if err := p.array.Tree.Make(s.inside(), 0o777); err != nil {
+			refuse(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+	}
 	p.start(w, "share-create", s.name, func() error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if err := p.array.Tree.Make(s.inside(), 0o777); err != nil {
-			return err
+		if !early {
+			if err := p.array.Tree.Make(s.inside(), 0o777); err != nil {
+				return err
+			}
 		}
 		s.made = true
 		return p.array.Tree.Limit(s.inside(), s.bytes())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"regexp"
@@ -105,6 +106,23 @@ func TestBeingMade(t *testing.T) {
 	if s, err := b.Get(scopeA); err != nil || s.GetLimit().GetBytes() != 16<<20 || !looked {
 		t.Errorf("scope %v, %v; the tasks were looked at: %v", s, err, looked)
 	}
+}
+
+// TestKilledMidway is a directory whose share a task is still making.
+func TestKilledMidway(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{JobTime: time.Second, Settings: map[string]string{"order": "directory first"}}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for !b.Array.Tree.IsDir(scopeA) && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	if _, err := b.CreateScope(ctx, &pb.ScopeRequest{Volume: "v", Scope: scopeA}); status.Code(err) != codes.Canceled {
+		t.Fatalf("create: %v", err)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/data", 32<<20)
 }
 
 func TestPlainDirectory(t *testing.T) {

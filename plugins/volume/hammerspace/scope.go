@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"path"
@@ -18,11 +19,11 @@ func (n *namespace) CreateScope(ctx context.Context, scope string, limit *pb.Lim
 	if err := possible(limit); err != nil {
 		return err
 	}
-	_, err := n.share(ctx, scope)
-	switch status.Code(driver.Error("", err)) {
-	case codes.OK:
+	_, err := n.settled(ctx, scope)
+	switch {
+	case err == nil:
 		err = n.resize(ctx, scope, limit)
-	case codes.NotFound:
+	case absent(err):
 		if d, err := n.OpenTree(scope); err == nil {
 			d.Close()
 			return status.Errorf(codes.FailedPrecondition, "%s is a plain directory and no share, which alone has limits", scope)
@@ -36,6 +37,32 @@ func (n *namespace) CreateScope(ctx context.Context, scope string, limit *pb.Lim
 		return err
 	}
 	return n.MakeScope(scope) // finds it, and sets its mode
+}
+
+func absent(err error) bool { return status.Code(driver.Error("", err)) == codes.NotFound }
+
+// settled is share for a directory that is there without one: a task may be making it,
+// because the plugin was killed, or because another proxy has asked for it.
+func (n *namespace) settled(ctx context.Context, scope string) (*share, error) {
+	s, err := n.share(ctx, scope)
+	if !absent(err) {
+		return s, err
+	}
+	d, derr := n.OpenTree(scope)
+	if derr != nil {
+		return nil, derr
+	}
+	if err := d.Close(); err != nil {
+		return nil, err
+	}
+	id, terr := n.making(ctx, nameOf(scope))
+	if terr != nil || id == "" {
+		return nil, cmp.Or(terr, err)
+	}
+	if err := n.wait(ctx, id); err != nil {
+		return nil, err
+	}
+	return n.share(ctx, scope)
 }
 
 // GetScope implements driver.Volume.
@@ -74,8 +101,8 @@ func (n *namespace) DeleteScope(ctx context.Context, scope string) error {
 	if err := n.EmptyScope(scope); err != nil {
 		return err
 	}
-	_, err := n.share(ctx, scope)
-	if status.Code(driver.Error("", err)) == codes.NotFound {
+	_, err := n.settled(ctx, scope)
+	if absent(err) {
 		return n.RemoveScope(scope)
 	}
 	if err != nil {
