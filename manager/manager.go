@@ -19,6 +19,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -49,6 +50,7 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
+	"github.com/berthhq/berth/storage/storagepb"
 )
 
 // managersKey is below which the live managers announce their addresses.
@@ -171,8 +173,11 @@ func (m *Manager) wire() error {
 	if err := m.wirePeople(); err != nil {
 		return err
 	}
+	views := grpc.NewServer()
+	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitor: m.auth.Visitor})
 	m.hub = cluster.NewHub(cluster.HubConfig{
 		CA: m.ca, Join: m.agents.Join, Managers: managers, OnPeer: m.peer, Logger: m.log,
+		Services: map[string]*grpc.Server{cluster.RoleStorage: views},
 	})
 	m.graph = &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Occupancy: m.occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,

@@ -42,6 +42,7 @@ func (s *service) Watch(q *storagepb.WatchRequest, out grpc.ServerStreamingServe
 	}
 	defer leave()
 	s.p.http.Bar(barred(q))
+	s.p.views.Forget()
 	if s.learn != nil {
 		s.learn(q.Managers...)
 	}

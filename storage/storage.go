@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
+	"github.com/berthhq/berth/storage/view"
 	"github.com/berthhq/berth/storage/volume"
 )
 
@@ -37,7 +38,9 @@ type Config struct {
 	Origins []string
 	// Managers, JoinToken and CAFingerprint lead to the cluster. Without
 	// Managers nothing is dialled and the caller serves GRPC itself.
-	Managers      []string
+	Managers []string
+	// Ask tells what an access token opens; nil asks the managers of the cluster.
+	Ask           view.Ask
 	JoinToken     string
 	CAFingerprint string
 	Version       string
@@ -54,6 +57,7 @@ type Proxy struct {
 	http    *transfer.Server
 	grpc    *grpc.Server
 	service *service
+	views   *view.Views
 	node    *cluster.Node // nil outside a cluster
 }
 
@@ -89,6 +93,10 @@ func New(cfg Config) (*Proxy, error) {
 	if p.node, err = newNode(cfg); err != nil {
 		return nil, err
 	}
+	if p.views, err = newViews(cfg, set, data, p.ask); err != nil {
+		return nil, err
+	}
+	data.Mount("/dav", "dav", p.views.WebDAV)
 	p.service = newService(p)
 	if p.node != nil {
 		p.service.learn = p.node.Learn

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -76,11 +78,40 @@ func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) e
 	stop := context.AfterFunc(ctx, func() { _ = mux.Close() })
 	defer stop()
 	defer mux.Close()
+	leave, err := n.reachable(addr, mux)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	n.log.Info("tunnel open", "manager", addr)
 	if err = srv.Serve(mux); err == nil {
 		err = grpc.ErrServerStopped
 	}
 	return err
+}
+
+// reachable lets the node call the manager at the other end of a tunnel.
+func (n *Node) reachable(addr string, mux *yamux.Session) (leave func(), err error) {
+	client, err := clientOver(addr, func(context.Context) (net.Conn, error) { return mux.Open() })
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clients = append(n.clients, client)
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.clients = slices.DeleteFunc(n.clients, func(c *grpc.ClientConn) bool { return c == client })
+		_ = client.Close()
+	}, nil
+}
+
+// Clients call the Services of the managers to whom there is a tunnel now.
+func (n *Node) Clients() []*grpc.ClientConn {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.clients)
 }
 
 // claim reserves the one tunnel to a manager.

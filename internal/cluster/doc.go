@@ -10,5 +10,6 @@
 //     one-time token; the node knows the authority by its fingerprint.
 //   - berth-tunnel: needs a certificate of this authority. The connection
 //     becomes a yamux session on which the manager opens streams and is the
-//     gRPC client.
+//     gRPC client. Streams that the node opens reach the Services that the
+//     manager has for the node's role.
 package cluster

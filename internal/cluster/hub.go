@@ -36,7 +36,10 @@ type HubConfig struct {
 	// ended, which is when the tunnel has. Calls for one role and name never
 	// overlap.
 	OnPeer func(ctx context.Context, p *Peer)
-	Logger *slog.Logger
+	// Services are what nodes of a role may call through their tunnels, by role.
+	// Whoever made them stops them.
+	Services map[string]*grpc.Server
+	Logger   *slog.Logger
 }
 
 // Hub accepts nodes on a manager's cluster listener.

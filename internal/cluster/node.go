@@ -51,6 +51,7 @@ type Node struct {
 	managers []string
 	kept     int                      // so many of them are on disk
 	tunnels  map[string]chan struct{} // closed with the tunnel; by manager instance
+	clients  []*grpc.ClientConn       // one a tunnel
 }
 
 // NewNode reads what the directory knows. Serve starts the node.

@@ -60,6 +60,9 @@ func (h *Hub) tunnel(ctx, hctx context.Context, conn *tls.Conn, known func()) er
 	if ctx.Err() != nil {
 		return nil
 	}
+	if srv := h.cfg.Services[p.Role]; srv != nil {
+		h.running.Go(func() { _ = srv.Serve(p.mux) }) // until the tunnel ends
+	}
 	log := h.log.With("role", p.Role, "name", p.Name)
 	log.Info("node connected", "remote", p.Remote)
 	h.cfg.OnPeer(ctx, p)

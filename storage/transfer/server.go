@@ -38,6 +38,7 @@ type Server struct {
 	locks   locks
 	ledger  ledger
 	gate    gate
+	mounts  []mount
 }
 
 // New returns a server; Run sweeps its leftovers.
@@ -63,7 +64,11 @@ func New(cfg Config) (*Server, error) {
 
 // handle installs a handler that returns its error.
 func (s *Server) handle(pattern, kind string, h func(http.ResponseWriter, *http.Request) error) {
-	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	s.mux.HandleFunc(pattern, s.counted(kind, h))
+}
+
+func (s *Server) counted(kind string, h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
 		x.kind = kind
 		open := s.metrics.open.WithLabelValues(kind)
@@ -72,7 +77,29 @@ func (s *Server) handle(pattern, kind string, h func(http.ResponseWriter, *http.
 		if err := h(x, r); err != nil {
 			s.fail(x, err)
 		}
-	})
+	}
+}
+
+// mount is a subtree that somebody else serves.
+type mount struct {
+	path  string
+	serve http.HandlerFunc
+}
+
+// Mount has a path and all below it served by a handler that knows no tickets,
+// counted and logged as the kind. It is called before the first request.
+func (s *Server) Mount(path, kind string, h func(http.ResponseWriter, *http.Request) error) {
+	s.mounts = append(s.mounts, mount{path, s.counted(kind, h)})
+}
+
+// route is who serves a path.
+func (s *Server) route(path string) http.Handler {
+	for _, m := range s.mounts {
+		if path == m.path || strings.HasPrefix(path, m.path+"/") {
+			return m.serve
+		}
+	}
+	return s.mux
 }
 
 var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -93,7 +120,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Also for a handler that aborts the connection by panicking.
 	defer s.ended(x, r)
 	defer s.gate.leave(x)
-	s.mux.ServeHTTP(x, r)
+	s.route(r.URL.Path).ServeHTTP(x, r)
 }
 
 // ended logs one line: never the query, which may hold a ticket.

@@ -14,6 +14,7 @@ packages=(
   user-mode-linux xfsprogs         # kernels and disks of make volume-lanes
   btrfs-progs                      # mkfs.btrfs for tests of limits
   strace                           # tests that downloads are sent by the kernel
+  litmus rclone                    # WebDAV clients, for tests
   chromium fonts-dejavu-core       # browser tests
 )
 if [[ ${1:-} == ceph ]]; then # make ceph-lane: 300 MB that nothing else needs

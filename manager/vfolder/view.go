@@ -1,0 +1,122 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/volumegrant"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// View answers storage proxies whose folders an access token opens.
+type View struct {
+	storagepb.UnimplementedFoldersServer
+	Folders *Service
+	// Visitor finds who shows a token at a proxy, from the address of his
+	// connection and what its request says of those before.
+	Visitor func(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, error)
+}
+
+// List answers a proxy.
+func (v *View) List(ctx context.Context, q *storagepb.ListRequest) (*storagepb.ListResponse, error) {
+	who, err := v.Visitor(ctx, q.Token, q.Peer, q.Forwarded)
+	if err == nil {
+		var out *storagepb.ListResponse
+		if out, err = v.Folders.opens(viewer.With(ctx, who)); err == nil {
+			return out, nil
+		}
+	}
+	if p, known := problem.From(err); known && p.Code == problem.CodeUnauthenticated {
+		return nil, errgrpc.ToGRPC(fmt.Errorf("%s: %w", p.Message, errdefs.ErrUnauthenticated))
+	}
+	v.Folders.log.ErrorContext(ctx, "folders of a token", "error", err)
+	return nil, errgrpc.ToGRPC(fmt.Errorf("folders of a token: %w", errdefs.ErrUnavailable))
+}
+
+// opens lists the folders whose files the viewer may read, in the order of their ids.
+func (s *Service) opens(ctx context.Context) (*storagepb.ListResponse, error) {
+	who := viewer.From(ctx)
+	rows, err := s.client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
+		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Order(vfolder.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list folders: %w", err)
+	}
+	rows = slices.DeleteFunc(rows, func(f *ent.Vfolder) bool { return mayUse(ctx, f) != nil })
+	grants, err := s.grantsOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := s.paths(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := &storagepb.ListResponse{User: who.User[:]}
+	for _, f := range rows {
+		project := uuid.Nil
+		if f.ProjectID != nil {
+			project = *f.ProjectID
+		}
+		may := Union(grants[f.Edges.QuotaScope.Edges.Volume.ID], f.DomainID, project, who.User)
+		out.Folders = append(out.Folders, &storagepb.OpenFolder{
+			Folder: folderRef(f), Path: paths[f.ID],
+			Read:  slices.Contains(may, access.VolumeDownload),
+			Write: slices.Contains(may, access.VolumeUpload) && permit.To(ctx, access.Write, f) == nil,
+		})
+	}
+	return out, nil
+}
+
+// grantsOf are the grants of the folders' volumes.
+func (s *Service) grantsOf(ctx context.Context, rows []*ent.Vfolder) (map[uuid.UUID][]*ent.VolumeGrant, error) {
+	var volumes []uuid.UUID
+	for _, f := range rows {
+		if id := f.Edges.QuotaScope.Edges.Volume.ID; !slices.Contains(volumes, id) {
+			volumes = append(volumes, id)
+		}
+	}
+	list, err := s.client.VolumeGrant.Query().Where(volumegrant.VolumeIDIn(volumes...)).All(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read grants of volumes: %w", err)
+	}
+	out := map[uuid.UUID][]*ent.VolumeGrant{}
+	for _, g := range list {
+		out[g.VolumeID] = append(out[g.VolumeID], g)
+	}
+	return out, nil
+}
+
+// paths are where folders lie in a view: mine/NAME, projects/PROJECT/NAME and
+// shared/OWNER/NAME. Whoever sees a folder in his view may know whose it is.
+func (s *Service) paths(ctx context.Context, rows []*ent.Vfolder) (map[uuid.UUID][]string, error) {
+	ids := make([]uuid.UUID, len(rows))
+	for i, f := range rows {
+		ids[i] = f.ID
+	}
+	named, err := s.client.Vfolder.Query().Where(vfolder.IDIn(ids...)).WithOwner().WithProject().All(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read whose folders they are: %w", err)
+	}
+	out := make(map[uuid.UUID][]string, len(named))
+	for _, f := range named {
+		switch {
+		case f.Edges.Project != nil:
+			out[f.ID] = []string{"projects", f.Edges.Project.Name, f.Name}
+		case f.Edges.Owner != nil && f.Edges.Owner.ID == viewer.From(ctx).User:
+			out[f.ID] = []string{"mine", f.Name}
+		case f.Edges.Owner != nil:
+			out[f.ID] = []string{"shared", f.Edges.Owner.Email, f.Name}
+		}
+	}
+	return out, nil
+}

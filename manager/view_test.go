@@ -1,0 +1,105 @@
+package manager_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// webdav makes a WebDAV request at the depot with an access token.
+func (d *depot) webdav(t *testing.T, method, path, token, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, d.url+"/dav"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth("me", token)
+	r.Header.Set("Depth", "1")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(raw)
+}
+
+func accessToken(t *testing.T, as *managertest.Client, name, scopes string) (id uuid.UUID, secret string) {
+	t.Helper()
+	var got struct {
+		CreateAccessToken struct {
+			AccessToken struct{ ID uuid.UUID }
+			Secret      string
+		}
+	}
+	as.Must(t, `mutation($n: String!) { createAccessToken(input: {name: $n, scopes: [`+scopes+`]}) { accessToken { id } secret } }`,
+		managertest.Vars{"n": name}, &got)
+	return got.CreateAccessToken.AccessToken.ID, got.CreateAccessToken.Secret
+}
+
+// What a token opens over WebDAV is what its user may, as far as its scopes reach,
+// and until it is revoked.
+func TestFoldersOverWebDAV(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	if _, errs := folder(t, c.as, managertest.Vars{"name": "own"}); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	lead := c.m.As(t, c.A.Lead)
+	project := managertest.Vars{"name": "team", "project": c.A.Project.ID}
+	if _, errs := folder(t, lead, project); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if _, errs := folder(t, lead, managertest.Vars{"name": "read", "project": c.A.Project.ID, "permission": "read_only"}); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if _, errs := folder(t, lead, managertest.Vars{"name": "private"}); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	id, full := accessToken(t, c.as, "files", "folders")
+	_, reader := accessToken(t, c.as, "reads", "read")
+	_, admin := accessToken(t, c.m.As(t, c.Superadmin), "all", "admin, folders")
+	team := "/projects/" + c.A.Project.Name
+	managertest.Eventually(t, "the manager can be asked", func() bool {
+		status, _ := d.webdav(t, "PROPFIND", "/", full, "")
+		return status == http.StatusMultiStatus
+	})
+	for _, x := range []struct {
+		name, method, path, token string
+		status                    int
+	}{
+		{"writes to his own", "PUT", "/mine/own/f", full, 201},
+		{"writes to the project's", "PUT", team + "/team/f", full, 201},
+		{"reads with a token that only reads", "GET", "/mine/own/f", reader, 200},
+		{"writes with it", "PUT", "/mine/own/g", reader, 403},
+		{"reads what is to be read", "PROPFIND", team + "/read", full, 207},
+		{"writes to it", "PUT", team + "/read/f", full, 403},
+		{"reaches what is private", "PROPFIND", "/shared/" + c.A.Lead.Email + "/private", full, 404},
+		{"looks into the folders of others as superadmin", "PROPFIND", team + "/team", admin, 404},
+		{"shows a token that is none", "PROPFIND", "/", "berth_guess", 401},
+	} {
+		content := ""
+		if x.method == "PUT" {
+			content = "text"
+		}
+		if status, body := d.webdav(t, x.method, x.path, x.token, content); status != x.status {
+			t.Errorf("%s: %d %s, want %d", x.name, status, body, x.status)
+		}
+	}
+	c.as.Must(t, `mutation($id: ID!) { revokeAccessToken(input: {id: $id}) { accessToken { id } } }`, managertest.Vars{"id": id}, nil)
+	managertest.Eventually(t, "the token is refused", func() bool {
+		status, _ := d.webdav(t, "GET", "/mine/own/f", full, "")
+		return status == http.StatusUnauthorized
+	})
+	if status, _ := d.webdav(t, "GET", "/mine/own/f", reader, ""); status != http.StatusOK {
+		t.Errorf("the other token: %d", status)
+	}
+}

@@ -1,0 +1,188 @@
+package transfer
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// Place is where a file goes, on whose behalf.
+type Place struct{ User, Volume, Scope, Folder, Path string }
+
+// Draft is a file that is written in the staging directory, in any order, and
+// appears in its folder in one step. Unlike an upload it does not outlive who
+// writes it: what a crash leaves behind is swept.
+type Draft struct {
+	server  *Server
+	volume  *volume.Volume
+	staging *volume.Staging
+	upload  *upload
+	file    *os.File
+
+	mu       sync.Mutex
+	end      int64 // of what was written
+	reserved int64
+	noted    int64 // end, as the ledger knows it
+	failed   error // of a write: what is there is not the file
+	done     bool
+}
+
+const (
+	// step is how much a draft of unknown size reserves at once.
+	step     = 16 << 20
+	maxDraft = 1 << 44 // 16 TiB, as an upload's
+)
+
+// Draft begins a file. A size that is known is reserved at once, else it is 0.
+// The caller ends with Publish or Discard.
+func (s *Server) Draft(ctx context.Context, at Place, size int64) (*Draft, error) {
+	c := ticket.Claims{Operation: ticket.Upload, Volume: at.Volume, Scope: at.Scope, Folder: at.Folder, Path: at.Path, User: at.User}
+	v, err := s.cfg.Volumes.Get(c.Volume)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTarget(v, c); err != nil {
+		return nil, err
+	}
+	name := uuid.New()
+	d := &Draft{server: s, volume: v, upload: &upload{Claims: c, id: hex.EncodeToString(name[:])}}
+	if err := d.reserve(ctx, size); err != nil {
+		return nil, err
+	}
+	if d.staging, err = v.Staging(c.Scope); err != nil {
+		s.ledger.forget(c, d.upload.id)
+		return nil, err
+	}
+	d.file, err = d.staging.Open(d.upload.part(), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		s.ledger.forget(c, d.upload.id)
+		return nil, errors.Join(err, d.staging.Close())
+	}
+	return d, nil
+}
+
+// reserve makes sure of the room up to an offset.
+func (d *Draft) reserve(ctx context.Context, end int64) error {
+	if end > maxDraft {
+		return tooLarge("Content-Length", maxDraft)
+	}
+	if end <= d.reserved && d.end-d.noted < step {
+		return nil
+	}
+	if end > d.reserved {
+		ask := d.upload.Claims
+		ask.Size = end - d.reserved
+		if err := d.server.admit(ctx, d.volume, ask); err != nil {
+			return err
+		}
+		d.reserved = end
+	}
+	d.noted = d.end
+	promised := d.upload.Claims
+	promised.Size = d.reserved
+	if left := d.reserved - d.end; left > 0 { // 0 would say that it is published
+		d.server.ledger.promise(promised, d.upload.id, left)
+	}
+	return nil
+}
+
+// WriteAt writes some of the file. Once a write has failed the draft can only be
+// discarded.
+func (d *Draft) WriteAt(p []byte, at int64) (int, error) {
+	if err := d.room(at + int64(len(p))); err != nil {
+		return 0, err
+	}
+	n, err := d.file.WriteAt(p, at)
+	d.server.metrics.received.Add(float64(n))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.end = max(d.end, at+int64(n))
+	if err != nil {
+		d.failed = d.server.explain(d.upload.Claims, written(err))
+		return n, d.failed
+	}
+	return n, nil
+}
+
+func (d *Draft) room(end int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed != nil {
+		return d.failed
+	}
+	want := end
+	if end > d.reserved {
+		want = end + step
+	}
+	err := d.reserve(context.Background(), want)
+	if status, _ := Status(err); err != nil && status == http.StatusInsufficientStorage {
+		err = d.reserve(context.Background(), end)
+	}
+	if err != nil {
+		d.failed = err
+	}
+	return err
+}
+
+// Stat tells the size and the time of what is there, which publishing keeps.
+func (d *Draft) Stat() (os.FileInfo, error) { return d.file.Stat() }
+
+// Publish makes the file visible at its place; what was there is replaced.
+func (d *Draft) Publish() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.done {
+		return fmt.Errorf("publish: is over: %w", errdefs.ErrFailedPrecondition)
+	}
+	if d.failed != nil {
+		d.discard()
+		return d.failed
+	}
+	d.upload.Claims.Size = d.end
+	x := &session{upload: d.upload, staging: d.staging, file: d.file}
+	if err := x.publish(d.volume); err != nil {
+		d.discard()
+		return d.server.explain(d.upload.Claims, err)
+	}
+	d.server.ledger.promise(d.upload.Claims, d.upload.id, 0)
+	d.done = true
+	return d.staging.Close()
+}
+
+// Discard forgets the file, unless it is published.
+func (d *Draft) Discard() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.discard()
+}
+
+func (d *Draft) discard() {
+	if d.done {
+		return
+	}
+	d.done = true
+	d.file.Close() // nothing of it is wanted, or publishing closed it
+	if err := d.staging.Remove(d.upload.part()); err != nil {
+		d.server.log.Warn("discard a draft", "error", err)
+	}
+	d.staging.Close()
+	d.server.ledger.forget(d.upload.Claims, d.upload.id)
+}
+
+// Status is the HTTP status and the words for an error, as docs/storage-http.md
+// has them.
+func Status(err error) (status int, words string) {
+	p := describe(err)
+	return p.status, p.detail
+}

@@ -1,0 +1,189 @@
+package view
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// Guest is who shows an access token, and from where.
+type Guest struct {
+	Token     string
+	Peer      string   // address and port
+	Forwarded []string // X-Forwarded-For of the request
+}
+
+// key names a guest without his secret. The port does not matter.
+func (g Guest) key() [sha256.Size]byte {
+	host, _, err := net.SplitHostPort(g.Peer)
+	if err != nil {
+		host = g.Peer
+	}
+	return sha256.Sum256([]byte(strings.Join(append([]string{g.Token, host}, g.Forwarded...), "\x00")))
+}
+
+// Ask asks a manager what a token opens.
+type Ask func(context.Context, *storagepb.ListRequest) (*storagepb.ListResponse, error)
+
+const (
+	// fresh is how long an answer counts. It bounds, with the patience of one
+	// question, how long a token works after its end: 4 s + 5 s < 10 s.
+	fresh    = 4 * time.Second
+	patience = 5 * time.Second
+	// maxKept bounds the answers in memory, and maxAsking the questions under way,
+	// whoever tries tokens how often.
+	maxKept   = 10_000
+	maxAsking = 32
+	maxSecret = 256 // bytes; our tokens are shorter
+)
+
+// accounts are the answers of managers.
+type accounts struct {
+	ask    Ask
+	serves func(volume string) bool
+	asking chan struct{}
+
+	mu   sync.Mutex
+	kept map[[sha256.Size]byte]*answer
+}
+
+// answer is what was said of one token. Who asks for the same waits for it.
+type answer struct {
+	mu   sync.Mutex
+	got  *account
+	err  error
+	till time.Time
+}
+
+// account is what a token opens.
+type account struct {
+	user string
+	root *node
+	byID map[string]*open
+}
+
+// open is one folder.
+type open struct {
+	ref         *storagepb.FolderRef
+	path        string // in the view
+	read, write bool
+}
+
+// node is a directory of the view above the folders, or a folder.
+type node struct {
+	name   string
+	folder *open
+	below  map[string]*node
+}
+
+func newAccounts(ask Ask, serves func(string) bool) *accounts {
+	return &accounts{ask: ask, serves: serves, asking: make(chan struct{}, maxAsking), kept: map[[sha256.Size]byte]*answer{}}
+}
+
+// get is what a guest's token opens, as a manager said a few seconds ago at most.
+func (a *accounts) get(ctx context.Context, g Guest) (*account, error) {
+	if g.Token == "" || len(g.Token) > maxSecret {
+		return nil, fmt.Errorf("an access token is needed as the password: %w", errdefs.ErrUnauthenticated)
+	}
+	e := a.answer(g.key())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if time.Now().Before(e.till) {
+		return e.got, e.err
+	}
+	asked := time.Now()
+	got, err := a.question(ctx, g)
+	if err != nil && !errdefs.IsUnauthorized(err) {
+		return nil, err // of this moment, not of the token
+	}
+	e.got, e.err, e.till = got, err, asked.Add(fresh)
+	return got, err
+}
+
+func (a *accounts) answer(key [sha256.Size]byte) *answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.kept[key]
+	if e == nil {
+		if len(a.kept) >= maxKept {
+			clear(a.kept)
+		}
+		e = &answer{}
+		a.kept[key] = e
+	}
+	return e
+}
+
+// forget has everybody looked at again: somebody lost something.
+func (a *accounts) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.kept)
+}
+
+func (a *accounts) question(ctx context.Context, g Guest) (*account, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case a.asking <- struct{}{}:
+		defer func() { <-a.asking }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("too many ask whose folders these are: %w", errdefs.ErrUnavailable)
+	}
+	r, err := a.ask(ctx, &storagepb.ListRequest{Token: g.Token, Peer: g.Peer, Forwarded: g.Forwarded})
+	if err != nil {
+		return nil, err
+	}
+	return a.account(r)
+}
+
+// account lays the folders out that this proxy serves.
+func (a *accounts) account(r *storagepb.ListResponse) (*account, error) {
+	user, err := uuid.FromBytes(r.User)
+	if err != nil {
+		return nil, fmt.Errorf("a manager's answer: user: %w", err)
+	}
+	out := &account{user: user.String(), root: &node{below: map[string]*node{}}, byID: map[string]*open{}}
+	for _, f := range r.Folders {
+		if f.Folder == nil || len(f.Path) == 0 || slices.ContainsFunc(f.Path, unnamable) || !a.serves(f.Folder.Volume) {
+			continue
+		}
+		o := &open{ref: f.Folder, path: strings.Join(f.Path, "/"), read: f.Read, write: f.Read && f.Write}
+		if out.root.add(f.Path, o) {
+			out.byID[f.Folder.Folder] = o
+		}
+	}
+	return out, nil
+}
+
+// unnamable cannot be a name in a path.
+func unnamable(name string) bool {
+	return name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00")
+}
+
+// add puts a folder to its place unless another one is there.
+func (n *node) add(path []string, o *open) bool {
+	next := n.below[path[0]]
+	if len(path) == 1 {
+		if next != nil {
+			return false
+		}
+		n.below[path[0]] = &node{name: path[0], folder: o}
+		return true
+	}
+	if next == nil {
+		next = &node{name: path[0], below: map[string]*node{}}
+		n.below[path[0]] = next
+	}
+	return next.folder == nil && next.add(path[1:], o)
+}

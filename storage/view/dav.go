@@ -1,0 +1,203 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/net/webdav"
+
+	"github.com/berthhq/berth/storage/transfer"
+)
+
+// idle is how long a client that sends a file may say nothing.
+const idle = time.Minute
+
+// WebDAV serves the request of who shows an access token as the password; the path
+// is below the one that Prefix names.
+func (v *Views) WebDAV(w http.ResponseWriter, r *http.Request) error {
+	_, token, ok := r.BasicAuth()
+	if !ok {
+		return challenge(w, "show an access token as the password")
+	}
+	t := &tree{views: v, guest: Guest{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
+	_, err := v.accounts.get(r.Context(), t.guest)
+	if errdefs.IsUnauthorized(err) {
+		return challenge(w, "the access token is wrong or no longer valid")
+	}
+	if err != nil {
+		return err
+	}
+	return v.dav(w, r, t)
+}
+
+func challenge(w http.ResponseWriter, words string) error {
+	w.Header().Set("WWW-Authenticate", `Basic realm="Berth folders", charset="UTF-8"`)
+	http.Error(w, words, http.StatusUnauthorized)
+	return nil
+}
+
+func (v *Views) dav(w http.ResponseWriter, r *http.Request, t *tree) error {
+	x := &request{t: t, size: r.ContentLength}
+	r = r.Clone(r.Context())
+	r.URL.Path = v.cfg.Prefix + strings.TrimPrefix(r.URL.Path, mounted)
+	r.Body = &body{ReadCloser: r.Body, control: http.NewResponseController(w)}
+	if err := x.checked(r, v.cfg.Prefix); err != nil {
+		return err
+	}
+	h := w.Header()
+	// A browser is to save what is in a folder, not to run it.
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Referrer-Policy", "no-referrer")
+	if r.Method == http.MethodGet {
+		h.Set("Content-Disposition", "attachment")
+	}
+	a := &response{ResponseWriter: w, request: x, method: r.Method}
+	(&webdav.Handler{
+		Prefix: v.cfg.Prefix, FileSystem: davFS{t, x}, LockSystem: lockSystem{r.Context(), t, x},
+	}).ServeHTTP(a, r)
+	if a.status == 0 && errors.Is(x.failed, context.Canceled) {
+		return x.failed
+	}
+	return nil
+}
+
+// mounted is where package storage mounts WebDAV.
+const mounted = "/dav"
+
+// request is what is known about one request.
+type request struct {
+	t      *tree
+	size   int64 // of the body, -1 where the client does not tell
+	failed error // why it is refused, where the protocol's package has no word for it
+}
+
+// refuse notes why the request fails.
+func (x *request) refuse(err error) error {
+	x.failed = err
+	return err
+}
+
+// checked refuses what would cost too much or go wrong half way.
+func (x *request) checked(r *http.Request, prefix string) error {
+	switch r.Method {
+	case "PROPFIND":
+		if d := r.Header.Get("Depth"); d != "0" && d != "1" {
+			return fmt.Errorf("Depth: %q, wants 0 or 1 (propfind-finite-depth): %w", d, errdefs.ErrPermissionDenied)
+		}
+	case "LOCK":
+		text, _, _ := strings.Cut(r.Header.Get("Timeout"), ",")
+		n, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(text), "Second-"))
+		if longest := int(longestLock / time.Second); err != nil || n < 1 || n > longest {
+			n = longest
+		}
+		r.Header.Set("Timeout", "Second-"+strconv.Itoa(n))
+	case "COPY", "MOVE":
+		return x.pair(r, prefix)
+	}
+	return nil
+}
+
+// pair checks both ends before the target is taken away.
+func (x *request) pair(r *http.Request, prefix string) error {
+	u, err := url.Parse(r.Header.Get("Destination"))
+	if err != nil || u.Path == "" {
+		return fmt.Errorf("Destination: %q is no address: %w", r.Header.Get("Destination"), errdefs.ErrInvalidArgument)
+	}
+	from, to := strings.TrimPrefix(r.URL.Path, prefix), strings.TrimPrefix(u.Path, prefix)
+	if strings.HasPrefix(strings.TrimSuffix(to, "/")+"/", strings.TrimSuffix(from, "/")+"/") && strings.Trim(to, "/") != strings.Trim(from, "/") ||
+		strings.HasPrefix(strings.TrimSuffix(from, "/")+"/", strings.TrimSuffix(to, "/")+"/") && strings.Trim(to, "/") != strings.Trim(from, "/") {
+		return fmt.Errorf("Destination: %q and %q lie in one another: %w", to, from, errdefs.ErrPermissionDenied)
+	}
+	ctx := r.Context()
+	if r.Method == "MOVE" {
+		_, b, err := x.t.movable(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		if err := x.t.parent(b); err != nil {
+			return fmt.Errorf("%v: %w", err, errdefs.ErrConflict)
+		}
+		if r.Header.Get("Overwrite") == "" {
+			r.Header.Set("Overwrite", "T") // RFC 4918, 10.6
+		}
+		return nil
+	}
+	if _, err := x.t.inside(ctx, from, false); err != nil {
+		return err
+	}
+	if _, err := x.t.stat(ctx, from); err != nil {
+		return err
+	}
+	_, err = x.t.inside(ctx, to, true)
+	return err
+}
+
+// body gives every read of a request its time.
+type body struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	_ = b.control.SetReadDeadline(time.Now().Add(idle))
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// response gives a refusal its own status and words.
+type response struct {
+	http.ResponseWriter
+	request *request
+	method  string
+	status  int
+	said    bool
+}
+
+func (a *response) WriteHeader(status int) {
+	if a.status != 0 {
+		return
+	}
+	err := a.request.failed
+	if err == nil || status < 400 {
+		a.status = status
+		a.ResponseWriter.WriteHeader(status)
+		return
+	}
+	words := ""
+	if status, words = transfer.Status(err); status == http.StatusNotFound && a.method != "GET" && a.method != "HEAD" && a.method != "PROPFIND" && a.method != "DELETE" {
+		status = http.StatusConflict // a directory on the way is not there
+	}
+	a.status, a.said = status, true
+	h := a.Header()
+	for _, name := range []string{"ETag", "Content-Length", "Content-Disposition"} {
+		h.Del(name)
+	}
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	a.ResponseWriter.WriteHeader(status)
+	_, _ = io.WriteString(a.ResponseWriter, words+"\n") // the client may be gone
+}
+
+func (a *response) Write(p []byte) (int, error) {
+	if a.said {
+		return len(p), nil
+	}
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *response) Unwrap() http.ResponseWriter { return a.ResponseWriter }

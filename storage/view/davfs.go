@@ -1,0 +1,207 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/net/webdav"
+
+	"github.com/berthhq/berth/storage/transfer"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// davFS is a tree as package webdav wants it, for one request.
+type davFS struct {
+	t *tree
+	r *request
+}
+
+// told gives an error the form that package webdav looks for. What it has no
+// status for is noted.
+func (f davFS) told(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errdefs.IsNotFound(err):
+		return os.ErrNotExist
+	case errdefs.IsAlreadyExists(err):
+		return os.ErrExist
+	}
+	return f.r.refuse(err)
+}
+
+func (f davFS) Mkdir(ctx context.Context, name string, _ fs.FileMode) error {
+	return f.told(f.t.mkdir(ctx, name))
+}
+
+func (f davFS) RemoveAll(ctx context.Context, name string) error {
+	return f.told(f.t.remove(ctx, name, true))
+}
+
+func (f davFS) Rename(ctx context.Context, from, to string) error {
+	return f.told(f.t.rename(ctx, from, to, false))
+}
+
+func (f davFS) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
+	i, err := f.t.stat(ctx, name)
+	if err != nil {
+		return nil, f.told(err)
+	}
+	return i, nil
+}
+
+// OpenFile opens a new file for writing where it is to be truncated, else what is
+// there for reading: properties are looked at with the flags of writing.
+func (f davFS) OpenFile(ctx context.Context, name string, flag int, _ fs.FileMode) (webdav.File, error) {
+	if flag&os.O_TRUNC != 0 {
+		d, at, err := f.t.draft(ctx, name, max(f.r.size, 0))
+		if err != nil {
+			return nil, f.told(err)
+		}
+		return &writing{fs: f, ctx: ctx, draft: d, at: at}, nil
+	}
+	i, err := f.t.stat(ctx, name)
+	if err != nil {
+		return nil, f.told(err)
+	}
+	return &reading{fs: f, ctx: ctx, name: name, info: i}, nil
+}
+
+// reading is a directory, or a file that is opened by its first read.
+type reading struct {
+	fs   davFS
+	ctx  context.Context
+	name string
+	info info
+	file *os.File
+	at   place
+}
+
+func (f *reading) opened() error {
+	if f.file != nil {
+		return nil
+	}
+	var err error
+	f.file, f.at, err = f.fs.t.file(f.ctx, f.name)
+	return f.fs.told(err)
+}
+
+// file opens a regular file.
+func (t *tree) file(ctx context.Context, name string) (file *os.File, at place, err error) {
+	if at, err = t.inside(ctx, name, false); err != nil {
+		return nil, at, err
+	}
+	err = t.in(at.folder, func(f *volume.Folder) error {
+		file, err = f.Open(at.path)
+		return err
+	})
+	return file, at, err
+}
+
+func (f *reading) Read(p []byte) (int, error) {
+	if err := f.opened(); err != nil {
+		return 0, err
+	}
+	if err := f.fs.t.still(f.ctx, f.at.folder, false); err != nil {
+		return 0, f.fs.told(err)
+	}
+	return f.file.Read(p)
+}
+
+func (f *reading) Seek(offset int64, whence int) (int64, error) {
+	if err := f.opened(); err != nil {
+		return 0, err
+	}
+	return f.file.Seek(offset, whence)
+}
+
+func (f *reading) Readdir(int) (all []fs.FileInfo, err error) {
+	err = f.fs.t.list(f.ctx, f.name, func(i info) error {
+		all = append(all, i)
+		return f.ctx.Err()
+	})
+	return all, f.fs.told(err)
+}
+
+func (f *reading) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+func (f *reading) Write([]byte) (int, error) { return 0, fs.ErrPermission }
+
+func (f *reading) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// writing is a file that appears when it is closed, if all of it has come.
+type writing struct {
+	fs    davFS
+	ctx   context.Context
+	draft *transfer.Draft
+	at    place
+	end   int64
+	whole bool
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+
+// ReadFrom takes a whole file: only what its source has ended is published.
+func (f *writing) ReadFrom(src io.Reader) (int64, error) {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	for begun := f.end; ; {
+		n, err := src.Read(*buf)
+		if n > 0 {
+			if _, err := f.Write((*buf)[:n]); err != nil {
+				return f.end - begun, err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			f.whole = true
+			return f.end - begun, nil
+		}
+		if err != nil {
+			return f.end - begun, f.fs.r.refuse(fmt.Errorf("receive: %w: %w", err, errdefs.ErrInvalidArgument))
+		}
+	}
+}
+
+func (f *writing) Write(p []byte) (int, error) {
+	if err := f.fs.t.still(f.ctx, f.at.folder, true); err != nil {
+		return 0, f.fs.told(err)
+	}
+	n, err := f.draft.WriteAt(p, f.end)
+	f.end += int64(n)
+	return n, f.fs.told(err)
+}
+
+func (f *writing) Stat() (fs.FileInfo, error) {
+	i, err := f.draft.Stat()
+	if err != nil {
+		return nil, f.fs.told(err)
+	}
+	return info{name: f.at.path, size: i.Size(), modified: i.ModTime()}, nil
+}
+
+func (f *writing) Close() error {
+	if !f.whole {
+		f.draft.Discard()
+		return nil
+	}
+	if err := f.fs.t.still(f.ctx, f.at.folder, true); err != nil {
+		f.draft.Discard()
+		return f.fs.told(err)
+	}
+	return f.fs.told(f.draft.Publish())
+}
+
+func (f *writing) Read([]byte) (int, error)           { return 0, fs.ErrPermission }
+func (f *writing) Seek(int64, int) (int64, error)     { return 0, fs.ErrPermission }
+func (f *writing) Readdir(int) ([]fs.FileInfo, error) { return nil, fs.ErrPermission }

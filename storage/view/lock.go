@@ -1,0 +1,209 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/net/webdav"
+)
+
+const (
+	// longestLock is what a client is given that asks for a longer lock, and
+	// longestRequest what one request may hold a lock that it took itself.
+	longestLock    = time.Hour
+	longestRequest = 24 * time.Hour
+	maxLocks       = 1000 // of one folder
+	lockMark       = "berth-lock:"
+)
+
+// locks are the WebDAV locks of all folders, in memory: who has the same folder
+// under another name meets the same locks.
+type locks struct {
+	mu      sync.Mutex
+	folders map[string]*folderLocks // by id
+}
+
+type folderLocks struct {
+	webdav.LockSystem
+	till map[string]time.Time // token → when it is over
+}
+
+// folder returns the locks of a folder, without those that are over.
+func (l *locks) folder(id string, now time.Time) *folderLocks {
+	if l.folders == nil {
+		l.folders = map[string]*folderLocks{}
+	}
+	for other, f := range l.folders {
+		for token, till := range f.till {
+			if now.After(till) {
+				delete(f.till, token)
+			}
+		}
+		if len(f.till) == 0 && other != id {
+			delete(l.folders, other)
+		}
+	}
+	f := l.folders[id]
+	if f == nil {
+		f = &folderLocks{LockSystem: webdav.NewMemLS(), till: map[string]time.Time{}}
+		l.folders[id] = f
+	}
+	return f
+}
+
+// lockSystem is the locks as one request sees them.
+type lockSystem struct {
+	ctx context.Context
+	t   *tree
+	r   *request
+}
+
+// at returns the folder of a name and the name in it.
+func (s lockSystem) at(name string) (*open, string, error) {
+	at, err := s.t.inside(s.ctx, name, true)
+	if err != nil {
+		return nil, "", s.r.refuse(err)
+	}
+	return at.folder, "/" + at.path, nil
+}
+
+func (s lockSystem) Create(now time.Time, d webdav.LockDetails) (string, error) {
+	o, root, err := s.at(d.Root)
+	if err != nil {
+		return "", err
+	}
+	if d.Root = root; d.Duration < 0 || d.Duration > longestRequest {
+		d.Duration = longestRequest
+	}
+	l := &s.t.views.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.folder(o.ref.Folder, now)
+	if len(f.till) >= maxLocks {
+		return "", webdav.ErrLocked
+	}
+	token, err := f.Create(now, d)
+	if err != nil {
+		return "", err
+	}
+	f.till[token] = now.Add(d.Duration)
+	return lockMark + o.ref.Folder + ":" + token, nil
+}
+
+// unchanged checks the entity tags of an If header, which package webdav leaves out.
+func (s lockSystem) unchanged(name string, conditions []webdav.Condition) bool {
+	for _, c := range conditions {
+		if c.ETag == "" {
+			continue
+		}
+		tag := ""
+		if i, err := s.t.stat(s.ctx, name); err == nil {
+			tag, _ = i.ETag(s.ctx)
+		}
+		if (tag == c.ETag) == c.Not {
+			return false
+		}
+	}
+	return true
+}
+
+func (s lockSystem) Confirm(now time.Time, name0, name1 string, conditions ...webdav.Condition) (func(), error) {
+	if !s.unchanged(cmp.Or(name0, name1), conditions) {
+		return nil, webdav.ErrConfirmationFailed
+	}
+	release := func() {}
+	l := &s.t.views.locks
+	type want struct{ id, a, b string }
+	var wants []want
+	for i, name := range []string{name0, name1} {
+		if name == "" {
+			continue
+		}
+		o, path, err := s.at(name)
+		if err != nil {
+			return nil, err
+		}
+		if i == 1 && len(wants) == 1 && wants[0].id == o.ref.Folder {
+			wants[0].b = path
+			continue
+		}
+		wants = append(wants, want{o.ref.Folder, path, ""})
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range wants {
+		own := make([]webdav.Condition, len(conditions))
+		for i, c := range conditions {
+			c.Token = strings.TrimPrefix(c.Token, lockMark+w.id+":")
+			own[i] = c
+		}
+		free, err := l.folder(w.id, now).Confirm(now, w.a, w.b, own...)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		before := release
+		release = func() { before(); free() }
+	}
+	return release, nil
+}
+
+func (s lockSystem) Refresh(now time.Time, token string, d time.Duration) (webdav.LockDetails, error) {
+	o, own, err := s.token(token)
+	if err != nil {
+		return webdav.LockDetails{}, err
+	}
+	if d < 0 || d > longestLock {
+		d = longestLock
+	}
+	l := &s.t.views.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.folder(o.ref.Folder, now)
+	details, err := f.Refresh(now, own, d)
+	if err == nil {
+		f.till[own] = now.Add(d)
+		details.Root = "/" + o.path + details.Root
+	}
+	return details, err
+}
+
+func (s lockSystem) Unlock(now time.Time, token string) error {
+	o, own, err := s.token(token)
+	if err != nil {
+		return err
+	}
+	l := &s.t.views.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.folder(o.ref.Folder, now)
+	if err := f.Unlock(now, own); err != nil {
+		return err
+	}
+	delete(f.till, own)
+	return nil
+}
+
+// token returns the folder of a token, which must be one to write to, and the
+// token as the folder's locks have it.
+func (s lockSystem) token(token string) (*open, string, error) {
+	rest, ours := strings.CutPrefix(token, lockMark)
+	id, own, whole := strings.Cut(rest, ":")
+	if !ours || !whole {
+		return nil, "", webdav.ErrNoSuchLock
+	}
+	a, err := s.t.views.accounts.get(s.ctx, s.t.guest)
+	if err != nil {
+		return nil, "", s.r.refuse(err)
+	}
+	o := a.byID[id]
+	if o == nil || o.check(true) != nil {
+		return nil, "", fmt.Errorf("lock: %w", s.r.refuse(errdefs.ErrPermissionDenied))
+	}
+	return o, own, nil
+}

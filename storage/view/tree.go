@@ -1,0 +1,344 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"mime"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/storage/transfer"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// tree is the folders of one guest. Every call looks anew at what his token opens.
+type tree struct {
+	views *Views
+	guest Guest
+}
+
+// place is what a name in the view means.
+type place struct {
+	user   string
+	node   *node  // a directory above the folders
+	folder *open  // or a folder
+	path   string // and what is in it; "" is the folder itself
+}
+
+// find resolves a name as far as the folder. The rest is the volume's to resolve.
+func (t *tree) find(ctx context.Context, name string) (place, error) {
+	a, err := t.views.accounts.get(ctx, t.guest)
+	if err != nil {
+		return place{}, err
+	}
+	at := place{user: a.user, node: a.root}
+	parts := slices.DeleteFunc(strings.Split(name, "/"), func(s string) bool { return s == "" })
+	for i, part := range parts {
+		next := at.node.below[part]
+		if next == nil {
+			return place{}, fmt.Errorf("%q: %w", name, errdefs.ErrNotFound)
+		}
+		if next.folder == nil {
+			at.node = next
+			continue
+		}
+		at.node, at.folder = nil, next.folder
+		at.path, err = volume.Clean(strings.Join(parts[i+1:], "/"))
+		return at, err
+	}
+	return at, nil
+}
+
+// inside is find for what is in a folder that may be read, or written to.
+func (t *tree) inside(ctx context.Context, name string, write bool) (place, error) {
+	at, err := t.find(ctx, name)
+	if err != nil {
+		return at, err
+	}
+	if at.folder == nil {
+		return at, fmt.Errorf("%q: is no folder: folders are made and named elsewhere: %w", name, errdefs.ErrPermissionDenied)
+	}
+	return at, at.folder.check(write)
+}
+
+func (o *open) check(write bool) error {
+	if !o.read {
+		return fmt.Errorf("folder %q: may not be read with this token: %w", o.path, errdefs.ErrPermissionDenied)
+	}
+	if write && !o.write {
+		return fmt.Errorf("folder %q: may not be changed with this token: %w", o.path, errdefs.ErrPermissionDenied)
+	}
+	return nil
+}
+
+// still refuses who may not do any more what he began.
+func (t *tree) still(ctx context.Context, o *open, write bool) error {
+	a, err := t.views.accounts.get(ctx, t.guest)
+	if err != nil {
+		return err
+	}
+	now := a.byID[o.ref.Folder]
+	if now == nil {
+		return fmt.Errorf("folder %q: is not there any more: %w", o.path, errdefs.ErrPermissionDenied)
+	}
+	return now.check(write)
+}
+
+// in runs f with a folder.
+func (t *tree) in(o *open, f func(*volume.Folder) error) error {
+	v, err := t.views.cfg.Volumes.Get(o.ref.Volume)
+	if err != nil {
+		return err
+	}
+	folder, err := v.Folder(o.ref.Scope, o.ref.Folder)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return f(folder)
+}
+
+// info describes a file or directory.
+type info struct {
+	name     string
+	dir      bool
+	size     int64
+	modified time.Time
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) IsDir() bool        { return i.dir }
+func (i info) ModTime() time.Time { return i.modified }
+func (i info) Sys() any           { return nil }
+func (i info) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o755
+	}
+	return 0o644
+}
+
+// ContentType goes by the name: what is in a file is not looked at.
+func (i info) ContentType(context.Context) (string, error) {
+	if t := mime.TypeByExtension(path.Ext(i.name)); t != "" {
+		return t, nil
+	}
+	return "application/octet-stream", nil
+}
+
+// ETag changes when the file is replaced or written to.
+func (i info) ETag(context.Context) (string, error) {
+	return fmt.Sprintf(`"%x-%x"`, i.size, i.modified.UnixNano()), nil
+}
+
+// shown tells whether a view has an entry: files and directories with names that
+// every client can write. Links, FIFOs, sockets and devices are not there.
+func shown(e volume.Entry) bool {
+	kind := e.Mode & unix.S_IFMT
+	_, err := volume.CleanNew(e.Name)
+	return err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR)
+}
+
+func infoOf(e volume.Entry) info {
+	return info{name: e.Name, dir: e.Mode&unix.S_IFMT == unix.S_IFDIR, size: e.Size, modified: e.Modified}
+}
+
+// stat describes what a name means.
+func (t *tree) stat(ctx context.Context, name string) (info, error) {
+	at, err := t.find(ctx, name)
+	if err != nil {
+		return info{}, err
+	}
+	return t.statAt(at)
+}
+
+func (t *tree) statAt(at place) (out info, err error) {
+	if at.folder == nil {
+		return t.above(at.node.name), nil
+	}
+	if at.path == "" {
+		out = t.above(path.Base(at.folder.path))
+	}
+	if at.folder.read {
+		err = t.in(at.folder, func(f *volume.Folder) error {
+			e, err := f.Stat(at.path)
+			if err == nil && at.path != "" && !shown(e) {
+				err = fmt.Errorf("%q: is neither a file nor a directory: %w", at.path, errdefs.ErrNotFound)
+			}
+			if at.path == "" {
+				out.modified = e.Modified
+			} else {
+				out = infoOf(e)
+			}
+			return err
+		})
+	} else if at.path != "" {
+		err = at.folder.check(false)
+	}
+	return out, err
+}
+
+// above describes a directory that no volume has.
+func (t *tree) above(name string) info {
+	if name == "" {
+		name = "/"
+	}
+	return info{name: name, dir: true, modified: t.views.began}
+}
+
+// list calls f with what is in a directory, in the order of names.
+func (t *tree) list(ctx context.Context, name string, f func(info) error) error {
+	at, err := t.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	if at.folder == nil {
+		for _, name := range slices.Sorted(maps.Keys(at.node.below)) {
+			i := t.above(name)
+			if err := f(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := at.folder.check(false); err != nil {
+		return err
+	}
+	return t.in(at.folder, func(folder *volume.Folder) error {
+		for cursor := ""; ; {
+			entries, next, err := folder.List(at.path, volume.MaxPage, cursor)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if !shown(e) {
+					continue
+				}
+				if err := f(infoOf(e)); err != nil {
+					return err
+				}
+			}
+			if cursor = next; cursor == "" {
+				return nil
+			}
+			if err := t.still(ctx, at.folder, false); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// mkdir makes a directory in one that is there.
+func (t *tree) mkdir(ctx context.Context, name string) error {
+	at, err := t.inside(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	return t.in(at.folder, func(f *volume.Folder) error {
+		switch _, err := f.Stat(at.path); {
+		case err == nil:
+			return fmt.Errorf("make directory %q: exists: %w", at.path, errdefs.ErrAlreadyExists)
+		case !errdefs.IsNotFound(err):
+			return err
+		}
+		if err := t.parent(at); err != nil {
+			return err
+		}
+		_, err := f.MakeDirectory(at.path)
+		return err
+	})
+}
+
+// parent refuses a name in a directory that is not there.
+func (t *tree) parent(at place) error {
+	up := at
+	if up.path = path.Dir(at.path); up.path == "." {
+		return nil // the folder itself
+	}
+	i, err := t.statAt(up)
+	if err == nil && !i.dir {
+		err = fmt.Errorf("%q: is not a directory: %w", up.path, errdefs.ErrNotFound)
+	}
+	return err
+}
+
+// remove removes a file or a directory; with all that is in it where that is
+// asked for.
+func (t *tree) remove(ctx context.Context, name string, recursive bool) error {
+	at, err := t.inside(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	if at.path == "" {
+		return fmt.Errorf("folder %q: is deleted elsewhere, not here: %w", at.folder.path, errdefs.ErrPermissionDenied)
+	}
+	return t.in(at.folder, func(f *volume.Folder) error { return f.Remove(ctx, at.path, recursive, volume.NewMeter()) })
+}
+
+// movable refuses what rename would.
+func (t *tree) movable(ctx context.Context, from, to string) (a, b place, err error) {
+	if a, err = t.inside(ctx, from, true); err != nil {
+		return a, b, err
+	}
+	if b, err = t.inside(ctx, to, true); err != nil {
+		return a, b, err
+	}
+	if a.path == "" || b.path == "" {
+		return a, b, fmt.Errorf("folders are named elsewhere: %w", errdefs.ErrPermissionDenied)
+	}
+	if a.folder.ref.Volume != b.folder.ref.Volume {
+		return a, b, fmt.Errorf("%q and %q are on different volumes, copy instead: %w", from, to, errdefs.ErrPermissionDenied)
+	}
+	_, err = t.statAt(a)
+	return a, b, err
+}
+
+// rename moves a file or directory, perhaps into another folder.
+func (t *tree) rename(ctx context.Context, from, to string, overwrite bool) error {
+	a, b, err := t.movable(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if err := t.parent(b); err != nil {
+		return err
+	}
+	return t.in(a.folder, func(source *volume.Folder) error {
+		return t.in(b.folder, func(target *volume.Folder) error {
+			var failed error
+			run := (&volume.Transfer{
+				From: source, To: target, Pairs: []volume.Pair{{From: a.path, To: b.path}}, Move: true, Overwrite: overwrite,
+				Meter: volume.NewMeter(), Settled: func(_ int, _ volume.Entry, err error) { failed = err },
+			}).Run(ctx)
+			if run != nil {
+				return run
+			}
+			return failed
+		})
+	})
+}
+
+// draft begins a file in a directory that is there.
+func (t *tree) draft(ctx context.Context, name string, size int64) (*transfer.Draft, place, error) {
+	at, err := t.inside(ctx, name, true)
+	if err != nil {
+		return nil, at, err
+	}
+	if at.path == "" {
+		return nil, at, fmt.Errorf("folder %q: is a directory: %w", at.folder.path, errdefs.ErrFailedPrecondition)
+	}
+	if err := t.parent(at); err != nil {
+		return nil, at, err
+	}
+	ref := at.folder.ref
+	d, err := t.views.cfg.Transfers.Draft(ctx, transfer.Place{
+		User: at.user, Volume: ref.Volume, Scope: ref.Scope, Folder: ref.Folder, Path: at.path,
+	}, size)
+	return d, at, err
+}
