@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/exascaler"
 	"github.com/berthhq/berth/internal/array/hammerspace"
 	"github.com/berthhq/berth/internal/array/hdfs"
 	"github.com/berthhq/berth/internal/array/image"
@@ -50,6 +51,7 @@ func stands() []stand {
 		{plugin: "netapp", lane: simulator, up: simulated(netapp.New)},
 		{plugin: "powerscale", lane: simulator, up: simulated(powerscale.New)},
 		{plugin: "purestorage", lane: simulator, up: simulated(purestorage.New)},
+		{plugin: "exascaler", lane: simulator, up: simulated(exascaler.New)},
 		{plugin: "weka", lane: simulator, up: simulated(weka.New)},
 		{plugin: "vast", lane: simulator, up: simulated(vast.New)},
 		{plugin: "hammerspace", lane: simulator, up: simulated(hammerspace.New)},

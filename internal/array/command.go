@@ -63,12 +63,19 @@ func (a *Array) command(conn net.Conn, key, name string, run func(context.Contex
 		return
 	}
 	var args []string
-	for lines.Scan() && lines.Text() != "" {
+	complete := false // a program that is killed as it asks has asked nothing
+	for lines.Scan() {
+		if complete = lines.Text() == ""; complete {
+			break
+		}
 		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(lines.Text(), "="))
 		if err != nil {
 			return
 		}
 		args = append(args, string(raw))
+	}
+	if !complete {
+		return
 	}
 	out := run(a.ctx, args)
 	a.keep(Exchange{Method: name, Target: strings.Join(args, " "), Status: out.Code, Answer: out.Stdout + out.Stderr})

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/array/exascaler"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// blocks are sizes that differ from run to run.
+var blocks = regexp.MustCompile(`(?m)^((exa-|filesystem_summary:)\S*) .*$`)
+
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
+
+const (
+	scopeA = "0123456789abcdef0123456789abcdef"
+	scopeB = "fedcba9876543210fedcba9876543210"
+)
+
+// TestConformance is the lane "simulator on btrfs".
+func TestConformance(t *testing.T) { arraytest.Conform(t, exascaler.New, array.Options{}) }
+
+// TestLive runs the suite on a Lustre client, see docs/storage/exascaler.md.
+func TestLive(t *testing.T) { arraytest.Live(t, "EXASCALER") }
+
+func start(t *testing.T, o array.Options, more map[string]any) (*arraytest.Bed, *pb.OpenVolumeResponse) {
+	t.Helper()
+	return arraytest.NewBed(t, exascaler.New, o, more)
+}
+
+// TestParseQuota reads what sites have published of lfs quota.
+func TestParseQuota(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want quota
+	}{
+		"quiet": {"  /mnt/lustre 1200 0 1000 - 3 0 0 -\n", quota{kib: 1200, maxKiB: 1000, inodes: 3, exact: true}},
+		"wrapped": {
+			"Disk quotas for prj 2228473301 (pid 2228473301):\n     Filesystem  kbytes   quota   limit   grace   files   quota   limit   grace\n/a/long/name of it\n                1225350212       0       0       -  714982       0 1048576       -\npid 2228473301 is using default block quota setting\n",
+			quota{kib: 1225350212, inodes: 714982, maxInodes: 1048576, exact: true},
+		},
+		"over": {"/lustre 4101* 4000 4096 6d23h59m57s 3508976* 2936012 2936012 none\n", quota{kib: 4101, maxKiB: 4096, inodes: 3508976, maxInodes: 2936012, exact: true}},
+		"inexact": {
+			"/lustre [8192] 0 10240 - 5 0 0 -\nSome errors happened when getting quota info. Some devices may be not working or deactivated. The data in \"[]\" is inaccurate.\n",
+			quota{kib: 8192, maxKiB: 10240, inodes: 5},
+		},
+		"inexact and over": {"/lustre [10240]* 0 10240 - [5] 0 0 -\n", quota{kib: 10240, maxKiB: 10240, inodes: 5}},
+		"newer head":       {"Filesystem    used   bquota  blimit  bgrace   files   iquota  ilimit  igrace\n     /home   2048       0k     50       -     511        0 1000000       -\n", quota{kib: 2048, maxKiB: 50, inodes: 511, maxInodes: 1000000, exact: true}},
+	} {
+		if got, err := parseQuota(tc.text); err != nil || got != tc.want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, tc.want)
+		}
+	}
+	for _, text := range []string{"", "/lustre 1G 0 2G - 1 0 0 -\n", "Unexpected quotactl error\n"} {
+		if got, err := parseQuota(text); err == nil {
+			t.Errorf("%q is %+v", text, got)
+		}
+	}
+}
+
+// TestRequests holds what lfs is asked against golden files.
+func TestRequests(t *testing.T) {
+	b, _ := start(t, array.Options{}, map[string]any{"file_limits": true})
+	step := func(name string, err error) {
+		t.Helper()
+		b.Must(err)
+		arraytest.Golden(t, b.Array, name, blocks)
+		b.Array.Forget()
+	}
+	step("open", nil)
+	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("unlimited", b.Create(scopeB, nil))
+	files := int64(1000)
+	step("limit", b.Limit(scopeA, &pb.Limit{Inodes: &files}))
+	step("lift", b.Limit(scopeA, nil))
+	step("delete", b.Delete(scopeA))
+}
+
+// TestLimitRefusesBytes is the way from the program to a write that fails.
+func TestLimitRefusesBytes(t *testing.T) {
+	b, opened := start(t, array.Options{}, nil)
+	if opened.Enforcement != pb.Enforcement_DELAYED || slices.Contains(opened.Capabilities, pb.Capability_METRICS) {
+		t.Errorf("opened as %v", opened)
+	}
+	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Refused(scopeA+"/data", 32<<20)
+	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Write(scopeA+"/data", 32<<20))
+	b.Must(b.Limit(scopeA, nil))
+	b.Must(b.Write(scopeA+"/data", 80<<20))
+	s, err := b.Get(scopeA)
+	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || !s.Exact || s.GetUsedInodes() != 1 {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	if err := b.Create(scopeB, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Array.Tree.IsDir(scopeB) {
+		t.Errorf("create with zero: %v", err)
+	}
+}
+
+// TestLacking is a volume without quotas: no limits, a walk, and the reason.
+func TestLacking(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settings map[string]string
+		more     map[string]any
+		reason   string
+	}{
+		"feature":  {map[string]string{"project": "off"}, nil, "Operation not supported"},
+		"program":  {nil, map[string]any{"lfs": "/nowhere/lfs"}, "no program /nowhere/lfs"},
+		"enforced": {nil, map[string]any{"enforced": false}, "only count"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			more := map[string]any{"usage_max_age_s": 0}
+			for k, v := range tc.more {
+				more[k] = v
+			}
+			b, opened := start(t, array.Options{Settings: tc.settings}, more)
+			if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
+				t.Errorf("opened as %v", opened)
+			}
+			if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, tc.reason) {
+				t.Errorf("health %v", h)
+			}
+			b.Must(b.Create(scopeA, nil))
+			if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
+				t.Errorf("limit: %v", err)
+			}
+			b.Must(b.Write(scopeA+"/data", 8<<20))
+			if s, err := b.Get(scopeA); err != nil || s.GetUsedBytes() < 8<<20 {
+				t.Errorf("scope %v, %v", s, err)
+			}
+		})
+	}
+}
+
+// TestTrouble is what goes wrong with servers.
+func TestTrouble(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Must(b.Create(scopeA, arraytest.Bytes(64<<20)))
+	b.Array.Set("ost", "inactive")
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "OST0001: inactive device") {
+		t.Errorf("health %v", h)
+	}
+	if s, err := b.Get(scopeA); err != nil || s.Exact || s.Limit.GetBytes() != 64<<20 {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	b.Array.Set("ost", "")
+	for text, want := range map[string]codes.Code{
+		"Input/output error":                            codes.Unavailable,
+		"Resource temporarily unavailable":              codes.Unavailable,
+		"Cannot send after transport endpoint shutdown": codes.Unavailable,
+		"Operation not permitted":                       codes.PermissionDenied,
+		"Something new":                                 codes.Internal,
+	} {
+		b.Array.Set("fail", "setquota: "+text)
+		if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != want || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v, want %v", text, err, want)
+		}
+		if err := b.Create(scopeB, arraytest.Bytes(1<<20)); status.Code(err) != want || b.Array.Tree.IsDir(scopeB) {
+			t.Errorf("create, %s: %v, or half a scope is left", text, err)
+		}
+	}
+	b.Array.Set("fail", "")
+	if s, err := b.Get(scopeA); err != nil || !s.Exact || s.Limit.GetBytes() != 64<<20 {
+		t.Errorf("scope %v, %v", s, err)
+	}
+	if h := b.State(); h.State != pb.HealthReport_HEALTHY {
+		t.Errorf("health at last %v", h)
+	}
+	b.Array.Set("fail", "df: Inappropriate ioctl for device")
+	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "no Lustre") {
+		t.Errorf("open what is no Lustre: %v", err)
+	}
+}
+
+// TestNumbers: a scope that is made anew does not inherit the limit of the one before.
+func TestNumbers(t *testing.T) {
+	b, _ := start(t, array.Options{}, nil)
+	b.Must(b.Create(scopeA, arraytest.Bytes(4<<20)))
+	b.Must(b.Delete(scopeA))
+	b.Must(b.Delete(scopeA))
+	b.Must(b.Create(scopeA, nil))
+	b.Must(b.Write(scopeA+"/data", 16<<20))
+	seen := map[string]bool{}
+	for range 20 {
+		scope := array.Random()
+		b.Must(b.Create(scope, arraytest.Bytes(1<<20)))
+	}
+	for _, e := range b.Array.Exchanges() {
+		if f := strings.Fields(e.Target); f[0] == "project" && f[1] == "-p" {
+			seen[f[2]] = true
+		}
+	}
+	if got := b.List(); len(got) != 21 || len(seen) != 21 {
+		t.Errorf("%d scopes, %d numbers", len(got), len(seen))
+	}
+}

@@ -1,0 +1,24 @@
+// Command exascaler is the volume plugin for DDN EXAScaler and other Lustre file systems,
+// 2.10 or newer: a scope is a directory with a project of its own, whose quota the
+// servers keep. It runs lfs, the program of a Lustre client.
+//
+// docs/storage/exascaler.md has the options and what servers need.
+package main
+
+import "github.com/berthhq/berth/plugins/volume/driver"
+
+type options struct {
+	LFS        string `json:"lfs" pattern:"^/" about:"the program lfs of the Lustre client"`
+	Assign     string `json:"assign" enum:"lfs,ioctl" about:"how directories get their project: by the program, or by the kernel's own call"`
+	Enforced   bool   `json:"enforced" about:"the servers enforce quotas of projects, which a client cannot find out; false = they only count"`
+	FileLimits bool   `json:"file_limits" about:"offer limits on the number of files"`
+	MaxAge     int64  `json:"usage_max_age_s" min:"0" max:"86400" about:"where there are no quotas, a scope's usage is measured again when it is older than this"`
+}
+
+func main() {
+	driver.Run(driver.Backend[options]{
+		Vendor: "DDN", Name: "exascaler", Version: "1.0.0",
+		Defaults: options{LFS: "/usr/bin/lfs", Assign: "lfs", Enforced: true, FileLimits: true, MaxAge: 30},
+		Open:     open,
+	})
+}
