@@ -13,8 +13,9 @@ import (
 
 func (a *app) folderCommand() *cobra.Command {
 	cmd := group("folder", "Work with folders and the files in them",
-		a.folderList(), a.folderCreate(), a.folderRename(), a.folderPut(), a.folderGet(),
+		a.folderList(), a.folderCreate(), a.folderRename(), a.folderPut(), a.folderGet(), a.folderSync(),
 		a.folderFiles(), a.folderMkdir(), a.folderMove(), a.folderRemove())
+	cmd.AddCommand(a.folderShareCommands()...)
 	cmd.Aliases = []string{"folders"}
 	cmd.Long = "Work with folders and the files in them. FOLDER:PATH means a path in a folder."
 	return cmd

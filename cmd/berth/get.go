@@ -1,11 +1,10 @@
 package main
 
 import (
-	"archive/zip"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -20,168 +19,157 @@ import (
 
 func (a *app) folderGet() *cobra.Command {
 	var asZip bool
+	var flags transferFlags
 	cmd := &cobra.Command{
 		Use:   "get FOLDER[:PATH] [LOCAL]",
 		Short: "Download a file, a directory, or a whole folder",
 		Long: `Download a file, a directory, or a whole folder. LOCAL is a directory to put it
-into, or the new name; - writes to standard output. A file arrives whole or not
-at all; when the connection breaks, the download goes on where it was. Links in
-directories are left out.`,
+into, or the new name; - writes to standard output, a directory as a zip. A file
+arrives whole or not at all, with the time at which it was changed; when the
+connection breaks, the download goes on where it was. A file that fails does not
+stop the others; then the exit code is not 0. Links in directories are left out.`,
 		Example:           "  berth folder get data:result.json\n  berth folder get data:runs/7 ./run-7",
 		Args:              count(1, 2),
 		ValidArgsFunction: a.completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(); err != nil {
+				return err
+			}
 			c, f, file, err := a.inFolder(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			g := &get{app: a, client: c, folder: f, path: file, bar: a.progress("down")}
-			defer g.bar.Clear()
+			t := &transfer{transferFlags: flags, app: a, client: c, folder: f, bar: a.progress("down")}
+			defer t.bar.Clear()
 			local := "."
 			if len(args) > 1 {
 				local = args[1]
 			}
-			return g.run(cmd.Context(), local, asZip)
+			return t.get(cmd.Context(), file, local, asZip)
 		},
 	}
-	cmd.Flags().BoolVar(&asZip, "zip", false, "keep a directory as the zip file it travels in")
+	cmd.Flags().BoolVar(&asZip, "zip", false, "a directory as one zip file")
+	addRecursive(cmd)
+	flags.add(cmd)
 	return cmd
 }
 
-type get struct {
-	app    *app
-	client *client.Client
-	folder *client.Folder
-	path   string
-	bar    *progress
-}
-
-func (g *get) run(ctx context.Context, local string, asZip bool) error {
-	name, dir := g.folder.Name, true
-	if g.path != "" {
-		info, err := g.client.Stat(ctx, g.folder.ID, g.path)
+// get downloads what is at a path of the folder, "" for all of it.
+func (t *transfer) get(ctx context.Context, from, local string, asZip bool) error {
+	one := &step{Action: download, Path: from}
+	name, dir := t.folder.Name, true
+	if from != "" {
+		info, err := t.client.Stat(ctx, t.folder.ID, from)
 		if err != nil {
 			return err
 		}
 		name, dir = info.Name, info.Type == "directory"
-	}
-	if dir && (asZip || local == "-") {
-		name += ".zip"
+		if !dir {
+			one.Size, one.modified = info.Size, info.ModifiedAt
+		}
 	}
 	if local == "-" {
-		return g.copy(ctx, g.app.out)
+		d := client.Download{Folder: t.folder.ID, Path: from, Progress: t.counter(one), Told: t.paused}
+		return d.CopyTo(ctx, t.client, t.app.out)
+	}
+	if dir && asZip {
+		name += ".zip"
 	}
 	if info, err := os.Stat(local); err == nil && info.IsDir() {
 		local = filepath.Join(local, name)
 	}
+	steps, root := []*step{one}, filepath.Dir(local)
+	one.below, one.Local = filepath.Base(local), local
 	var err error
 	if dir && !asZip {
-		err = g.unpack(ctx, local)
-	} else {
-		err = g.file(ctx, local)
-	}
-	if err != nil {
-		return err
-	}
-	g.bar.Clear()
-	result := struct {
-		Path  string `json:"path"`
-		Local string `json:"local"`
-	}{path.Join("/", g.path), local}
-	return g.app.print().Print(result, func() error {
-		_, err := fmt.Fprintln(g.app.out, output.Clean(local))
-		return err
-	})
-}
-
-// copy downloads to w; done counts what has been written.
-func (g *get) copy(ctx context.Context, w io.Writer) error {
-	name := g.path
-	if name == "" {
-		name = g.folder.Name
-	}
-	counter := g.bar.File(name)
-	d := client.Download{
-		Folder: g.folder.ID, Path: g.path,
-		Progress: func(done, total int64) { g.bar.total = max(total, 0); counter(done) },
-		Told:     func(err error) { g.bar.Pause(oneLine(err)) },
-	}
-	return d.CopyTo(ctx, g.client, w)
-}
-
-// file downloads beside the file's place and then moves it there.
-func (g *get) file(ctx context.Context, local string) error {
-	part, err := os.CreateTemp(filepath.Dir(local), "."+filepath.Base(local)+".part-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(part.Name()) // gone already when all went well
-	err = g.copy(ctx, part)
-	if err == nil {
-		err = part.Chmod(0o666 &^ umask())
-	}
-	if err = errors.Join(err, part.Close()); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), local)
-}
-
-// unpack downloads a directory as a zip and takes it apart below local.
-func (g *get) unpack(ctx context.Context, local string) error {
-	tmp, err := os.CreateTemp("", "berth-get-*.zip")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	defer tmp.Close()
-	if err := g.copy(ctx, tmp); err != nil {
-		return err
-	}
-	size, err := tmp.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	archive, err := zip.NewReader(tmp, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return fmt.Errorf("read archive: %w", err)
-	}
-	if err := os.MkdirAll(local, 0o777); err != nil {
-		return err
-	}
-	// Whatever an archive says, nothing is written outside of local.
-	root, err := os.OpenRoot(local)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, f := range archive.File {
-		if err := unpackOne(root, f); err != nil {
-			return fmt.Errorf("unpack %s: %w", f.Name, err)
+		if steps, err = t.remote(ctx, from, local); err != nil {
+			return err
 		}
+		if err := os.MkdirAll(local, 0o777); err != nil {
+			return err
+		}
+		root = local
 	}
-	return nil
+	if t.root, err = os.OpenRoot(root); err != nil {
+		return err
+	}
+	defer t.root.Close()
+	t.total(steps)
+	if err := t.down(ctx, steps); err != nil {
+		return err
+	}
+	if t.failed == 0 && !t.app.print().Machine() {
+		fmt.Fprintln(t.app.out, output.Clean(local))
+	}
+	return t.finish("")
 }
 
-func unpackOne(root *os.Root, f *zip.File) error {
-	name := strings.TrimSuffix(f.Name, "/")
-	if !fs.ValidPath(name) {
+// remote lists what a directory of the folder becomes in a local one.
+func (t *transfer) remote(ctx context.Context, from, local string) ([]*step, error) {
+	all, err := t.client.Tree(ctx, t.folder.ID, from, t.parallel)
+	if err != nil {
+		return nil, err
+	}
+	var steps []*step
+	for _, f := range all {
+		below := strings.TrimPrefix(strings.TrimPrefix(f.Path, from), "/")
+		s := &step{Action: download, Path: f.Path, Local: filepath.Join(local, below), below: below, Size: f.Size, modified: f.ModifiedAt}
+		switch f.Type {
+		case "directory":
+			s.Action, s.Size = makeDir, 0
+		case "file":
+		case "symlink":
+			t.app.note("berth: left out %s: a link", f.Path)
+			continue
+		default:
+			t.app.note("berth: left out %s: neither a file nor a directory", f.Path)
+			continue
+		}
+		steps = append(steps, s)
+	}
+	return steps, nil
+}
+
+// down makes directories and then downloads files.
+func (t *transfer) down(ctx context.Context, steps []*step) error {
+	dirs, files := apart(steps)
+	for _, s := range dirs {
+		err := t.root.MkdirAll(s.below, 0o777)
+		if stops(ctx, err) {
+			return err
+		}
+		t.ended(s, err)
+	}
+	return t.each(ctx, files, func(ctx context.Context, i int) error { return t.fetch(ctx, files[i]) })
+}
+
+// fetch downloads beside the file's place and then moves it there.
+func (t *transfer) fetch(ctx context.Context, s *step) error {
+	if !fs.ValidPath(s.below) {
 		return fmt.Errorf("not a path below the directory: %w", errdefs.ErrInvalidArgument)
 	}
-	if f.FileInfo().IsDir() {
-		return root.MkdirAll(name, 0o777)
-	}
-	if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
-		return err
-	}
-	in, err := f.Open()
+	part := path.Join(path.Dir(s.below), partPrefix+rand.Text())
+	f, err := t.root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666|f.Mode()&0o111)
-	if err != nil {
+	defer t.root.Remove(part) // gone already when all went well
+	d := client.Download{Folder: t.folder.ID, Path: s.Path, Progress: t.counter(s), Told: t.paused}
+	if err = errors.Join(d.CopyTo(ctx, t.client, f), f.Close()); err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in) // also checks the CRC
-	return errors.Join(err, out.Close())
+	if !s.modified.IsZero() {
+		if err := t.root.Chtimes(part, s.modified, s.modified); err != nil {
+			return err
+		}
+	}
+	return t.root.Rename(part, s.below)
 }
+
+// counter shows how far one download is.
+func (t *transfer) counter(s *step) func(done, total int64) {
+	count := t.bar.File(s.Path)
+	return func(done, _ int64) { count(done) }
+}
+
+func (t *transfer) paused(err error) { t.bar.Pause(oneLine(err)) }

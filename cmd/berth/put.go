@@ -4,42 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 )
-
-// item is one file or directory to upload.
-type item struct {
-	local    string
-	remote   string
-	dir      bool
-	size     int64
-	modified time.Time
-}
 
 func (a *app) folderPut() *cobra.Command {
 	var skip bool
-	var parallel int
+	var flags transferFlags
 	cmd := &cobra.Command{
 		Use:   "put FOLDER[:DIR] SOURCE... [:DIR]",
 		Short: "Upload files and directories",
 		Long: `Upload files and directories into a folder, or into a directory of it. Every
 chunk is checked by its SHA-256. An upload that was cut off, also one by an
-earlier run of berth, goes on where it was as long as the file is the same.
+earlier run of berth, goes on where it was as long as the file is the same. A
+file that fails does not stop the others; then the exit code is not 0.
 
-A directory keeps its name; DIRECTORY/. uploads what is in it. Links to files
-are followed, links to directories and special files are left out.`,
+A directory keeps its name; DIRECTORY/. uploads what is in it. Links in
+directories and special files are left out.`,
 		Example: "  berth folder put data train.py images/\n  berth folder put data:raw *.csv",
 		Args:    count(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,10 +37,10 @@ are followed, links to directories and special files are left out.`,
 				}
 				to.path = parsePlace(last).path
 			}
-			if parallel < 1 || parallel > 32 {
-				return usagef("--parallel %d: choose 1 to 32", parallel)
+			if err := flags.check(); err != nil {
+				return err
 			}
-			items, err := a.plan(sources, to.path)
+			p, err := a.planned(sources, to.path)
 			if err != nil {
 				return err
 			}
@@ -61,80 +48,34 @@ are followed, links to directories and special files are left out.`,
 			if err != nil {
 				return err
 			}
-			p := &put{app: a, client: c, folder: f, parallel: parallel, bar: a.progress("up")}
+			t := &transfer{transferFlags: flags, app: a, client: c, folder: f, bar: a.progress("up")}
+			defer t.bar.Clear()
+			steps := p.steps
 			if skip {
-				if items, err = p.missing(cmd.Context(), items); err != nil {
+				if steps, err = t.missing(cmd.Context(), steps); err != nil {
 					return err
 				}
 			}
-			return p.run(cmd.Context(), items)
+			t.refuse(p.failed)
+			t.total(steps)
+			if err := t.up(cmd.Context(), steps); err != nil {
+				return err
+			}
+			return t.finish("")
 		},
 		ValidArgsFunction: a.completeFolder,
 	}
 	cmd.Flags().BoolVar(&skip, "skip-existing", false, "leave out files that are there in the same size")
-	cmd.Flags().IntVar(&parallel, "parallel", 4, "files at the same time")
+	addRecursive(cmd)
+	flags.add(cmd)
 	return cmd
 }
 
-// plan lists what the sources mean, directories before what is in them.
-func (a *app) plan(sources []string, dir string) ([]item, error) {
-	var items []item
-	from := map[string]string{}
-	for _, source := range sources {
-		name := filepath.Base(source)
-		if strings.HasSuffix(source, "/.") || source == "." || name == ".." {
-			name = ""
-		}
-		err := filepath.WalkDir(source, func(p string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			rel, err := filepath.Rel(source, p)
-			if err != nil {
-				return err
-			}
-			info, err := os.Stat(p)
-			if err != nil && d.Type()&fs.ModeSymlink != 0 && p != source {
-				a.note("berth: left out %s: the link leads nowhere", p)
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			it := item{local: p, remote: path.Join(dir, name, filepath.ToSlash(rel)), dir: d.IsDir(), size: info.Size(), modified: info.ModTime()}
-			if !info.Mode().IsRegular() && !d.IsDir() {
-				if p == source {
-					return fmt.Errorf("%s is neither a file nor a directory: %w", p, errdefs.ErrInvalidArgument)
-				}
-				a.note("berth: left out %s: neither a file nor a directory", p)
-				return nil
-			}
-			if before, twice := from[it.remote]; twice && !it.dir {
-				return usagef("%s and %s would both become %s", before, p, it.remote)
-			}
-			from[it.remote] = p
-			if it.remote != "" && it.remote != "." {
-				items = append(items, it)
-			}
-			return nil
-		})
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%s does not exist here: %w", source, errdefs.ErrNotFound)
-			}
-			return nil, err
-		}
+// refuse notes what failed before it began.
+func (t *transfer) refuse(steps []*step) {
+	for _, s := range steps {
+		t.ended(s, errors.New(s.Error))
 	}
-	return items, nil
-}
-
-// put uploads a plan.
-type put struct {
-	app      *app
-	client   *client.Client
-	folder   *client.Folder
-	parallel int
-	bar      *progress
 }
 
 // batch is how many tickets are asked for at once: few enough that none is
@@ -144,112 +85,137 @@ const batch = 100
 // maxPaths is how many paths the server takes at once.
 const maxPaths = 1000
 
-func (p *put) run(ctx context.Context, items []item) error {
-	files, done, dirs := []item{}, []client.File{}, []string{}
-	for _, it := range items {
-		if it.dir {
-			dirs = append(dirs, it.remote)
-			continue
-		}
-		files = append(files, it)
-		p.bar.total += it.size
-		done = append(done, client.File{Name: path.Base(it.remote), Path: it.remote, Type: "file", Size: it.size, ModifiedAt: it.modified})
+// up makes directories and then uploads files.
+func (t *transfer) up(ctx context.Context, steps []*step) error {
+	dirs, files := apart(steps)
+	err := t.onPaths(ctx, dirs, func(paths []string) ([]client.FileResult, error) {
+		return t.client.MakeDirectories(ctx, t.folder.ID, paths)
+	})
+	if err != nil {
+		return fmt.Errorf("make directories: %w", err)
 	}
-	for some := range slices.Chunk(dirs, maxPaths) {
-		results, err := p.client.MakeDirectories(ctx, p.folder.ID, some)
-		for _, r := range results {
-			if r.Error != nil && err == nil {
-				err = fmt.Errorf("%s: %s", r.Path, *r.Error)
-			}
-		}
+	for some := range slices.Chunk(files, batch) {
+		targets, err := t.targets(ctx, some)
 		if err != nil {
-			return fmt.Errorf("make directories: %w", err)
+			return err
 		}
-	}
-	p.bar.files = len(files)
-	defer p.bar.Clear()
-	for start := 0; start < len(files); start += batch {
-		if err := p.some(ctx, files[start:min(start+batch, len(files))]); err != nil {
+		if err := t.each(ctx, some, func(ctx context.Context, i int) error { return t.send(ctx, some[i], targets[i]) }); err != nil {
 			return err
 		}
 	}
-	p.bar.Clear()
-	return p.app.print().Print(done, func() error {
-		p.app.note("%s: %d files, %s", p.folder.Name, len(files), output.Bytes(p.bar.total))
-		return nil
-	})
+	return nil
 }
 
-func (p *put) some(ctx context.Context, files []item) error {
+// apart separates directories from files.
+func apart(steps []*step) (dirs, files []*step) {
+	for _, s := range steps {
+		if s.Action == makeDir {
+			dirs = append(dirs, s)
+		} else {
+			files = append(files, s)
+		}
+	}
+	return dirs, files
+}
+
+// onPaths has the server do something to the paths of steps, many at once.
+func (t *transfer) onPaths(ctx context.Context, steps []*step, do func(paths []string) ([]client.FileResult, error)) error {
+	for some := range slices.Chunk(steps, maxPaths) {
+		paths := make([]string, len(some))
+		for i, s := range some {
+			paths[i] = s.Path
+		}
+		results, err := do(paths)
+		if err != nil {
+			return err
+		}
+		if len(results) != len(some) {
+			return fmt.Errorf("the server told of %d paths out of %d: %w", len(results), len(some), errdefs.ErrInternal)
+		}
+		for i, r := range results {
+			t.ended(some[i], failure(r))
+		}
+	}
+	return ctx.Err()
+}
+
+// targets asks for tickets. When the server takes a name badly, each file asks for
+// itself in time, and only that one fails.
+func (t *transfer) targets(ctx context.Context, files []*step) ([]*client.UploadTarget, error) {
+	targets := make([]*client.UploadTarget, len(files))
 	announce := make([]client.UploadFile, len(files))
 	for i, f := range files {
-		announce[i] = client.UploadFile{Path: f.remote, Size: f.size}
+		announce[i] = client.UploadFile{Path: f.Path, Size: f.Size}
 	}
-	targets, err := p.client.CreateUpload(ctx, p.folder.ID, announce)
+	got, err := t.client.CreateUpload(ctx, t.folder.ID, announce)
+	if errdefs.IsInvalidArgument(err) {
+		return targets, nil
+	}
+	if err == nil && len(got) != len(files) {
+		err = fmt.Errorf("the server gave %d tickets for %d files: %w", len(got), len(files), errdefs.ErrInternal)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(targets) != len(files) {
-		return fmt.Errorf("the server gave %d tickets for %d files: %w", len(targets), len(files), errdefs.ErrInternal)
+	for i := range got {
+		targets[i] = &got[i]
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(p.parallel)
-	for i := range files {
-		if ctx.Err() != nil {
-			break
-		}
-		g.Go(func() error { return p.one(ctx, files[i], targets[i]) })
-	}
-	return g.Wait()
+	return targets, nil
 }
 
-func (p *put) one(ctx context.Context, it item, target client.UploadTarget) error {
-	f, err := os.Open(it.local)
+func (t *transfer) send(ctx context.Context, s *step, target *client.UploadTarget) error {
+	f, err := os.Open(s.Local)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	note := p.app.resumeNote(p.client.Base(), p.folder.ID, it)
-	counter := p.bar.File(it.remote)
-	u := client.Upload{
-		Target: target, Source: f, Size: it.size,
-		Location: note.Read(), Created: note.Write, Progress: counter,
-		Told: func(err error) { p.bar.Pause(oneLine(err)) },
-		Renew: func(ctx context.Context) (client.UploadTarget, error) {
-			fresh, err := p.client.CreateUpload(ctx, p.folder.ID, []client.UploadFile{{Path: it.remote, Size: it.size}})
-			if err != nil || len(fresh) != 1 {
-				return client.UploadTarget{}, errors.Join(err, errdefs.ErrInternal)
-			}
-			return fresh[0], nil
-		},
+	ticket := func(ctx context.Context) (client.UploadTarget, error) {
+		fresh, err := t.client.CreateUpload(ctx, t.folder.ID, []client.UploadFile{{Path: s.Path, Size: s.Size}})
+		if err != nil || len(fresh) != 1 {
+			return client.UploadTarget{}, errors.Join(err, errdefs.ErrInternal)
+		}
+		return fresh[0], nil
 	}
-	if err := u.Run(ctx, p.client); err != nil {
+	if target == nil {
+		fresh, err := ticket(ctx)
+		if err != nil {
+			return err
+		}
+		target = &fresh
+	}
+	note := t.app.resumeNote(t.client.Base(), t.folder.ID, s)
+	u := client.Upload{
+		Target: *target, Source: f, Size: s.Size,
+		Location: note.Read(), Created: note.Write, Progress: t.bar.File(s.Path),
+		Told:  func(err error) { t.bar.Pause(oneLine(err)) },
+		Renew: ticket,
+	}
+	if err := u.Run(ctx, t.client); err != nil {
 		return err
 	}
 	note.Remove()
-	p.bar.Done()
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if info.Size() != it.size || !info.ModTime().Equal(it.modified) {
-		return fmt.Errorf("%s changed while it was uploaded; put it again: %w", it.local, errdefs.ErrAborted)
+	if info.Size() != s.Size || !info.ModTime().Equal(s.modified) {
+		return fmt.Errorf("it changed while it was uploaded; put it again: %w", errdefs.ErrAborted)
 	}
 	return nil
 }
 
 // missing drops files that are there in the same size.
-func (p *put) missing(ctx context.Context, items []item) ([]item, error) {
+func (t *transfer) missing(ctx context.Context, steps []*step) ([]*step, error) {
 	listed := map[string]map[string]int64{}
-	var rest []item
-	for _, it := range items {
-		dir := path.Dir(it.remote)
+	var rest []*step
+	for _, s := range steps {
+		dir := path.Dir(s.Path)
 		if dir == "." {
 			dir = ""
 		}
 		if _, ok := listed[dir]; !ok {
 			there := map[string]int64{}
-			files, err := p.client.Files(ctx, p.folder.ID, dir)
+			files, err := t.client.Files(ctx, t.folder.ID, dir)
 			if err != nil && !errdefs.IsNotFound(err) {
 				return nil, err
 			}
@@ -260,10 +226,10 @@ func (p *put) missing(ctx context.Context, items []item) ([]item, error) {
 			}
 			listed[dir] = there
 		}
-		if size, ok := listed[dir][path.Base(it.remote)]; ok && !it.dir && size == it.size {
+		if size, ok := listed[dir][path.Base(s.Path)]; ok && s.Action == upload && size == s.Size {
 			continue
 		}
-		rest = append(rest, it)
+		rest = append(rest, s)
 	}
 	return rest, nil
 }

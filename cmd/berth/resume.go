@@ -17,16 +17,16 @@ type resumeNote struct{ path string }
 // resumeLife is how long a storage proxy keeps an unfinished upload.
 const resumeLife = 24 * time.Hour
 
-func (a *app) resumeNote(server, folder string, it item) resumeNote {
+func (a *app) resumeNote(server, folder string, s *step) resumeNote {
 	dir := a.env("XDG_CACHE_HOME")
 	if dir == "" {
 		dir = filepath.Join(a.env("HOME"), ".cache")
 	}
-	local, err := filepath.Abs(it.local)
+	local, err := filepath.Abs(s.Local)
 	if err != nil || !filepath.IsAbs(dir) {
 		return resumeNote{}
 	}
-	key := fmt.Sprintf("%s\n%s\n%s\n%s\n%d\n%d", server, folder, it.remote, local, it.size, it.modified.UnixNano())
+	key := fmt.Sprintf("%s\n%s\n%s\n%s\n%d\n%d", server, folder, s.Path, local, s.Size, s.modified.UnixNano())
 	sum := sha256.Sum256([]byte(key))
 	return resumeNote{filepath.Join(dir, "berth", "uploads", hex.EncodeToString(sum[:16]))}
 }
