@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
@@ -52,6 +53,10 @@ func (p *settling) begin(ctx context.Context) (open bool, err error) {
 					return
 				}
 				p.s.Logger.Warn("change mounts", "session", sess.ID, "error", err)
+				select { // what is no matter of time is not asked for every second
+				case <-ctx.Done():
+				case <-time.After(passEvery):
+				}
 			}
 		})
 	}
