@@ -92,6 +92,7 @@ async function data() {
   await page.getByRole("cell", { name: "hello.txt", exact: true }).waitFor();
   await page.getByRole("cell", { name: "3 MiB", exact: true }).waitFor();
   await look("folder");
+  await page.getByRole("button", { name: "big.bin", exact: true }).click();
   const arriving = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download big.bin" }).click();
   const download = await arriving;
@@ -103,6 +104,58 @@ async function data() {
   await go("Data");
   await page.getByRole("link", { name: folder }).waitFor();
   await look("data");
+}
+
+/** A colleague is invited to read, reads, is promoted, writes, and is shut out again; each page follows by itself. */
+async function sharing() {
+  if (process.env.BERTH_MOCK) return;
+  const email = `colleague-${run}@berth.local`;
+  const password = `Walk-with-me-${run}-9`;
+  const { viewer } = await call("{ viewer { user { domain { id } } } }");
+  await call("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", { input: { email, password, domain: viewer.user.domain.id } });
+  const other = await open(BERTH_URL);
+  try {
+    const colleague = other.page;
+    await colleague.goto("/data");
+    await colleague.getByLabel("E-mail").fill(email);
+    await colleague.locator('input[name="password"]').fill(password);
+    await colleague.getByRole("button", { name: "Log in" }).click();
+    await colleague.getByRole("heading", { level: 1, name: "Data" }).waitFor();
+
+    await page.getByRole("button", { name: `Share ${folder}` }).click();
+    const dialog = page.getByRole("dialog", { name: `Share ${folder}` });
+    await dialog.getByLabel("E-mail addresses").fill(`${email}, nobody`);
+    await dialog.getByRole("button", { name: "Invite 2" }).click();
+    await dialog.getByRole("alert").getByText("is not an e-mail address").waitFor();
+    await dialog.getByText("invited", { exact: true }).waitFor();
+    await look("share");
+
+    await colleague.getByLabel("1 invitation").waitFor();
+    barriers.push(...(await violations(colleague)).map((v) => `invitations: ${v}`));
+    await shoot(colleague, "invitations");
+    await colleague.getByRole("button", { name: `Accept ${folder}` }).click();
+    await dialog.getByText("invited", { exact: true }).waitFor({ state: "detached" });
+    await colleague.getByRole("link", { name: folder }).click();
+    await colleague.getByText("you may read.").waitFor();
+    await colleague.getByRole("button", { name: "hello.txt", exact: true }).click();
+    await colleague.getByText(`hello ${run}`).waitFor();
+    assert.equal(await colleague.getByRole("button", { name: "Upload files" }).count(), 0, "who may only read is offered to upload");
+    await shoot(colleague, "shared-folder");
+
+    await dialog.getByRole("combobox", { name: `What ${email} may` }).click();
+    await page.getByRole("option", { name: "read and write", exact: true }).click();
+    await colleague.getByText("you may read and write.").waitFor();
+    await colleague.locator("[data-upload]").setInputFiles([{ name: "answer.txt", mimeType: "text/plain", buffer: Buffer.from("42\n") }]);
+    await colleague.getByText("1 of 1 files").waitFor();
+    await colleague.getByRole("button", { name: "answer.txt", exact: true }).waitFor();
+
+    await dialog.getByRole("button", { name: `Remove ${email}` }).click();
+    await colleague.getByRole("button", { name: "Upload files" }).waitFor({ state: "detached" });
+    await page.keyboard.press("Escape");
+    assert.deepEqual(other.faults, [], "errors in the colleague's browser");
+  } finally {
+    await other.close();
+  }
 }
 
 async function launch() {
@@ -268,10 +321,15 @@ async function admin() {
 async function tidy() {
   const { vfolders } = await call("query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }", { name: folder });
   await page.goto(`/data/${vfolders.edges[0].node.id}`);
-  await page.getByRole("button", { name: "Delete", exact: true }).click();
-  await page.getByLabel(`Type ${folder} to go on`).fill(folder);
-  await page.getByRole("button", { name: "Delete for ever" }).click();
+  await page.getByRole("button", { name: `More on ${folder}` }).click();
+  await page.getByRole("menuitem", { name: "Put into the trash" }).click();
+  await page.getByRole("button", { name: "Into the trash" }).click();
   await heading("Data");
+  await page.goto("/data?show=trash");
+  await page.getByRole("button", { name: `Delete for ever: ${folder}` }).click();
+  await page.getByLabel(`Type ${folder} to go on`).fill(folder);
+  await page.getByRole("dialog").getByRole("button", { name: "Delete for ever" }).click();
+  await page.getByText(`${folder} is being deleted.`).waitFor();
   await page.getByRole("button", { name: /account and settings/ }).click();
   await page.getByRole("menuitem", { name: "Log out" }).click();
   await heading("Log in");
@@ -289,6 +347,7 @@ let made;
 try {
   await step("log in", login);
   await step("folder, upload, download", data);
+  await step("sharing", sharing);
   await step("launch", async () => { made = await launch(); });
   await step("terminal", terminal);
   await step("tabs", tabs);

@@ -8,6 +8,11 @@ import { start } from "./i18n";
 import { router } from "./router";
 import { theme } from "./theme";
 
+// Of a query that is no longer wanted while its answer is being read, urql lets the refusal fall.
+addEventListener("unhandledrejection", (event) => {
+  if (event.reason instanceof DOMException && event.reason.name === "AbortError") event.preventDefault();
+});
+
 await start();
 createRoot(document.getElementById("root")!).render(
   <StrictMode>

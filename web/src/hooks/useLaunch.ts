@@ -4,6 +4,8 @@ import { createContext, useContext } from "react";
 export interface LaunchWish {
   image?: string;
   folder?: string;
+  /** Of that folder: the viewer may only read it. */
+  readOnly?: boolean;
   /** A batch command; without one the session is interactive. */
   command?: string;
   slots?: Record<string, string>;

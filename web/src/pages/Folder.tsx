@@ -72,7 +72,7 @@ export function Folder() {
         </span>
         <div className="push row">
           {ready ? (
-            <Button variant="default" onClick={() => launch({ folder: id })}>
+            <Button variant="default" onClick={() => launch({ folder: id, readOnly: !writes })}>
               {t("Launch with it")}
             </Button>
           ) : null}

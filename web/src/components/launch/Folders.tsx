@@ -2,12 +2,22 @@ import { Checkbox } from "@mantine/core";
 import { t } from "../../i18n";
 import type { Wish } from "./request";
 
+interface Offered {
+  id: string;
+  name: string;
+  permissions: readonly string[];
+  owner: { email: string } | null;
+  myShare: { status: string } | null;
+}
+
 interface Props {
-  all: { id: string; name: string }[];
+  all: Offered[];
   chosen: Wish["folders"];
   onChoose: (folders: Wish["folders"]) => void;
   error?: string;
 }
+
+const writes = (f: Offered) => f.permissions.includes("write");
 
 /** Which folders appear in the session, each below /home/work. */
 export function Folders({ all, chosen, onChoose, error }: Props) {
@@ -17,14 +27,16 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
       <legend>{t("Folders")}</legend>
       {all.length === 0 ? <p className="dim">{t("None yet; what is written outside folders is lost when the session ends.")}</p> : null}
       <div className="stack small" style={{ maxHeight: 160, overflow: "auto" }} tabIndex={all.length > 5 ? 0 : undefined}>
-        {all.map((f) => (
+        {all.filter((f) => f.permissions.includes("special")).map((f) => (
           <div key={f.id} className="row">
             <Checkbox label={f.name} checked={picked.has(f.id)}
-              onChange={(e) => onChoose(e.currentTarget.checked ? [...chosen, { id: f.id, readOnly: false }] : chosen.filter((c) => c.id !== f.id))} />
+              onChange={(e) => onChoose(e.currentTarget.checked ? [...chosen, { id: f.id, readOnly: !writes(f) }] : chosen.filter((c) => c.id !== f.id))} />
+            {f.myShare?.status === "accepted" && f.owner ? <span className="dim clip">{t("from {{who}}", { who: f.owner.email })}</span> : null}
+            {writes(f) ? null : <span className="badge dim">{t("you may only read it")}</span>}
             {picked.has(f.id) ? (
               <>
                 <code className="dim">/home/work/{f.name}</code>
-                <Checkbox className="push" label={t("read-only")} aria-label={t("{{name}} read-only", { name: f.name })} checked={picked.get(f.id)!.readOnly}
+                <Checkbox className="push" label={t("read-only")} aria-label={t("{{name}} read-only", { name: f.name })} checked={picked.get(f.id)!.readOnly} disabled={!writes(f)}
                   onChange={(e) => onChoose(chosen.map((c) => (c.id === f.id ? { ...c, readOnly: e.currentTarget.checked } : c)))} />
               </>
             ) : null}

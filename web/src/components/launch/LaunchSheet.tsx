@@ -29,7 +29,7 @@ const LaunchQuery = graphql(`
     images(first: 100, where: { status: alive }, orderBy: [{ field: NAME, direction: ASC }]) {
       edges { node { id name reference sizeBytes } }
     }
-    vfolders(first: 100, where: { status: ready }) { edges { node { id name } } }
+    vfolders(first: 100, where: { status: ready }) { edges { node { id name permissions owner { id email } myShare { id status } } } }
     slotTypes { id name quantum allowedCounts unified }
     agents(first: 50) {
       edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
@@ -64,7 +64,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const key = useRef(crypto.randomUUID());
   const [wish, setWish] = useState<Wish>({
     image: begin.image ?? "", mode: begin.command ? "batch" : "interactive", command: begin.command ?? "", name: "", ...sizeOf(begin.slots), preset: null,
-    folders: begin.folder ? [{ id: begin.folder, readOnly: false }] : [],
+    folders: begin.folder ? [{ id: begin.folder, readOnly: begin.readOnly ?? false }] : [],
     project: viewer.projects[0]?.id ?? null, group: viewer.resourceGroups[0]?.id ?? null, ...usual,
   });
   const set = (more: Partial<Wish>) => {

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { type Column, RowButton, Table } from "../../components/admin/Table";
+import { Capabilities } from "../../components/admin/rules/Capabilities";
 import { VolumePanel } from "../../components/admin/rules/VolumePanel";
 import { spoken } from "../../components/admin/rules/holder";
 import "../../components/admin/rules/rules.css";
@@ -28,8 +29,9 @@ export function Volumes() {
         {v.grants.length === 0 ? <li className="tone-wait">{t("nobody")}</li> : null}
       </ul>
     ) },
-    { head: t("State"), cell: (v) => <span className={tones[v.health]} title={v.healthMessage}>{t(v.health)}</span> },
-    { head: t("Used"), wide: true, num: true, cell: (v) => <span className="nowrap">{t("{{used}} of {{total}}", { used: bytes(v.usedBytes), total: bytes(v.totalBytes) })}</span> },
+    { head: t("State"), cell: (v) => <><span className={tones[v.health]}>{t(v.health)}</span>{v.health !== "healthy" && v.healthMessage ? <div className="dim">{v.healthMessage}</div> : null}</> },
+    { head: t("Used"), wide: true, num: true, cell: (v) => <span className="nowrap">{v.elastic ? bytes(v.usedBytes) : t("{{used}} of {{total}}", { used: bytes(v.usedBytes), total: bytes(v.totalBytes) })}</span> },
+    { head: t("Limits"), wide: true, cell: (v) => <span className="dim">{t(v.enforcement)}</span> },
     { head: t("Kind"), wide: true, cell: (v) => <span className="dim">{v.backend}</span> },
   ];
   return (
@@ -41,6 +43,7 @@ export function Volumes() {
       <FailureNote failure={failure} />
       {data && rows.length === 0 ? <div className="panel"><Empty title={t("No volume")}>{t("A volume appears when a storage proxy that serves it is running.")}</Empty></div> : null}
       {rows.length > 0 ? <Table label={t("Volumes")} rows={rows} columns={columns} selected={open} /> : null}
+      <Capabilities volumes={rows} />
       {shown ? <VolumePanel volume={shown} onClose={() => setOpen(null)} onDone={refetch} /> : null}
     </>
   );

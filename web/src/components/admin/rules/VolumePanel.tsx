@@ -2,11 +2,15 @@ import { Button, Checkbox, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
+import { administers, useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { FormDialog } from "../Form";
 import { Part, SidePanel } from "../Panel";
 import { type Holder, HolderPick } from "./HolderPick";
+import { VolumeFacts } from "./VolumeFacts";
+import { VolumeOrphans } from "./VolumeOrphans";
+import { VolumeScopes } from "./VolumeScopes";
 import { holderOf, spoken } from "./holder";
 import { type Volume, VolumeFields, type VolumeGrant, atoms, given } from "./volume";
 
@@ -15,6 +19,7 @@ const RemoveGrant = graphql(`mutation RemoveVolumeGrant($input: RemoveVolumeGran
 
 /** What the folders of one volume may be used for, and by whom. */
 export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClose: () => void; onDone: () => void }) {
+  const viewer = useViewer();
   const may = volume.permissions.includes("special");
   const { run, busy, failure, clear } = useAction(RemoveGrant);
   const [edited, setEdited] = useState<VolumeGrant | "new" | null>(null);
@@ -26,6 +31,8 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
   }
   return (
     <SidePanel title={volume.name} onClose={onClose}>
+      <VolumeFacts volume={volume} />
+      <VolumeScopes volume={volume} may={administers(viewer)} />
       <Part title={t("What its folders may be used for")} aside={may ? <Button variant="light" onClick={() => setEdited("new")}>{t("Grant")}</Button> : null}>
         <p className="dim">{t("What several lines give adds up. It binds every role, superadmins too.")}</p>
         {volume.grants.length === 0 ? <p className="tone-wait">{t("Nobody may use it.")}</p> : (
@@ -44,6 +51,7 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
           </ul>
         )}
       </Part>
+      {viewer.user.role === "superadmin" ? <VolumeOrphans volume={volume.id} /> : null}
       {edited ? <GrantDialog volume={volume} grant={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={onDone} /> : null}
       <Confirm opened={going !== null} title={t("Take it away?")} action={t("Take away")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void remove()}>
         {going ? t("What only this line gives {{holder}} is no longer allowed on {{volume}}. Folders and their data stay.", { holder: spoken(going), volume: volume.name }) : null}

@@ -2,7 +2,8 @@ import { type ResultOf, graphql } from "../../../api/graphql";
 
 export const VolumeFields = graphql(`
   fragment VolumeFields on Volume {
-    id name backend health healthMessage totalBytes usedBytes permissions
+    id name backend health healthMessage totalBytes usedBytes totalInodes usedInodes elastic enforcement capabilities proxy permissions
+    performance { wholeCluster at windowSeconds readOpsPerSecond writeOpsPerSecond readBytesPerSecond writeBytesPerSecond readLatencyMicros writeLatencyMicros }
     grants { id everybody domain { id name } project { id name } user { id email } permissions }
   }
 `);

@@ -1,0 +1,46 @@
+import { t } from "../../../i18n";
+import { bytes, trim, when } from "../../format";
+import { enforcementWord } from "../../folder/folder";
+import { Part } from "../Panel";
+import type { Volume } from "./volume";
+
+const rate = (n: number | null, unit: (n: number) => string) => (n === null ? t("not told") : unit(n));
+const ops = (n: number) => t("{{n}} operations/s", { n: trim(n.toFixed(n < 10 ? 1 : 0)) });
+const flow = (n: number) => `${bytes(n)}/s`;
+const delay = (n: number) => (n < 1000 ? `${trim(n.toFixed(0))} µs` : `${trim((n / 1000).toFixed(1))} ms`);
+
+/** How one volume is: health with its reason, room, limits, and how fast it works now. */
+export function VolumeFacts({ volume: v }: { volume: Volume }) {
+  const p = v.performance;
+  return (
+    <>
+      <Part title={t("State")}>
+        <dl className="facts">
+          <dt>{t("Health")}</dt>
+          <dd>{t(v.health)}{v.healthMessage ? <span className={v.health === "healthy" ? "dim" : "bad"}> {v.healthMessage}</span> : null}</dd>
+          <dt>{t("Kind")}</dt>
+          <dd>{v.backend} <span className="dim">{t("served by {{proxy}}", { proxy: v.proxy })}</span></dd>
+          <dt>{t("Room")}</dt>
+          <dd>{v.elastic ? t("{{used}} used; it grows by itself", { used: bytes(v.usedBytes) }) : t("{{used}} of {{total}}", { used: bytes(v.usedBytes), total: bytes(v.totalBytes) })}</dd>
+          <dt>{t("Files")}</dt>
+          <dd>{v.totalInodes === null ? (v.usedInodes?.toLocaleString() ?? t("not told")) : t("{{used}} of {{total}}", { used: v.usedInodes?.toLocaleString() ?? "?", total: v.totalInodes.toLocaleString() })}</dd>
+          <dt>{t("Limits")}</dt>
+          <dd>{t(enforcementWord(v.enforcement))} <span className="dim">({t(v.enforcement)})</span></dd>
+        </dl>
+      </Part>
+      <Part title={t("Pace")}>
+        {p ? (
+          <>
+            <dl className="facts">
+              <dt>{t("Reads")}</dt>
+              <dd>{rate(p.readOpsPerSecond, ops)} · {rate(p.readBytesPerSecond, flow)} · {rate(p.readLatencyMicros, delay)}</dd>
+              <dt>{t("Writes")}</dt>
+              <dd>{rate(p.writeOpsPerSecond, ops)} · {rate(p.writeBytesPerSecond, flow)} · {rate(p.writeLatencyMicros, delay)}</dd>
+            </dl>
+            <p className="dim">{t("over {{n}} s until {{when}}", { n: trim(p.windowSeconds.toFixed(1)), when: when(p.at) })}{p.wholeCluster ? ` · ${t("of the whole storage cluster")}` : ""}</p>
+          </>
+        ) : <p className="dim">{t("Its product does not tell.")}</p>}
+      </Part>
+    </>
+  );
+}
