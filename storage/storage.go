@@ -96,7 +96,7 @@ func New(cfg Config) (*Proxy, error) {
 	if p.views, err = newViews(cfg, set, data, p.ask); err != nil {
 		return nil, err
 	}
-	data.Mount("/dav", "dav", p.views.WebDAV)
+	data.Mount(view.Path, "dav", p.views.WebDAV)
 	p.service = newService(p)
 	if p.node != nil {
 		p.service.learn = p.node.Learn

@@ -25,7 +25,7 @@ func newViews(cfg Config, set *volume.Set, data *transfer.Server, ask view.Ask) 
 		ask = cfg.Ask
 	}
 	return view.New(view.Config{
-		Volumes: set, Transfers: data, Ask: ask, Prefix: strings.TrimSuffix(u.Path, "/") + "/dav", Logger: cfg.Logger,
+		Volumes: set, Transfers: data, Ask: ask, Prefix: strings.TrimSuffix(u.Path, "/") + view.Path, Logger: cfg.Logger,
 	}), nil
 }
 

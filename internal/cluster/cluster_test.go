@@ -22,10 +22,11 @@ const patience = 15 * time.Second
 type site struct {
 	ca *CA
 
-	mu     sync.Mutex
-	tokens map[string]string // token to role
-	hidden bool              // managers do not tell their addresses
-	admit  func(role, name, serial string) error
+	mu       sync.Mutex
+	tokens   map[string]string // token to role
+	hidden   bool              // managers do not tell their addresses
+	services map[string]*grpc.Server
+	admit    func(role, name, serial string) error
 }
 
 func newSite(t *testing.T) *site {
@@ -88,6 +89,7 @@ func (s *site) manager(t *testing.T, addr string, known ...string) *manager {
 			m.peers <- p
 			<-ctx.Done()
 		},
+		Services: s.services,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

@@ -47,7 +47,7 @@ func challenge(w http.ResponseWriter, words string) error {
 func (v *Views) dav(w http.ResponseWriter, r *http.Request, t *tree) error {
 	x := &request{t: t, size: r.ContentLength}
 	r = r.Clone(r.Context())
-	r.URL.Path = v.cfg.Prefix + strings.TrimPrefix(r.URL.Path, mounted)
+	r.URL.Path = v.cfg.Prefix + strings.TrimPrefix(r.URL.Path, Path)
 	r.Body = &body{ReadCloser: r.Body, control: http.NewResponseController(w)}
 	if err := x.checked(r, v.cfg.Prefix); err != nil {
 		return err
@@ -70,8 +70,8 @@ func (v *Views) dav(w http.ResponseWriter, r *http.Request, t *tree) error {
 	return nil
 }
 
-// mounted is where package storage mounts WebDAV.
-const mounted = "/dav"
+// Path is where package storage mounts WebDAV.
+const Path = "/dav"
 
 // request is what is known about one request.
 type request struct {
@@ -113,17 +113,17 @@ func (x *request) pair(r *http.Request, prefix string) error {
 		return fmt.Errorf("Destination: %q is no address: %w", r.Header.Get("Destination"), errdefs.ErrInvalidArgument)
 	}
 	from, to := strings.TrimPrefix(r.URL.Path, prefix), strings.TrimPrefix(u.Path, prefix)
-	if strings.HasPrefix(strings.TrimSuffix(to, "/")+"/", strings.TrimSuffix(from, "/")+"/") && strings.Trim(to, "/") != strings.Trim(from, "/") ||
-		strings.HasPrefix(strings.TrimSuffix(from, "/")+"/", strings.TrimSuffix(to, "/")+"/") && strings.Trim(to, "/") != strings.Trim(from, "/") {
+	a, b := strings.TrimSuffix(from, "/")+"/", strings.TrimSuffix(to, "/")+"/"
+	if a != b && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
 		return fmt.Errorf("Destination: %q and %q lie in one another: %w", to, from, errdefs.ErrPermissionDenied)
 	}
 	ctx := r.Context()
 	if r.Method == "MOVE" {
-		_, b, err := x.t.movable(ctx, from, to)
+		_, target, err := x.t.movable(ctx, from, to)
 		if err != nil {
 			return err
 		}
-		if err := x.t.parent(b); err != nil {
+		if err := x.t.parent(target); err != nil {
 			return fmt.Errorf("%v: %w", err, errdefs.ErrConflict)
 		}
 		if r.Header.Get("Overwrite") == "" {

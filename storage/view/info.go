@@ -1,0 +1,59 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"mime"
+	"path"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// info describes a file or directory.
+type info struct {
+	name     string
+	dir      bool
+	size     int64
+	modified time.Time
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) IsDir() bool        { return i.dir }
+func (i info) ModTime() time.Time { return i.modified }
+func (i info) Sys() any           { return nil }
+func (i info) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o755
+	}
+	return 0o644
+}
+
+// ContentType goes by the name: what is in a file is not looked at.
+func (i info) ContentType(context.Context) (string, error) {
+	if t := mime.TypeByExtension(path.Ext(i.name)); t != "" {
+		return t, nil
+	}
+	return "application/octet-stream", nil
+}
+
+// ETag changes when the file is replaced or written to.
+func (i info) ETag(context.Context) (string, error) {
+	return fmt.Sprintf(`"%x-%x"`, i.size, i.modified.UnixNano()), nil
+}
+
+// shown tells whether a view has an entry: files and directories with names that
+// every client can write. Links, FIFOs, sockets and devices are not there.
+func shown(e volume.Entry) bool {
+	kind := e.Mode & unix.S_IFMT
+	_, err := volume.CleanNew(e.Name)
+	return err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR)
+}
+
+func infoOf(e volume.Entry) info {
+	return info{name: e.Name, dir: e.Mode&unix.S_IFMT == unix.S_IFDIR, size: e.Size, modified: e.Modified}
+}
