@@ -26,7 +26,7 @@ cleanup() {
   if [[ -n $made_folder && -z ${KEEP:-} ]]; then
     step 'Clean up (KEEP=1 keeps the folder)'
     berth session rm --wait "$session" >/dev/null 2>&1 || true # only after a failure does it live
-    run berth folder rm --yes "$folder" || code=1
+    run berth folder delete --yes "$folder" || code=1
   fi
   if [[ -n $logged_in ]]; then
     run berth logout || code=1

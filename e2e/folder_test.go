@@ -70,11 +70,11 @@ func TestMountedFolder(t *testing.T) {
 		t.Errorf("delete a mounted folder: %v", err)
 	}
 	berth := u.Shell()
-	if r := berth.Run("folder", "rm", "--yes", "precious"); r.Code != 5 || !strings.Contains(r.Stderr, "mount") {
+	if r := berth.Run("folder", "rm", "precious"); r.Code != 5 || !strings.Contains(r.Stderr, "mount") {
 		t.Errorf("folder rm of a mounted folder: %+v", r)
 	}
 	u.End(s.ID)
-	if r := berth.Run("folder", "rm", "--yes", "precious"); r.Code != 0 {
+	if r := berth.Run("folder", "rm", "precious"); r.Code != 0 {
 		t.Errorf("folder rm: %+v", r)
 	}
 	cluster.Eventually(t, "the folder is gone", func() bool {

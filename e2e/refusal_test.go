@@ -193,7 +193,7 @@ func TestBadCommands(t *testing.T) {
 		{"session rm nothing", 3, "nothing"},
 		{"folder create ../x", 6, "name"},
 		{"folder create data", 5, "data"},
-		{"folder rm --yes nothing", 3, "nothing"},
+		{"folder rm nothing", 3, "nothing"},
 		{"folder get data:nothing", 3, "nothing"},
 		{"folder get data:../../etc/passwd", 3, ""},
 		{"admin user create x@example.org --password-stdin", 4, ""},

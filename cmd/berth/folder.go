@@ -14,7 +14,8 @@ import (
 func (a *app) folderCommand() *cobra.Command {
 	cmd := group("folder", "Work with folders and the files in them",
 		a.folderList(), a.folderCreate(), a.folderRename(), a.folderPut(), a.folderGet(), a.folderSync(),
-		a.folderFiles(), a.folderMkdir(), a.folderMove(), a.folderRemove())
+		a.folderFiles(), a.folderMkdir(), a.folderMove(), a.folderRemove(),
+		a.folderTrash(), a.folderDelete(), a.folderClone(), a.folderCopy(), a.folderHandOver())
 	cmd.AddCommand(a.folderShareCommands()...)
 	cmd.Aliases = []string{"folders"}
 	cmd.Long = "Work with folders and the files in them. FOLDER:PATH means a path in a folder."
@@ -251,51 +252,37 @@ func (a *app) folderMove() *cobra.Command {
 }
 
 func (a *app) folderRemove() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "rm FOLDER[:PATH]...",
-		Short: "Delete files and directories, or whole folders with all their data",
-		Long: `Delete files and directories in folders, or whole folders with all their data.
-For a whole folder berth asks first, unless it gets --yes or has no terminal to
-ask on. A folder that a session mounts cannot be deleted.`,
+		Short: "Delete files and directories for ever, or put whole folders into the trash",
+		Long: `Delete files and directories in folders for ever, or put whole folders into the
+trash, from where berth folder trash restore takes them. A folder that a session
+mounts cannot go.`,
 		Args:              count(1, -1),
 		ValidArgsFunction: a.completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.each(args, func(text string) error { return a.removeFrom(cmd.Context(), text, yes) })
+			return a.each(args, func(text string) error { return a.removeFrom(cmd.Context(), text) })
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
 }
 
-func (a *app) removeFrom(ctx context.Context, text string, yes bool) error {
+func (a *app) removeFrom(ctx context.Context, text string) error {
 	c, f, file, err := a.inFolder(ctx, text)
 	if err != nil {
 		return err
 	}
-	if file != "" {
-		results, err := c.DeleteFiles(ctx, f.ID, []string{file})
-		for _, r := range results {
-			if r.Error != nil && err == nil {
-				err = fmt.Errorf("%s", *r.Error)
-			}
-		}
+	if file == "" && strings.Contains(text, ":") {
+		return usagef("name a path after the colon, or leave the colon out for the whole folder")
+	}
+	if file == "" {
+		_, err = c.TrashFolder(ctx, f.ID)
 		return err
 	}
-	if strings.Contains(text, ":") {
-		return usagef("name a path after the colon, or leave the colon out to delete the folder")
-	}
-	if _, ok := terminal(a.in); ok && !yes {
-		answer, err := a.ask(ctx, fmt.Sprintf("Delete folder %s and all its data? Type its name: ", f.Name), "--yes")
-		if err != nil {
-			return err
+	results, err := c.DeleteFiles(ctx, f.ID, []string{file})
+	for _, r := range results {
+		if err == nil {
+			err = failure(r)
 		}
-		if answer != f.Name {
-			return usagef("not deleted")
-		}
-	}
-	if _, err = c.TrashFolder(ctx, f.ID); err == nil {
-		_, err = c.DeleteFolder(ctx, f.ID)
 	}
 	return err
 }

@@ -78,5 +78,5 @@ func TestVolumePluginKilled(t *testing.T) {
 		t.Errorf("%d bytes came back, want %d, the same (%v)", len(back), len(data), err)
 	}
 	berth.Must("folder", "create", "another") // needs the plugin
-	berth.Must("folder", "rm", "--yes", "disk")
+	berth.Must("folder", "delete", "--yes", "disk")
 }

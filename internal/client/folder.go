@@ -36,13 +36,21 @@ var listFolders = define[struct {
 }`, folderFields)
 
 // FolderFilter narrows a list of folders; zero values do not.
-type FolderFilter struct{ ID, Name string }
+type FolderFilter struct {
+	ID, Name string
+	Trash    bool // those in the trash, in place of those that can be used
+}
 
-// Folders lists folders in sight that are not deleted.
+// Folders lists folders in sight that can be used or are being cloned, or that are
+// in the trash.
 func (c *Client) Folders(ctx context.Context, f FolderFilter) ([]Folder, error) {
 	where := nameIs(f.Name)
 	if f.ID != "" {
 		where["id"] = f.ID
+	}
+	where["statusIn"] = []string{"ready", "cloning"}
+	if f.Trash {
+		where["statusIn"] = []string{"trash"}
 	}
 	return collect(0, vars{"where": where}, func(v vars) (connection[Folder], error) {
 		out, err := listFolders.run(ctx, c, v)
@@ -91,15 +99,5 @@ var trashFolder = define[folderPayload](`mutation TrashVfolder($input: TrashVfol
 // TrashFolder puts the folder into the trash.
 func (c *Client) TrashFolder(ctx context.Context, id string) (*Folder, error) {
 	out, err := trashFolder.run(ctx, c, vars{"input": vars{"id": id}})
-	return &out.Payload.Vfolder, err
-}
-
-var deleteFolder = define[folderPayload](`mutation DeleteVfolder($input: DeleteVfolderInput!) {
-  payload: deleteVfolder(input: $input) { vfolder { ...folderFields } }
-}`, folderFields)
-
-// DeleteFolder deletes a folder in the trash and its data for ever.
-func (c *Client) DeleteFolder(ctx context.Context, id string) (*Folder, error) {
-	out, err := deleteFolder.run(ctx, c, vars{"input": vars{"id": id}})
 	return &out.Payload.Vfolder, err
 }

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) folderTrash() *cobra.Command {
+	return group("trash", "See what is in the trash, take it out or delete it for ever",
+		a.trashList(), a.trashRestore(), a.trashEmpty())
+}
+
+// findTrashed finds a folder in the trash.
+func findTrashed(ctx context.Context, c *client.Client, ref string) (*client.Folder, error) {
+	filter := client.FolderFilter{Name: ref, Trash: true}
+	if isID(ref) {
+		filter = client.FolderFilter{ID: ref, Trash: true}
+	}
+	all, err := c.Folders(ctx, filter)
+	return one(ctx, c, "folder in the trash", ref, all, err, func(f client.Folder) (id, owner string) { return f.ID, "" })
+}
+
+func (a *app) trashList() *cobra.Command {
+	return a.list("List folders in the trash", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.Folders(ctx, client.FolderFilter{Trash: true})
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table {
+			t := output.NewTable("NAME", "OWNER", "DELETED", "ID")
+			for _, f := range list {
+				deleted := ""
+				if f.DeletedAt != nil {
+					deleted = output.Age(a.now(), *f.DeletedAt)
+				}
+				t.Row(f.Name, holderText(nil, f.Project, f.Owner, "-"), deleted, f.ID)
+			}
+			return t
+		})
+	})
+}
+
+func (a *app) trashRestore() *cobra.Command {
+	var name string
+	cmd := a.verb("restore FOLDER", "Take a folder out of the trash", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		f, err := findTrashed(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		if f, err = c.RestoreFolder(ctx, f.ID, name); err != nil {
+			return err
+		}
+		return a.folderDone(f)
+	})
+	cmd.Flags().StringVar(&name, "name", "", "under another name, when the old one is taken")
+	return cmd
+}
+
+func (a *app) trashEmpty() *cobra.Command {
+	var project string
+	var yes bool
+	cmd := a.verb("empty", "Delete all that is in your trash, or in a project's, for ever", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+		whose, id := "trash", ""
+		if project != "" {
+			var err error
+			if id, err = findProjectID(ctx, c, project); err != nil {
+				return err
+			}
+			whose = project
+		}
+		if err := a.confirm(ctx, "trash", whose, yes); err != nil {
+			return err
+		}
+		n, err := c.EmptyTrash(ctx, id)
+		if err != nil {
+			return err
+		}
+		return a.print().Print(map[string]int{"count": n}, func() error {
+			_, err := fmt.Fprintln(a.out, plural(n, "folder"))
+			return err
+		})
+	})
+	cmd.Flags().StringVar(&project, "project", "", "the trash of a project")
+	yesFlag(cmd, &yes)
+	return cmd
+}
+
+func (a *app) folderDelete() *cobra.Command {
+	var yes bool
+	cmd := a.verb("delete FOLDER", "Delete a folder and all its data for ever, also one in the trash", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		f, err := findTrashed(ctx, c, args[0])
+		fresh := err != nil
+		if fresh {
+			if f, err = findFolder(ctx, c, args[0]); err != nil {
+				return err
+			}
+		}
+		if err := a.confirm(ctx, "folder", f.Name, yes); err != nil {
+			return err
+		}
+		if fresh {
+			if _, err := c.TrashFolder(ctx, f.ID); err != nil {
+				return err
+			}
+		}
+		work, err := c.DeleteFolder(ctx, f.ID)
+		if err != nil {
+			return err
+		}
+		return a.awaitTask(ctx, c, &work.Task)
+	})
+	cmd.Long = `Delete a folder and all its data for ever, also one in the trash. It goes on when
+berth is interrupted.`
+	yesFlag(cmd, &yes)
+	return cmd
+}
+
+func (a *app) folderClone() *cobra.Command {
+	var in client.CloneFolderInput
+	cmd := a.verb("clone FOLDER NAME", "Copy a folder", count(2, 2), func(ctx context.Context, c *client.Client, args []string) (err error) {
+		f, err := findFolder(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		in.ID, in.Name = f.ID, args[1]
+		if in.Project != "" {
+			if in.Project, err = findProjectID(ctx, c, in.Project); err != nil {
+				return err
+			}
+		}
+		if in.Volume != "" {
+			v, err := findVolume(ctx, c, in.Volume)
+			if err != nil {
+				return err
+			}
+			in.Volume = v.ID
+		}
+		work, err := c.CloneFolder(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.orCancel(ctx, c, &work.Task)
+	})
+	cmd.Long = "Copy a folder. An interrupt cancels it, and what was copied goes."
+	cmd.ValidArgsFunction = a.completeFolder
+	cmd.Flags().StringVar(&in.Project, "project", "", "make the copy the project's folder")
+	cmd.Flags().StringVar(&in.Volume, "volume", "", "volume of the copy (default: that of the original)")
+	return cmd
+}
+
+// orCancel waits for a task, which an interrupt cancels.
+func (a *app) orCancel(ctx context.Context, c *client.Client, t *client.Task) error {
+	err := a.awaitTask(ctx, c, t)
+	if ctx.Err() == nil {
+		return err
+	}
+	_, failed := c.CancelTask(context.WithoutCancel(ctx), t.ID)
+	return errors.Join(err, failed)
+}
+
+func (a *app) folderCopy() *cobra.Command {
+	var overwrite bool
+	cmd := &cobra.Command{
+		Use:               "cp FOLDER:FROM [FOLDER:]TO",
+		Short:             "Copy a file or directory within a folder, or to another one",
+		Args:              count(2, 2),
+		ValidArgsFunction: a.completeFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, f, from, err := a.inFolder(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			to, at := f, parsePlace(":"+args[1])
+			if other := parsePlace(args[1]); other.path != "" && other.folder != "" {
+				if to, err = findFolder(cmd.Context(), c, other.folder); err != nil {
+					return err
+				}
+				at = other
+			}
+			work, err := c.CopyFiles(cmd.Context(), f.ID, to.ID, []client.MoveItem{{From: from, To: at.path}}, overwrite)
+			if err != nil {
+				return err
+			}
+			return a.orCancel(cmd.Context(), c, &work.Task)
+		},
+	}
+	cmd.Flags().BoolVarP(&overwrite, "force", "f", false, "replace files that are there")
+	return cmd
+}
+
+func (a *app) folderHandOver() *cobra.Command {
+	return a.verb("hand-over FOLDER USER", "Give a user's folder to another one, as an administrator", count(2, 2), func(ctx context.Context, c *client.Client, args []string) error {
+		f, err := findFolder(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		user, err := findUserID(ctx, c, args[1])
+		if err != nil {
+			return err
+		}
+		work, err := c.HandOverFolder(ctx, f.ID, user)
+		if err != nil {
+			return err
+		}
+		return a.awaitTask(ctx, c, &work.Task)
+	})
+}
