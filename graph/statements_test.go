@@ -49,8 +49,8 @@ func walk(s *ast.Schema, f *ast.FieldDefinition, chain []*ast.FieldDefinition, s
 		visit(append(append([]*ast.FieldDefinition(nil), chain...), f))
 		return
 	}
-	if def.Kind != ast.Object || f.Name == "pageInfo" || f.Name == "files" {
-		return
+	if def.Kind != ast.Object || slices.Contains([]string{"pageInfo", "files", "search", "orphans"}, f.Name) {
+		return // proxies tell of what is on disk
 	}
 	chain = append(append([]*ast.FieldDefinition(nil), chain...), f)
 	node := nodeOf(s, def)
@@ -70,15 +70,20 @@ func walk(s *ast.Schema, f *ast.FieldDefinition, chain []*ast.FieldDefinition, s
 
 // computed fields are leaves that cost a statement of their own.
 func computed(f *ast.FieldDefinition) bool {
-	return slices.Contains([]string{"occupied", "capacity", "sessionsLeft", "drained"}, f.Name)
+	return slices.Contains([]string{"occupied", "capacity", "sessionsLeft", "drained", "proxy", "effectiveLimitBytes"}, f.Name)
 }
 
 // survey is how many more statements than a list those fields cost that look at
-// the whole cluster.
+// the whole cluster, or at something on the way.
 func survey(name string) (more int) {
-	for field, n := range map[string]int{"shareHolders": 6, "occupancyAudit": 6} {
+	for field, n := range map[string]int{"shareHolders": 6, "occupancyAudit": 6, "effectiveLimitBytes": 1} {
 		if strings.Contains(name, field) {
 			more += n
+		}
+	}
+	for _, folder := range []string{"vfolders", "vfolder", "clonedFrom"} { // by way of the quota scope
+		if strings.Contains(name, folder+".volume") {
+			more++
 		}
 	}
 	return more

@@ -12376,7 +12376,7 @@ enum VfolderOrderField { NAME CREATED_AT }
 input VfolderWhereInput { not: VfolderWhereInput and: [VfolderWhereInput!] or: [VfolderWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String status: VfolderStatus statusIn: [VfolderStatus!] usageMode: VfolderUsageMode usageModeIn: [VfolderUsageMode!] }
 input QuotaScopeOrder { direction: OrderDirection! = ASC field: QuotaScopeOrderField! }
 enum QuotaScopeOrderField { CREATED_AT }
-input QuotaScopeWhereInput { not: QuotaScopeWhereInput and: [QuotaScopeWhereInput!] or: [QuotaScopeWhereInput!] id: ID idIn: [ID!] kind: ScopeKind holderID: ID volumeID: ID }
+input QuotaScopeWhereInput { not: QuotaScopeWhereInput and: [QuotaScopeWhereInput!] or: [QuotaScopeWhereInput!] id: ID idIn: [ID!] kind: ScopeKind volumeID: ID }
 
 extend type Query {
   "Deleted folders appear only when asked for by status."
@@ -54659,7 +54659,7 @@ func (ec *executionContext) unmarshalInputQuotaScopeWhereInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "kind", "holderID", "volumeID"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "kind", "volumeID"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -54708,13 +54708,6 @@ func (ec *executionContext) unmarshalInputQuotaScopeWhereInput(ctx context.Conte
 				return it, err
 			}
 			it.Kind = data
-		case "holderID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderID"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.HolderID = data
 		case "volumeID":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volumeID"))
 			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
