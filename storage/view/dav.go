@@ -91,7 +91,7 @@ func (x *request) checked(r *http.Request, prefix string) error {
 	switch r.Method {
 	case "PROPFIND":
 		if d := r.Header.Get("Depth"); d != "0" && d != "1" {
-			return fmt.Errorf("Depth: %q, wants 0 or 1 (propfind-finite-depth): %w", d, errdefs.ErrPermissionDenied)
+			return fmt.Errorf("header Depth: %q, wants 0 or 1 (propfind-finite-depth): %w", d, errdefs.ErrPermissionDenied)
 		}
 	case "LOCK":
 		text, _, _ := strings.Cut(r.Header.Get("Timeout"), ",")
@@ -110,12 +110,12 @@ func (x *request) checked(r *http.Request, prefix string) error {
 func (x *request) pair(r *http.Request, prefix string) error {
 	u, err := url.Parse(r.Header.Get("Destination"))
 	if err != nil || u.Path == "" {
-		return fmt.Errorf("Destination: %q is no address: %w", r.Header.Get("Destination"), errdefs.ErrInvalidArgument)
+		return fmt.Errorf("header Destination: %q is no address: %w", r.Header.Get("Destination"), errdefs.ErrInvalidArgument)
 	}
 	from, to := strings.TrimPrefix(r.URL.Path, prefix), strings.TrimPrefix(u.Path, prefix)
 	a, b := strings.TrimSuffix(from, "/")+"/", strings.TrimSuffix(to, "/")+"/"
 	if a != b && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
-		return fmt.Errorf("Destination: %q and %q lie in one another: %w", to, from, errdefs.ErrPermissionDenied)
+		return fmt.Errorf("header Destination: %q and %q lie in one another: %w", to, from, errdefs.ErrPermissionDenied)
 	}
 	ctx := r.Context()
 	if r.Method == "MOVE" {
