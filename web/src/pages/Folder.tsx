@@ -10,7 +10,7 @@ import { Browser } from "../components/folder/Browser";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTasks, useTasksMove } from "../components/folder/FolderTasks";
 import { type Found, dropped, join } from "../components/folder/dropped";
-import { FolderFields } from "../components/folder/folder";
+import { FolderFields, ownerOf, whose } from "../components/folder/folder";
 import "../components/folder/folder.css";
 import { permissionWord } from "../components/folder/share";
 import { SharesChanged } from "../components/folder/useInvitations";
@@ -18,13 +18,14 @@ import { useGathered } from "../hooks/useGathered";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { toast } from "../hooks/useToasts";
+import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { Lost } from "./Lost";
 
 const FolderQuery = graphql(`query Folder($id: ID!) { node(id: $id) { ... on Vfolder { ...FolderFields } } }`, [FolderFields]);
 const FolderChanged = graphql(`
   subscription FolderChanged($id: ID!) {
-    vfolderChanged(id: $id) { id name status usedBytes fileCount quotaScope { id usedBytes limitBytes } mountedBy { id version name status } }
+    vfolderChanged(id: $id) { id name status usedBytes fileCount quotaScope { id usedBytes limitBytes: effectiveLimitBytes } mountedBy { id version name status } }
   }
 `);
 
@@ -33,6 +34,7 @@ export function Folder() {
   const { path = "" } = useSearch({ from: "/frame/data/$id" });
   const navigate = useNavigate({ from: "/data/$id" });
   const launch = useLaunch();
+  const me = useViewer().user.id;
   const { data, failure, refetch } = useLiveQuery({ query: FolderQuery, variables: { id } });
   const again = useGathered(refetch, 300);
   useSubscription({ query: FolderChanged, variables: { id } });
@@ -57,6 +59,13 @@ export function Folder() {
   const { quotaScope: scope, myShare } = folder;
   const ready = folder.status === "ready";
   const writes = ready && folder.permissions.includes("write");
+  const of = whose(folder, me);
+  const facts = [
+    folder.project ? t("project {{name}}", { name: folder.project.name }) : ownerOf(folder),
+    scope.volume.name,
+    folder.usedBytes === null ? null : bytes(folder.usedBytes),
+    scope.usedBytes === null || of === "shared" || of === "others" ? null : `${bytes(scope.usedBytes)}${scope.limitBytes === null ? "" : ` ${t("of")} ${bytes(scope.limitBytes)}`} ${t("used in the scope")}`,
+  ].filter(Boolean);
   return (
     <>
       <div className="page-head">
@@ -66,9 +75,7 @@ export function Folder() {
           <h1>{folder.name}</h1>
         </div>
         <span className="dim">
-          {folder.project ? t("project {{name}}", { name: folder.project.name }) : folder.owner?.email} · {scope.volume.name}
-          {folder.usedBytes === null ? "" : ` · ${bytes(folder.usedBytes)}`}
-          {scope.usedBytes === null ? "" : ` · ${bytes(scope.usedBytes)}${scope.limitBytes ? ` ${t("of")} ${bytes(scope.limitBytes)}` : ""} ${t("used in the scope")}`}
+          {facts.join(" · ")}
         </span>
         <div className="push row">
           {ready ? (
@@ -81,7 +88,7 @@ export function Folder() {
       </div>
       <FolderTasks tasks={folder.tasks} />
       {myShare?.status === "accepted" && !folder.project ? (
-        <p className="dim">{t("{{who}} shares it with you: you may {{what}}.", { who: folder.owner?.email ?? myShare.inviterEmail ?? t("somebody"), what: t(permissionWord(myShare.permission)) })}</p>
+        <p className="dim">{t("{{who}} shares it with you: you may {{what}}.", { who: ownerOf(folder) ?? t("somebody"), what: t(permissionWord(myShare.permission)) })}</p>
       ) : writes || !ready ? null : <p className="dim">{t("You may read the files here, not change them.")}</p>}
       {folder.mountedBy.length > 0 ? (
         <p className="dim prose">

@@ -4,7 +4,7 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
 import { FolderTasks } from "./FolderTasks";
-import { type Folder, modeWord, whose } from "./folder";
+import { type Folder, modeWord, ownerOf, whose } from "./folder";
 import { permissionWord } from "./share";
 
 const none = <span className="dim">–</span>;
@@ -36,7 +36,7 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
                 {f.usageMode === "general" ? null : <> <span className="badge dim">{t(modeWord(f.usageMode))}</span></>}
               </td>
               <td className="clip">
-                {f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.id === me ? t("me") : f.owner?.email}
+                {f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.id === me ? t("me") : (ownerOf(f) ?? none)}
                 {whose(f, me) === "shared" ? <div className="dim">{t("you may {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div> : null}
               </td>
               <td className="wide">{f.quotaScope.volume.name}</td>

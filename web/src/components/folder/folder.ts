@@ -7,7 +7,7 @@ export const FolderFields = graphql(`
     id name status createdAt deletedAt usageMode permission permissions
     usedBytes fileCount measuredAt lastUsedAt
     owner { id email } project { id name } creator { id email }
-    quotaScope { id kind usedBytes limitBytes usedInodes limitInodes enforcement volume { id name health healthMessage } }
+    quotaScope { id kind usedBytes limitBytes: effectiveLimitBytes usedInodes limitInodes enforcement volume { id name health healthMessage } }
     mountedBy { id version name status }
     myShare { ...ShareFields } tasks { ...TaskFields }
   }
@@ -33,6 +33,9 @@ export function whose(folder: Pick<Folder, "owner" | "project" | "myShare">, vie
   if (folder.owner?.id === viewer) return "mine";
   return folder.myShare?.status === "accepted" ? "shared" : "others";
 }
+
+/** Whose a user's folder is; who is out of sight is known by his invitation. */
+export const ownerOf = (folder: Pick<Folder, "owner" | "myShare">): string | null => folder.owner?.email ?? folder.myShare?.inviterEmail ?? null;
 
 export interface HeldScope extends Scope {
   /** Null: the viewer's own. */

@@ -7,7 +7,7 @@ interface Offered {
   name: string;
   permissions: readonly string[];
   owner: { email: string } | null;
-  myShare: { status: string } | null;
+  myShare: { status: string; inviterEmail: string | null } | null;
 }
 
 interface Props {
@@ -31,7 +31,7 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
           <div key={f.id} className="row">
             <Checkbox label={f.name} checked={picked.has(f.id)}
               onChange={(e) => onChoose(e.currentTarget.checked ? [...chosen, { id: f.id, readOnly: !writes(f) }] : chosen.filter((c) => c.id !== f.id))} />
-            {f.myShare?.status === "accepted" && f.owner ? <span className="dim clip">{t("from {{who}}", { who: f.owner.email })}</span> : null}
+            {f.myShare?.status === "accepted" ? <span className="dim clip">{t("from {{who}}", { who: f.owner?.email ?? f.myShare.inviterEmail ?? t("somebody") })}</span> : null}
             {writes(f) ? null : <span className="badge dim">{t("you may only read it")}</span>}
             {picked.has(f.id) ? (
               <>

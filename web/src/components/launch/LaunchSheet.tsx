@@ -29,7 +29,7 @@ const LaunchQuery = graphql(`
     images(first: 100, where: { status: alive }, orderBy: [{ field: NAME, direction: ASC }]) {
       edges { node { id name reference sizeBytes } }
     }
-    vfolders(first: 100, where: { status: ready }) { edges { node { id name permissions owner { id email } myShare { id status } } } }
+    vfolders(first: 100, where: { status: ready }) { edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } } }
     slotTypes { id name quantum allowedCounts unified }
     agents(first: 50) {
       edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
