@@ -15,7 +15,7 @@ func (a *app) folderCommand() *cobra.Command {
 	cmd := group("folder", "Work with folders and the files in them",
 		a.folderList(), a.folderCreate(), a.folderRename(), a.folderPut(), a.folderGet(), a.folderSync(),
 		a.folderFiles(), a.folderMkdir(), a.folderMove(), a.folderRemove(),
-		a.folderTrash(), a.folderDelete(), a.folderClone(), a.folderCopy(), a.folderHandOver())
+		a.folderTrash(), a.folderDelete(), a.folderClone(), a.folderCopy(), a.folderHandOver(), a.folderSettings())
 	cmd.AddCommand(a.folderShareCommands()...)
 	cmd.Aliases = []string{"folders"}
 	cmd.Long = "Work with folders and the files in them. FOLDER:PATH means a path in a folder."
@@ -153,7 +153,7 @@ func (a *app) folderRename() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f, err = c.RenameFolder(cmd.Context(), f.ID, args[1]); err != nil {
+			if f, err = c.UpdateFolder(cmd.Context(), client.UpdateFolderInput{ID: f.ID, Name: args[1]}); err != nil {
 				return err
 			}
 			return a.folderDone(f)

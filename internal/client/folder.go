@@ -86,9 +86,17 @@ var updateFolder = define[folderPayload](`mutation UpdateVfolder($input: UpdateV
   payload: updateVfolder(input: $input) { vfolder { ...folderFields } }
 }`, folderFields)
 
-// RenameFolder gives the folder another name.
-func (c *Client) RenameFolder(ctx context.Context, id, name string) (*Folder, error) {
-	out, err := updateFolder.run(ctx, c, vars{"input": vars{"id": id, "name": name}})
+// UpdateFolderInput changes a folder; "" stays.
+type UpdateFolderInput struct {
+	ID         string `json:"id"`
+	Name       string `json:"name,omitempty"`
+	UsageMode  string `json:"usageMode,omitempty"`
+	Permission string `json:"permission,omitempty"`
+}
+
+// UpdateFolder changes what is said of a folder.
+func (c *Client) UpdateFolder(ctx context.Context, in UpdateFolderInput) (*Folder, error) {
+	out, err := updateFolder.run(ctx, c, vars{"input": in})
 	return &out.Payload.Vfolder, err
 }
 

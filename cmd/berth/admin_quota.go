@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) quotaCommand() *cobra.Command {
+	return group("quota", "See how full the folders of users and projects are on each volume, and limit them",
+		a.quotaList(), a.quotaSet())
+}
+
+func quotaTable(list ...client.QuotaScope) *output.Table {
+	t := output.NewTable("OF", "VOLUME", "USED", "LIMIT", "FILES", "MAX FILES", "ENFORCED").Spare("MAX FILES", "FILES")
+	amount := func(n *int64, show func(int64) string) string {
+		if n == nil {
+			return "-"
+		}
+		return show(*n)
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for _, s := range list {
+		t.Row(holderText(nil, s.HolderProject, s.HolderUser, "a "+s.Kind), s.Volume.Name, amount(s.UsedBytes, output.Bytes),
+			amount(s.EffectiveLimitBytes, output.Bytes), amount(s.UsedInodes, number), amount(s.LimitInodes, number), s.Enforcement)
+	}
+	return t
+}
+
+func (a *app) quotaList() *cobra.Command {
+	return a.list("List how full folders are, and what limits them", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.QuotaScopes(ctx)
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return quotaTable(list...) })
+	})
+}
+
+func (a *app) quotaSet() *cobra.Command {
+	var user, project string
+	var in client.QuotaScopeInput
+	cmd := a.verb("set VOLUME", "Limit the folders of a user or project on a volume, in place of the policies", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if howMany(user, project) != 1 {
+				return usagef("name one of --user and --project")
+			}
+			v, err := findVolume(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			in.Volume = v.ID
+			if in.User, err = findUserID(ctx, c, user); err != nil {
+				return err
+			}
+			if in.Project, err = findProjectID(ctx, c, project); err != nil {
+				return err
+			}
+			s, err := c.SetQuotaScope(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.table(s, func() *output.Table { return quotaTable(*s) })
+		})
+	cmd.Long = `Limit the folders of a user or project on a volume, in place of the policies. What
+is not given is the policies' again.`
+	cmd.Flags().StringVar(&user, "user", "", "a user, by e-mail, username or id")
+	cmd.Flags().StringVar(&project, "project", "", "a project, by name, domain/name or id")
+	given(cmd, &in.LimitBytes, "bytes", "`how much` they may hold, such as 100g", parseSize)
+	sets(cmd, "bytes", "limitBytes")
+	given(cmd, &in.LimitInodes, "files", "how many files and directories", func(text string) (int64, error) {
+		n, err := parseCount(text)
+		return int64(n), err
+	})
+	sets(cmd, "files", "limitInodes")
+	return cmd
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) folderSettings() *cobra.Command {
+	var name, mode, permission *string
+	cmd := a.verb("settings FOLDER", "Change what a folder is for, and what the members of its project may", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			var in client.UpdateFolderInput
+			for flag, field := range map[**string]*string{&name: &in.Name, &mode: &in.UsageMode, &permission: &in.Permission} {
+				if *flag != nil {
+					*field = **flag
+				}
+			}
+			if err := changes(in); err != nil {
+				return err
+			}
+			f, err := findFolder(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			in.ID = f.ID
+			if f, err = c.UpdateFolder(ctx, in); err != nil {
+				return err
+			}
+			return a.folderDone(f)
+		})
+	cmd.ValidArgsFunction = a.completeFolder
+	givenText(cmd, &name, "name", "another name")
+	given(cmd, &mode, "usage-mode", "`what` for: general, data or model", choice("general", "data", "model"))
+	given(cmd, &permission, "member-permission", "what members of its project `may`: read-only, read-write or read-write-delete", choice(folderPermissions...))
+	sets(cmd, "member-permission", "permission")
+	return cmd
+}
