@@ -65,7 +65,7 @@ type loaderSet struct {
 	sharesOf            *loader[[]*ent.VfolderShare]
 	myShare             *loader[*ent.VfolderShare]
 	folderNames, emails *loader[string]
-	volumeOf            *loader[*ent.Volume] // of a quota scope
+	volumeOf            *bySelection[*ent.Volume] // of a quota scope
 	origins             *bySelection[*ent.Vfolder]
 	folderTasks         *loader[[]*ent.Task]
 	proxyNames          *loader[string]
@@ -110,7 +110,7 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		myShare:        load(r.loadMyShare),
 		folderNames:    load(r.loadFolderNames),
 		emails:         load(r.loadEmails),
-		volumeOf:       load(r.loadVolumeOf),
+		volumeOf:       loadSelected(r.loadVolumeOf),
 		origins:        loadSelected(r.loadOrigins),
 		folderTasks:    load(r.loadFolderTasks),
 		proxyNames:     load(r.loadProxyNames),

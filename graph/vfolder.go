@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -67,7 +68,12 @@ func (r vfolderResolver) Volume(ctx context.Context, f *ent.Vfolder) (*ent.Volum
 }
 
 func (r *Resolver) loadVolumeOf(ctx context.Context, scopes []uuid.UUID) (map[uuid.UUID]*ent.Volume, error) {
-	all, err := r.Client.QuotaScope.Query().Where(quotascope.IDIn(scopes...)).WithVolume().All(ctx)
+	var failed error
+	all, err := r.Client.QuotaScope.Query().Where(quotascope.IDIn(scopes...)).
+		WithVolume(func(q *ent.VolumeQuery) { _, failed = q.CollectFields(ctx, "Volume", "Node") }).All(ctx)
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
 	m := map[uuid.UUID]*ent.Volume{}
 	for _, s := range all {
 		m[s.ID] = s.Edges.Volume
