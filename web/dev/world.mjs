@@ -115,10 +115,10 @@ export function launch(input, owner = me, quick = false) {
 }
 
 export const volume = named("Volume", "local", { backend: "vfs", health: "healthy", healthMessage: "", capabilities: [], totalBytes: 500 * gib, usedBytes: 20 * gib });
-const scope = { __typename: "QuotaScope", id: randomUUID(), kind: "user", limitBytes: 100 * gib, usedBytes: 3 * gib, enforcement: "hard", measuredAt: ago(5), volume };
+const scope = { __typename: "QuotaScope", id: randomUUID(), kind: "user", limitBytes: 100 * gib, effectiveLimitBytes: 100 * gib, usedBytes: 3 * gib, usedInodes: null, limitInodes: null, enforcement: "hard", measuredAt: ago(5), volume };
 export const folders = [];
 export function folder(name) {
-  const f = named("Vfolder", name, { status: "ready", createdAt: new Date().toISOString(), deletedAt: null, quotaScope: scope, creator: me, owner: me, project: null, mountedBy: [], tree: new Map() });
+  const f = named("Vfolder", name, { status: "ready", createdAt: new Date().toISOString(), deletedAt: null, quotaScope: scope, usageMode: "general", permission: "read_write", permissions: ["read", "update", "delete", "special", "write"], usedBytes: null, fileCount: null, measuredAt: null, lastUsedAt: null, autoMount: false, shares: [], myShare: null, tasks: [], creator: me, owner: me, project: null, mountedBy: [], tree: new Map() });
   folders.push(f);
   bus.emit("folder", f);
   return f;

@@ -13,7 +13,7 @@ export function Capabilities({ volumes }: { volumes: Volume[] }) {
           <thead>
             <tr>
               <th scope="col">{t("Volume")}</th>
-              {all.map((c) => <th key={c} scope="col">{t(c.replaceAll("_", " "))}</th>)}
+              {all.map((c) => <th key={c} scope="col">{t(c.replaceAll(/[-_]/g, " "))}</th>)}
             </tr>
           </thead>
           <tbody>
