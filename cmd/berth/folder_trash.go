@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 )
 
@@ -94,11 +95,12 @@ func (a *app) folderDelete() *cobra.Command {
 	var yes bool
 	cmd := a.verb("delete FOLDER", "Delete a folder and all its data for ever, also one in the trash", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		f, err := findTrashed(ctx, c, args[0])
-		fresh := err != nil
+		fresh := errdefs.IsNotFound(err)
 		if fresh {
-			if f, err = findFolder(ctx, c, args[0]); err != nil {
-				return err
-			}
+			f, err = findFolder(ctx, c, args[0])
+		}
+		if err != nil {
+			return err
 		}
 		if err := a.confirm(ctx, "folder", f.Name, yes); err != nil {
 			return err
