@@ -221,18 +221,37 @@ func invitation(list []client.FolderShare, ref string) (*client.FolderShare, err
 
 func (a *app) folderLeave() *cobra.Command {
 	find := func(ctx context.Context, c *client.Client, ref string) (string, error) {
-		f, err := findFolder(ctx, c, ref)
+		filter := client.FolderFilter{Name: ref}
+		if isID(ref) {
+			filter = client.FolderFilter{ID: ref}
+		}
+		all, err := c.Folders(ctx, filter)
 		if err != nil {
 			return "", err
 		}
-		sharing, err := c.FolderSharing(ctx, f.ID)
-		if err != nil {
-			return "", err
+		var mine []client.FolderShare // one's own folder of that name is not meant
+		for _, f := range all {
+			sharing, err := c.FolderSharing(ctx, f.ID)
+			if err != nil {
+				return "", err
+			}
+			if sharing.MyShare != nil {
+				mine = append(mine, *sharing.MyShare)
+			}
 		}
-		if sharing.MyShare == nil {
+		if len(all) > 0 && len(mine) == 0 {
 			return "", fmt.Errorf("the folder is not shared with you: %w", errdefs.ErrFailedPrecondition)
 		}
-		return sharing.MyShare.ID, nil
+		s, err := one(ctx, c, "shared folder", ref, mine, nil, func(s client.FolderShare) (id, owner string) {
+			if s.Vfolder != nil {
+				id = s.Vfolder.ID
+			}
+			return id, ""
+		})
+		if err != nil {
+			return "", err
+		}
+		return s.ID, nil
 	}
 	cmd := a.onEach("leave FOLDER", "Leave folders that others share with you", find, func(ctx context.Context, c *client.Client, share string) error {
 		_, err := c.RemoveFolderShare(ctx, share)
