@@ -142,8 +142,11 @@ func TestMonitor(t *testing.T) {
 		t.Errorf("a monitor lists a folder: %v, %v", all, err)
 	}
 	for name, try := range map[string]func() error{
-		"terminate":       func() error { _, err := m.TerminateSession(t.Context(), s.ID, true); return err },
-		"rename a folder": func() error { _, err := m.UpdateFolder(t.Context(), client.UpdateFolderInput{ID: f.ID, Name: "moved"}); return err },
+		"terminate": func() error { _, err := m.TerminateSession(t.Context(), s.ID, true); return err },
+		"rename a folder": func() error {
+			_, err := m.UpdateFolder(t.Context(), client.UpdateFolderInput{ID: f.ID, Name: "moved"})
+			return err
+		},
 		"trash a folder":  func() error { _, err := m.TrashFolder(t.Context(), f.ID); return err },
 		"cordon":          func() error { _, err := m.Cordon(t.Context(), agentID(t, m), ""); return err },
 		"a token to join": func() error { _, err := m.CreateJoinToken(t.Context(), "agent"); return err },
