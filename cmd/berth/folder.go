@@ -83,7 +83,7 @@ func (a *app) folderList() *cobra.Command {
 }
 
 func (a *app) folderTable(list ...client.Folder) *output.Table {
-	t := output.NewTable("NAME", "OWNER", "VOLUME", "MOUNTED BY", "AGE", "ID").Spare("ID", "VOLUME")
+	t := output.NewTable("NAME", "OWNER", "VOLUME", "SIZE", "MOUNTED BY", "AGE", "ID").Spare("ID", "VOLUME")
 	for _, f := range list {
 		owner := ""
 		if f.Owner != nil {
@@ -92,7 +92,11 @@ func (a *app) folderTable(list ...client.Folder) *output.Table {
 		if f.Project != nil {
 			owner = "project " + f.Project.Name
 		}
-		t.Row(f.Name, owner, f.QuotaScope.Volume.Name, names(f.MountedBy), output.Age(a.now(), f.CreatedAt), f.ID)
+		size := ""
+		if f.UsedBytes != nil {
+			size = output.Bytes(*f.UsedBytes)
+		}
+		t.Row(f.Name, owner, f.QuotaScope.Volume.Name, size, names(f.MountedBy), output.Age(a.now(), f.CreatedAt), f.ID)
 	}
 	return t
 }

@@ -19,12 +19,14 @@ type Folder struct {
 		UsedBytes  *int64 `json:"usedBytes"`
 		Volume     Ref    `json:"volume"`
 	} `json:"quotaScope"`
-	MountedBy []Ref `json:"mountedBy"`
+	UsedBytes *int64 `json:"usedBytes"` // nil: not measured yet
+	FileCount *int64 `json:"fileCount"`
+	MountedBy []Ref  `json:"mountedBy"`
 }
 
 const folderFields = `fragment folderFields on Vfolder {
   id name status createdAt deletedAt owner { id email } project { id name }
-  quotaScope { limitBytes usedBytes volume { id name } } mountedBy { id name }
+  quotaScope { limitBytes usedBytes volume { id name } } usedBytes fileCount mountedBy { id name }
 }`
 
 var listFolders = define[struct {
