@@ -156,7 +156,9 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 				return false, 0, err
 			}
 			call, cancel := context.WithTimeout(ctx, callTimeout)
+			s.requests.Store(k.ID, true)
 			state, err = rpc.CreateKernel(call, request)
+			s.requests.Delete(k.ID)
 			cancel()
 			if err = errgrpc.ToNative(err); err != nil && unreachable(err) {
 				return false, retryAfter, nil

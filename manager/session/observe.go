@@ -18,7 +18,8 @@ import (
 )
 
 // ObserveAll takes the full list of an agent's kernels. A kernel that runs
-// according to us and that its agent does not know is gone.
+// according to us and that its agent does not know is gone, unless the request to
+// start it may still be on its way.
 func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) {
 	known := map[uuid.UUID]bool{}
 	for _, k := range kernels {
@@ -34,7 +35,7 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 		return
 	}
 	for _, k := range ours {
-		if known[k.ID] || !s.unknown(ctx, k) {
+		if _, asked := s.requests.Load(k.ID); known[k.ID] || asked || !s.unknown(ctx, k) {
 			continue
 		}
 		s.heard(ctx, agent, k.ID, &agentpb.KernelState{

@@ -8,6 +8,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -86,6 +87,7 @@ type Service struct {
 	queue    *queue
 	observed *observations
 	strays   *strays
+	requests sync.Map // ids of kernels whose agents are being asked to start them
 	checks   shared[*wish]
 	batches  batches
 }
