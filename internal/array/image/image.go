@@ -15,6 +15,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/lane/leftover"
 )
 
 // Size is large enough for every test: the file is sparse, and takes only what
@@ -50,7 +52,6 @@ const (
 	prefix = "berth-image-"
 	mount  = "mount"
 	file   = "image"
-	lock   = "lock"
 
 	mkfs = "/usr/sbin/mkfs.btrfs" // not in everybody's PATH
 )
@@ -79,7 +80,7 @@ func possible() error {
 
 func (i *Image) make(ctx context.Context) error {
 	var err error
-	if i.lock, err = locked(filepath.Join(i.dir, lock)); err != nil {
+	if i.lock, err = leftover.Lock(i.dir); err != nil {
 		return err
 	}
 	// Users of a session must be able to pass.
@@ -133,7 +134,7 @@ func discard(dir string) error {
 		return fmt.Errorf("unmount %s: %w", at, err)
 	}
 	// Not RemoveAll: it would go into what is mounted after all.
-	errs := []error{os.Remove(filepath.Join(dir, file)), os.Remove(at), os.Remove(filepath.Join(dir, lock)), os.Remove(dir)}
+	errs := []error{os.Remove(filepath.Join(dir, file)), os.Remove(at), os.Remove(filepath.Join(dir, leftover.File)), os.Remove(dir)}
 	for n, err := range errs {
 		if os.IsNotExist(err) {
 			errs[n] = nil
@@ -143,27 +144,4 @@ func discard(dir string) error {
 }
 
 // sweep removes the images of processes that are gone: their locks are free.
-func sweep() {
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
-	for _, dir := range dirs {
-		st, err := os.Stat(dir)
-		if err != nil || time.Since(st.ModTime()) < time.Minute {
-			continue // it may be about to be locked
-		}
-		if l, err := locked(filepath.Join(dir, lock)); err == nil {
-			_ = discard(dir)
-			l.Close()
-		}
-	}
-}
-
-func locked(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
-	}
-	return f, nil
-}
+func sweep() { leftover.Sweep(prefix, func(dir string) { _ = discard(dir) }) }

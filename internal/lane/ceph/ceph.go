@@ -18,6 +18,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/lane/leftover"
 )
 
 // Size is what the file system can hold: memory, taken as it is written to.
@@ -34,7 +36,6 @@ type Cluster struct {
 const (
 	prefix = "berth-ceph-"
 	mount  = "mount"
-	lock   = "lock"
 )
 
 // patience is for each step of the start, on a machine that is busy: 5 s are
@@ -83,7 +84,7 @@ func possible() error {
 
 func (c *Cluster) start(ctx context.Context) error {
 	var err error
-	if c.lock, err = locked(filepath.Join(c.dir, lock)); err != nil {
+	if c.lock, err = leftover.Lock(c.dir); err != nil {
 		return err
 	}
 	// Users of a session must be able to pass.
@@ -214,28 +215,9 @@ func remove(dir string) error {
 // sweep removes what processes that are gone have left: their locks are free, and
 // their daemons went with them.
 func sweep() {
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
-	for _, dir := range dirs {
-		st, err := os.Stat(dir)
-		if err != nil || time.Since(st.ModTime()) < time.Minute {
-			continue // it may be about to be locked
+	leftover.Sweep(prefix, func(dir string) {
+		if unmount(filepath.Join(dir, mount)) == nil {
+			_ = remove(dir)
 		}
-		if l, err := locked(filepath.Join(dir, lock)); err == nil {
-			if unmount(filepath.Join(dir, mount)) == nil {
-				_ = remove(dir)
-			}
-			l.Close()
-		}
-	}
-}
-
-func locked(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
-	}
-	return f, nil
+	})
 }
