@@ -30,7 +30,7 @@ func main() { conformance.Main(suite()) }
 
 func suite() conformance.Suite {
 	fs := flag.NewFlagSet("berth-accelerator-conformance", flag.ContinueOnError)
-	config := fs.String("config", "", "the plugin's settings: JSON, or @FILE")
+	config := fs.String("config", "", "the plugin's settings: a `FILE` in YAML or JSON, or {...} itself")
 	root := fs.String("root", "", "directory with sys, dev, proc and driver trees to find hardware in")
 	var machines conformance.List
 	fs.Var(&machines, "fixture", "machine to run on, a built-in `NAME`, a directory or a YAML file; may be given again")
@@ -40,7 +40,7 @@ func suite() conformance.Suite {
 		s.Checks = append(s.Checks, conformance.Check{Name: c.Name, Want: c.Want})
 	}
 	s.Lanes = func(binary string, env []string) ([]conformance.Lane, error) {
-		settings, err := conformance.Text(*config)
+		settings, err := conformance.Object(*config)
 		if err != nil {
 			return nil, err
 		}

@@ -32,7 +32,7 @@ func TestExitCodes(t *testing.T) {
 		"two hardwares": {[]string{"--fixture", "mock-4", "--root", "/", mock}, 2, ""},
 		"table and one": {[]string{"--plugins", filepath.Dir(mock), mock}, 2, ""},
 		"no plugins":    {[]string{"--plugins", "/nonexistent"}, 2, ""},
-		"rejected":      {[]string{"--only", "prepare-rejected,health", mock, "--config", "@" + config}, 0, "2 passed, 0 failed, 0 skipped"},
+		"rejected":      {[]string{"--only", "prepare-rejected,health", mock, "--config", config}, 0, "2 passed, 0 failed, 0 skipped"},
 		"lies":          {[]string{"--only", "snapshot", "--config", `{"faults":{"lie":"negative"}}`, mock}, 1, "0 passed, 1 failed, 0 skipped"},
 		"no hardware":   {[]string{"--only", "prepare", "--config", `{"devices":0}`, mock}, 0, "0 passed, 0 failed, 1 skipped"},
 		"no plugin":     {[]string{"--only", "describe", "/bin/true"}, 1, "0 passed, 1 failed, 0 skipped"},

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 )
@@ -25,16 +27,30 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (asked 
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	mount, options, down, err := all[i].up(ctx)
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return true, 2
-	}
-	fmt.Fprintf(stdout, "mounted at %s\noptions %s\nuntil it is interrupted\n", mount, options)
-	<-ctx.Done()
-	if err := down(); err != nil {
+	if err := show(ctx, all[i], stdout); err != nil {
 		fmt.Fprintln(stderr, err)
 		return true, 1
 	}
 	return true, 0
+}
+
+// show has a product up until the context ends.
+func show(ctx context.Context, s stand, stdout io.Writer) (err error) {
+	mount, options, down, err := s.up(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, down()) }()
+	dir, err := os.MkdirTemp("", "array") // of its own, that nobody else reads
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "options.json")
+	if err := os.WriteFile(file, []byte(options+"\n"), 0o600); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "mounted at %s\noptions in %s\nuntil it is interrupted; try\n  berth-volume-conformance --mount %[1]s --options %[2]s bin/plugins/volume/%s\n", mount, file, s.plugin)
+	<-ctx.Done()
+	return nil
 }

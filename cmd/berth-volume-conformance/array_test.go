@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berthhq/berth/internal/conformance"
 )
 
 // TestArray makes a product up, and lets it go.
@@ -41,14 +43,21 @@ func TestArray(t *testing.T) {
 	}
 	go io.Copy(io.Discard, read)
 	line, _, _ := strings.Cut(strings.TrimPrefix(string(first[:n]), "mounted at "), "\n")
-	if _, err := os.Stat(line); err != nil || !strings.Contains(string(first[:n]), `"svm":"svm1"`) {
-		t.Errorf("%s (%v)", first[:n], err)
+	if _, err := os.Stat(line); err != nil {
+		t.Error(err)
+	}
+	_, file, _ := strings.Cut(string(first[:n]), "options in ")
+	file, _, _ = strings.Cut(file, "\n")
+	if options, err := conformance.Object(file); err != nil || !strings.Contains(string(options), `"svm":"svm1"`) {
+		t.Errorf("%s: %s (%v)", first[:n], options, err)
 	}
 	cancel()
 	if code := <-done; code != 0 {
 		t.Errorf("code %d: %s", code, &errs)
 	}
-	if _, err := os.Stat(line); !os.IsNotExist(err) {
-		t.Errorf("still there: %v", err)
+	for _, left := range []string{line, file} {
+		if _, err := os.Stat(left); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", left, err)
+		}
 	}
 }

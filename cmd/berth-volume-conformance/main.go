@@ -21,8 +21,8 @@ promises, on the disk too: one line for each check, and a last line with the
 sums. --options and --mount say where its product is. --plugins prints a table
 of all plugins in a directory, each in every lane that is made for it; a lane
 that cannot be on this machine is skipped with the reason. --array runs the
-simulator of a plugin's product until it is interrupted, and says where it is
-mounted and which options lead to it.
+simulator of a plugin's product until it is interrupted, and prints where it is
+mounted and in which file the options are that lead to it.
 
 Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
 `
@@ -37,7 +37,7 @@ func main() {
 
 func suite() conformance.Suite {
 	fs := flag.NewFlagSet("berth-volume-conformance", flag.ContinueOnError)
-	options := fs.String("options", "", "the volume's options: JSON, or @FILE")
+	options := fs.String("options", "", "the volume's options: a `FILE` in YAML or JSON, or {...} itself")
 	mount := fs.String("mount", "", "where the product is mounted; checks make and remove scopes there (default: a fresh directory)")
 
 	s := conformance.Suite{Usage: usage, Flags: fs, Columns: columns}
@@ -45,7 +45,7 @@ func suite() conformance.Suite {
 		s.Checks = append(s.Checks, conformance.Check{Name: c.Name, Want: c.Want})
 	}
 	s.Lanes = func(binary string, env []string) ([]conformance.Lane, error) {
-		settings, err := conformance.Text(*options)
+		settings, err := conformance.Object(*options)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/goccy/go-yaml"
 )
 
 // Exit codes: all that ran is well, a check failed, it could not be run.
@@ -182,12 +185,29 @@ func (s sums) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", s[Passed], s[Failed], s[Skipped])
 }
 
-// Text is a setting that is given as it is, or as @FILE.
-func Text(setting string) ([]byte, error) {
-	if file, ok := strings.CutPrefix(setting, "@"); ok {
-		return os.ReadFile(file)
+// Object is what a flag says that takes an object: the object itself, in braces, or
+// the name of a file that holds it, each in YAML or JSON. It returns JSON; nothing is
+// nothing.
+func Object(flag string) ([]byte, error) {
+	if flag == "" {
+		return nil, nil
 	}
-	return []byte(setting), nil
+	text, from := []byte(flag), "what is given"
+	if !strings.HasPrefix(strings.TrimSpace(flag), "{") {
+		raw, err := os.ReadFile(flag)
+		if err != nil {
+			return nil, err
+		}
+		text, from = raw, flag
+	}
+	object := map[string]any{}
+	if err := yaml.Unmarshal(text, &object); err != nil {
+		return nil, fmt.Errorf("%s is no object: %s", from, yaml.FormatError(err, false, false)) // without the line, which may be a secret
+	}
+	if len(object) == 0 {
+		return []byte("{}"), nil
+	}
+	return json.Marshal(object)
 }
 
 // List is a flag that may be given again.

@@ -90,17 +90,30 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestText(t *testing.T) {
+func TestObject(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("# of a volume\nuser: root\nfs: [1, 2]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, setting := range []string{"{}", "@" + file} {
-		if raw, err := Text(setting); string(raw) != "{}" || err != nil {
-			t.Errorf("%s: %q, %v", setting, raw, err)
+	const want = `{"fs":[1,2],"user":"root"}`
+	for _, flag := range []string{`{"user":"root","fs":[1,2]}`, "{user: root, fs: [1, 2]}", file} {
+		if raw, err := Object(flag); string(raw) != want || err != nil {
+			t.Errorf("%s: %q, %v", flag, raw, err)
 		}
 	}
-	if _, err := Text("@" + file + "2"); err == nil {
-		t.Error("a file that is not there")
+	if raw, err := Object(""); len(raw) != 0 || err != nil {
+		t.Errorf("nothing: %q, %v", raw, err)
+	}
+	if raw, err := Object("{}"); string(raw) != "{}" || err != nil {
+		t.Errorf("an empty object: %q, %v", raw, err)
+	}
+	list := file + "2"
+	if err := os.WriteFile(list, []byte("- user\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{file + "3", list, "{user: "} {
+		if _, err := Object(flag); err == nil {
+			t.Errorf("%s is taken", flag)
+		}
 	}
 }
