@@ -86,7 +86,7 @@ export function Folder() {
           <FolderMenu big folder={folder} onChanged={refetch} onGone={() => void navigate({ to: "/data", search: {} })} />
         </div>
       </div>
-      <FolderTasks tasks={folder.tasks} />
+      <FolderTasks tasks={folder.tasks} may={folder.permissions.includes("update")} />
       {myShare?.status === "accepted" && !folder.project ? (
         <p className="dim">{t("{{who}} shares it with you: you may {{what}}.", { who: ownerOf(folder) ?? t("somebody"), what: t(permissionWord(myShare.permission)) })}</p>
       ) : writes || !ready ? null : <p className="dim">{t("You may read the files here, not change them.")}</p>}

@@ -32,7 +32,7 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
             <tr key={f.id}>
               <td className="clip">
                 {f.status === "ready" ? <Link to="/data/$id" params={{ id: f.id }}><b>{f.name}</b></Link> : <>{f.name} {f.status === "trash" ? null : <span className="dim">{t(f.status)}</span>}</>}
-                {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} /> : null}
+                {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} may={f.permissions.includes("update")} /> : null}
                 {f.usageMode === "general" ? null : <> <span className="badge dim">{t(modeWord(f.usageMode))}</span></>}
               </td>
               <td className="clip">

@@ -1,5 +1,5 @@
 import { type ResultOf, graphql } from "../../api/graphql";
-import { TaskFields } from "../admin/people/task";
+import { TaskFields } from "../task/task";
 import { ShareFields } from "./share";
 
 export const FolderFields = graphql(`

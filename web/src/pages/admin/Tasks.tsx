@@ -1,16 +1,15 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
-import { Confirm } from "../../components/Confirm";
 import { Status } from "../../components/Status";
 import { FilterSelect } from "../../components/admin/Filter";
 import { type Column, PagedTable } from "../../components/admin/Table";
 import { holdsTo } from "../../components/admin/nav";
-import { Progress } from "../../components/admin/people/Progress";
-import { type Task, TaskFields, goesOn, useFollowed } from "../../components/admin/people/task";
+import { Progress } from "../../components/task/Progress";
+import { TaskButtons } from "../../components/task/TaskButtons";
+import { type Task, TaskFields, goesOn, useFollowed } from "../../components/task/task";
 import { usePages } from "../../components/admin/usePages";
 import { duration, when } from "../../components/format";
-import { useAction } from "../../hooks/useAction";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
@@ -21,9 +20,6 @@ const TasksQuery = graphql(`
     }
   }
 `, [TaskFields]);
-const CancelTask = graphql(`mutation CancelTask($input: CancelTaskInput!) { cancelTask(input: $input) { task { ...TaskFields } } }`, [TaskFields]);
-const RetryTask = graphql(`mutation RetryTask($input: RetryTaskInput!) { retryTask(input: $input) { task { ...TaskFields } } }`, [TaskFields]);
-
 const statuses = ["waiting", "running", "done", "failed", "cancelled"] as const;
 
 /** Work that goes on by itself, and what came of it. */
@@ -32,23 +28,15 @@ export function Tasks() {
   const changes = administers(viewer) || holdsTo(viewer, "update", "task");
   const [status, setStatus] = useState<(typeof statuses)[number]>();
   const pages = usePages({ query: TasksQuery, variables: { where: status ? { status } : null }, pick: (data) => data.tasks });
-  const cancel = useAction(CancelTask);
-  const retry = useAction(RetryTask, true);
-  const [going, setGoing] = useState<Task | null>(null);
-
   useFollowed(pages.rows.filter(goesOn).map((x) => x.id));
 
   const columns: Column<Task>[] = [
     { head: t("Task"), cell: (x) => <><b>{x.title || x.kind}</b>{x.message ? <div className={x.status === "failed" ? "bad" : "dim"}>{x.message}</div> : null}</> },
     { head: t("Status"), cell: (x) => <><Status status={x.status} />{x.attempt > 1 && x.status !== "done" ? <div className="dim nowrap">{t("attempt {{n}}", { n: x.attempt })}</div> : null}</> },
-    { head: t("Progress"), cell: (x) => <Progress done={x.done} total={x.total} label={x.title} /> },
+    { head: t("Progress"), cell: (x) => <Progress task={x} /> },
     { head: t("Asked for"), wide: true, cell: (x) => <span className="dim nowrap">{when(x.createdAt)}</span> },
     { head: t("Took"), wide: true, cell: (x) => <span className="dim nowrap">{x.startedAt && x.endedAt ? duration(Date.parse(x.endedAt) - Date.parse(x.startedAt)) : ""}</span> },
-    { head: "", num: true, cell: (x) => !changes ? null : goesOn(x) ? (
-      <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Cancel {{name}}", { name: x.title })} onClick={() => { cancel.clear(); setGoing(x); }}>{t("Cancel")}</Button>
-    ) : x.status === "failed" || x.status === "cancelled" ? (
-      <Button variant="subtle" size="compact-xs" aria-label={t("Run {{name}} again", { name: x.title })} onClick={() => void retry.run({ input: { id: x.id } })}>{t("Run again")}</Button>
-    ) : null },
+    { head: "", num: true, cell: (x) => (changes ? <TaskButtons task={x} /> : null) },
   ];
   return (
     <>
@@ -66,10 +54,6 @@ export function Tasks() {
       <PagedTable label={t("Tasks")} pages={pages} columns={columns} empty={status ? t("No task matches") : t("No tasks")}>
         {status ? null : t("Long work, such as the purge of a user, shows here while it goes on and after.")}
       </PagedTable>
-      <Confirm opened={going !== null} title={t("Cancel {{name}}?", { name: going?.title ?? "" })} action={t("Cancel it")} busy={cancel.busy} failure={cancel.failure} onClose={() => setGoing(null)}
-        onConfirm={async () => { if (going && (await cancel.run({ input: { id: going.id } }))) setGoing(null); }}>
-        <p>{t("It stops at its next step. What it has done stays; you can run it again from there.")}</p>
-      </Confirm>
     </>
   );
 }

@@ -7,7 +7,7 @@ import { t } from "../../../i18n";
 import { Form } from "../Form";
 import { UserPick } from "../Pickers";
 import type { OneUser } from "./UserPanel";
-import { TaskState } from "./TaskState";
+import { TaskState } from "../../task/TaskState";
 
 const Purging = graphql(`mutation PurgeUser($input: PurgeUserInput!) { purgeUser(input: $input) { task { id status } } }`);
 

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { t } from "../../../i18n";
-import { Status } from "../../Status";
+import { t } from "../../i18n";
+import { Status } from "../Status";
 import { Progress } from "./Progress";
 import { goesOn, useFollowed } from "./task";
 
@@ -14,7 +14,7 @@ export function TaskState({ id, onClose }: { id: string; onClose: () => void }) 
         <>
           <div className="row">
             <Status status={task.status} />
-            <Progress done={task.done} total={task.total} label={task.title} />
+            <Progress task={task} />
           </div>
           {task.message ? <p className={task.status === "failed" ? "bad" : "dim"}>{task.message}</p> : null}
         </>

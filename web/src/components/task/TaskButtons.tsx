@@ -1,0 +1,38 @@
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { t } from "../../i18n";
+import { Confirm } from "../Confirm";
+import { type Task, TaskFields, cancelWord, goesOn, mayCancel, mayRetry } from "./task";
+
+const CancelTask = graphql(`mutation CancelTask($input: CancelTaskInput!) { cancelTask(input: $input) { task { ...TaskFields } } }`, [TaskFields]);
+const RetryTask = graphql(`mutation RetryTask($input: RetryTaskInput!) { retryTask(input: $input) { task { ...TaskFields } } }`, [TaskFields]);
+
+/** Ends a task that goes on, and runs one again that failed or was cancelled. */
+export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () => void }) {
+  const cancel = useAction(CancelTask);
+  const retry = useAction(RetryTask, true);
+  const [asking, ask] = useDisclosure(false);
+  const name = task.title || task.kind;
+  const input = { input: { id: task.id } };
+  const close = () => { cancel.clear(); ask.close(); };
+  return (
+    <>
+      {mayRetry(task) ? (
+        <Button variant="subtle" size="compact-xs" loading={retry.busy} aria-label={t("Run {{name}} again", { name })} onClick={async () => { if (await retry.run(input)) onChanged?.(); }}>{t("Run again")}</Button>
+      ) : null}
+      {mayCancel(task) ? (
+        <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Cancel {{name}}", { name })} onClick={ask.open}>{goesOn(task) ? t("Cancel") : t("Give up")}</Button>
+      ) : null}
+      <Confirm opened={asking} title={t("Cancel {{name}}?", { name })} action={t("Cancel it")} busy={cancel.busy} failure={cancel.failure} onClose={close}
+        onConfirm={async () => {
+          if (!(await cancel.run(input))) return;
+          close();
+          onChanged?.();
+        }}>
+        {t(cancelWord(task.kind))}
+      </Confirm>
+    </>
+  );
+}

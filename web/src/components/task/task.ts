@@ -1,0 +1,49 @@
+import { useEffect } from "react";
+import { type ResultOf, graphql } from "../../api/graphql";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+
+export const TaskFields = graphql(`fragment TaskFields on Task { id kind title status done total message attempt createdAt startedAt endedAt }`);
+export type Task = ResultOf<typeof TaskFields>;
+
+const GoingOnQuery = graphql(`query GoingOn($ids: [ID!]!) { nodes(ids: $ids) { id ... on Task { ...TaskFields } } }`, [TaskFields]);
+
+const every = 2000;
+/** As many nodes as the server gives at once. */
+const most = 100;
+
+export const goesOn = (task: Pick<Task, "status">) => task.status === "waiting" || task.status === "running";
+
+const ofBytes = new Set(["vfolder.clone", "vfolder.copy_files"]);
+/** What is copied is counted in bytes; what is deleted, in files; all else in steps. */
+export const countsBytes = (kind: string) => ofBytes.has(kind);
+
+/** Kinds that are undone when they are cancelled, which one may do after they failed, too. */
+const undone = new Set(["vfolder.clone", "vfolder.hand_over"]);
+/** A deletion is not taken back once it was asked for. */
+const forEver = new Set(["vfolder.delete"]);
+
+export const mayCancel = (task: Pick<Task, "kind" | "status">) => !forEver.has(task.kind) && (goesOn(task) || (task.status === "failed" && undone.has(task.kind)));
+/** A clone that was cancelled is not there any more to be gone on with. */
+export const mayRetry = (task: Pick<Task, "kind" | "status">) => task.status === "failed" || (task.status === "cancelled" && task.kind !== "vfolder.clone");
+
+const cancelWords: Record<string, string> = {
+  "vfolder.clone": "What was copied is removed, and the clone goes away. The original stays as it is.",
+  "vfolder.copy_files": "It stops at its next step. Files that have arrived stay.",
+  "vfolder.hand_over": "The folder stays with its owner. Once its files are on their way, it can no longer be cancelled.",
+};
+/** What becomes of a task that is cancelled, as a phrase to translate. */
+export const cancelWord = (kind: string) => cancelWords[kind] ?? "It stops at its next step. What it has done stays; you can run it again from there.";
+
+/** Reads tasks again and again while they go on; lists that show them follow. */
+export function useFollowed(ids: string[]): Task[] {
+  const { data, refetch } = useLiveQuery({ query: GoingOnQuery, variables: { ids: ids.slice(0, most) }, pause: ids.length === 0 });
+  const key = ids.join();
+  const tasks = (data?.nodes ?? []).flatMap((n) => (n && "attempt" in n ? [n] : []));
+  const open = ids.length > 0 && (tasks.length === 0 || tasks.some(goesOn));
+  useEffect(() => {
+    if (!open) return;
+    const timer = setInterval(refetch, every);
+    return () => clearInterval(timer);
+  }, [key, open]);
+  return tasks;
+}
