@@ -37,6 +37,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -116,6 +117,8 @@ type Client struct {
 	LoginSession *LoginSessionClient
 	// Membership is the client for interacting with the Membership builders.
 	Membership *MembershipClient
+	// ObjectStorage is the client for interacting with the ObjectStorage builders.
+	ObjectStorage *ObjectStorageClient
 	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
 	PolicyAttachment *PolicyAttachmentClient
 	// Project is the client for interacting with the Project builders.
@@ -204,6 +207,7 @@ func (c *Client) init() {
 	c.LoginAttempt = NewLoginAttemptClient(c.config)
 	c.LoginSession = NewLoginSessionClient(c.config)
 	c.Membership = NewMembershipClient(c.config)
+	c.ObjectStorage = NewObjectStorageClient(c.config)
 	c.PolicyAttachment = NewPolicyAttachmentClient(c.config)
 	c.Project = NewProjectClient(c.config)
 	c.QuotaScope = NewQuotaScopeClient(c.config)
@@ -345,6 +349,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		LoginAttempt:      NewLoginAttemptClient(cfg),
 		LoginSession:      NewLoginSessionClient(cfg),
 		Membership:        NewMembershipClient(cfg),
+		ObjectStorage:     NewObjectStorageClient(cfg),
 		PolicyAttachment:  NewPolicyAttachmentClient(cfg),
 		Project:           NewProjectClient(cfg),
 		QuotaScope:        NewQuotaScopeClient(cfg),
@@ -413,6 +418,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		LoginAttempt:      NewLoginAttemptClient(cfg),
 		LoginSession:      NewLoginSessionClient(cfg),
 		Membership:        NewMembershipClient(cfg),
+		ObjectStorage:     NewObjectStorageClient(cfg),
 		PolicyAttachment:  NewPolicyAttachmentClient(cfg),
 		Project:           NewProjectClient(cfg),
 		QuotaScope:        NewQuotaScopeClient(cfg),
@@ -473,12 +479,13 @@ func (c *Client) Use(hooks ...Hook) {
 		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
 		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
 		c.IdleBinding, c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.PolicyAttachment,
-		c.Project, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
-		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
-		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
-		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
+		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
+		c.RoleGrant, c.SSHKey, c.Session, c.SessionDependency, c.SessionEvent,
+		c.SessionGroup, c.SessionMount, c.SessionNetwork, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -491,12 +498,13 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
 		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
 		c.IdleBinding, c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.PolicyAttachment,
-		c.Project, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
-		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
-		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
-		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
+		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
+		c.RoleGrant, c.SSHKey, c.Session, c.SessionDependency, c.SessionEvent,
+		c.SessionGroup, c.SessionMount, c.SessionNetwork, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -547,6 +555,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.LoginSession.mutate(ctx, m)
 	case *MembershipMutation:
 		return c.Membership.mutate(ctx, m)
+	case *ObjectStorageMutation:
+		return c.ObjectStorage.mutate(ctx, m)
 	case *PolicyAttachmentMutation:
 		return c.PolicyAttachment.mutate(ctx, m)
 	case *ProjectMutation:
@@ -4043,6 +4053,172 @@ func (c *MembershipClient) mutate(ctx context.Context, m *MembershipMutation) (V
 		return (&MembershipDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Membership mutation op: %q", m.Op())
+	}
+}
+
+// ObjectStorageClient is a client for the ObjectStorage schema.
+type ObjectStorageClient struct {
+	config
+}
+
+// NewObjectStorageClient returns a client for the ObjectStorage from the given config.
+func NewObjectStorageClient(c config) *ObjectStorageClient {
+	return &ObjectStorageClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `objectstorage.Hooks(f(g(h())))`.
+func (c *ObjectStorageClient) Use(hooks ...Hook) {
+	c.hooks.ObjectStorage = append(c.hooks.ObjectStorage, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `objectstorage.Intercept(f(g(h())))`.
+func (c *ObjectStorageClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ObjectStorage = append(c.inters.ObjectStorage, interceptors...)
+}
+
+// Create returns a builder for creating a ObjectStorage entity.
+func (c *ObjectStorageClient) Create() *ObjectStorageCreate {
+	mutation := newObjectStorageMutation(c.config, OpCreate)
+	return &ObjectStorageCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ObjectStorage entities.
+func (c *ObjectStorageClient) CreateBulk(builders ...*ObjectStorageCreate) *ObjectStorageCreateBulk {
+	return &ObjectStorageCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ObjectStorageClient) MapCreateBulk(slice any, setFunc func(*ObjectStorageCreate, int)) *ObjectStorageCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ObjectStorageCreateBulk{err: fmt.Errorf("calling to ObjectStorageClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ObjectStorageCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ObjectStorageCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ObjectStorage.
+func (c *ObjectStorageClient) Update() *ObjectStorageUpdate {
+	mutation := newObjectStorageMutation(c.config, OpUpdate)
+	return &ObjectStorageUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ObjectStorageClient) UpdateOne(_m *ObjectStorage) *ObjectStorageUpdateOne {
+	mutation := newObjectStorageMutation(c.config, OpUpdateOne, withObjectStorage(_m))
+	return &ObjectStorageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ObjectStorageClient) UpdateOneID(id uuid.UUID) *ObjectStorageUpdateOne {
+	mutation := newObjectStorageMutation(c.config, OpUpdateOne, withObjectStorageID(id))
+	return &ObjectStorageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ObjectStorage.
+func (c *ObjectStorageClient) Delete() *ObjectStorageDelete {
+	mutation := newObjectStorageMutation(c.config, OpDelete)
+	return &ObjectStorageDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ObjectStorageClient) DeleteOne(_m *ObjectStorage) *ObjectStorageDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ObjectStorageClient) DeleteOneID(id uuid.UUID) *ObjectStorageDeleteOne {
+	builder := c.Delete().Where(objectstorage.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ObjectStorageDeleteOne{builder}
+}
+
+// Query returns a query builder for ObjectStorage.
+func (c *ObjectStorageClient) Query() *ObjectStorageQuery {
+	return &ObjectStorageQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeObjectStorage},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ObjectStorage entity by its id.
+func (c *ObjectStorageClient) Get(ctx context.Context, id uuid.UUID) (*ObjectStorage, error) {
+	return c.Query().Where(objectstorage.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ObjectStorageClient) GetX(ctx context.Context, id uuid.UUID) *ObjectStorage {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a ObjectStorage.
+func (c *ObjectStorageClient) QueryDomain(_m *ObjectStorage) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(objectstorage.Table, objectstorage.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, objectstorage.DomainTable, objectstorage.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryOwner queries the owner edge of a ObjectStorage.
+func (c *ObjectStorageClient) QueryOwner(_m *ObjectStorage) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(objectstorage.Table, objectstorage.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, objectstorage.OwnerTable, objectstorage.OwnerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ObjectStorageClient) Hooks() []Hook {
+	return c.hooks.ObjectStorage
+}
+
+// Interceptors returns the client interceptors.
+func (c *ObjectStorageClient) Interceptors() []Interceptor {
+	inters := c.inters.ObjectStorage
+	return append(inters[:len(inters):len(inters)], objectstorage.Interceptors[:]...)
+}
+
+func (c *ObjectStorageClient) mutate(ctx context.Context, m *ObjectStorageMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ObjectStorageCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ObjectStorageUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ObjectStorageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ObjectStorageDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ObjectStorage mutation op: %q", m.Op())
 	}
 }
 
@@ -9067,21 +9243,21 @@ type (
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
 		Fence, GroupGrant, IdentityProvider, IdleActivity, IdleBinding, IdleChecker,
 		Image, Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession,
-		Membership, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
-		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
-		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
-		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
+		Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode,
+		Registry, ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role,
+		RoleGrant, SSHKey, Session, SessionDependency, SessionEvent, SessionGroup,
+		SessionMount, SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User,
+		Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
 		Fence, GroupGrant, IdentityProvider, IdleActivity, IdleBinding, IdleChecker,
 		Image, Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession,
-		Membership, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
-		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
-		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
-		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
+		Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode,
+		Registry, ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role,
+		RoleGrant, SSHKey, Session, SessionDependency, SessionEvent, SessionGroup,
+		SessionMount, SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User,
+		Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

@@ -33,6 +33,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -142,6 +143,7 @@ func checkColumn(t, c string) error {
 			loginattempt.Table:      loginattempt.ValidColumn,
 			loginsession.Table:      loginsession.ValidColumn,
 			membership.Table:        membership.ValidColumn,
+			objectstorage.Table:     objectstorage.ValidColumn,
 			policyattachment.Table:  policyattachment.ValidColumn,
 			project.Table:           project.ValidColumn,
 			quotascope.Table:        quotascope.ValidColumn,

@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -3313,6 +3314,181 @@ func newMembershipPaginateArgs(rv map[string]any) *membershipPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*MembershipWhereInput); ok {
 		args.opts = append(args.opts, WithMembershipFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ObjectStorageQuery) CollectFields(ctx context.Context, satisfies ...string) (*ObjectStorageQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ObjectStorageQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(objectstorage.Columns))
+		selectedFields = []string{objectstorage.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[objectstorage.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldDomainID)
+				fieldSeen[objectstorage.FieldDomainID] = struct{}{}
+			}
+
+		case "owner":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withOwner = query
+			if _, ok := fieldSeen[objectstorage.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldOwnerID)
+				fieldSeen[objectstorage.FieldOwnerID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[objectstorage.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldCreatedAt)
+				fieldSeen[objectstorage.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[objectstorage.FieldName]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldName)
+				fieldSeen[objectstorage.FieldName] = struct{}{}
+			}
+		case "endpoint":
+			if _, ok := fieldSeen[objectstorage.FieldEndpoint]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldEndpoint)
+				fieldSeen[objectstorage.FieldEndpoint] = struct{}{}
+			}
+		case "region":
+			if _, ok := fieldSeen[objectstorage.FieldRegion]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldRegion)
+				fieldSeen[objectstorage.FieldRegion] = struct{}{}
+			}
+		case "bucket":
+			if _, ok := fieldSeen[objectstorage.FieldBucket]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldBucket)
+				fieldSeen[objectstorage.FieldBucket] = struct{}{}
+			}
+		case "prefix":
+			if _, ok := fieldSeen[objectstorage.FieldPrefix]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldPrefix)
+				fieldSeen[objectstorage.FieldPrefix] = struct{}{}
+			}
+		case "addressing":
+			if _, ok := fieldSeen[objectstorage.FieldAddressing]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldAddressing)
+				fieldSeen[objectstorage.FieldAddressing] = struct{}{}
+			}
+		case "accessKeyID":
+			if _, ok := fieldSeen[objectstorage.FieldAccessKeyID]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldAccessKeyID)
+				fieldSeen[objectstorage.FieldAccessKeyID] = struct{}{}
+			}
+		case "readOnly":
+			if _, ok := fieldSeen[objectstorage.FieldReadOnly]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldReadOnly)
+				fieldSeen[objectstorage.FieldReadOnly] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[objectstorage.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldDomainID)
+				fieldSeen[objectstorage.FieldDomainID] = struct{}{}
+			}
+		case "ownerID":
+			if _, ok := fieldSeen[objectstorage.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, objectstorage.FieldOwnerID)
+				fieldSeen[objectstorage.FieldOwnerID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type objectstoragePaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ObjectStoragePaginateOption
+}
+
+func newObjectStoragePaginateArgs(rv map[string]any) *objectstoragePaginateArgs {
+	args := &objectstoragePaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*ObjectStorageOrder:
+			args.opts = append(args.opts, WithObjectStorageOrder(v))
+		case []any:
+			var orders []*ObjectStorageOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &ObjectStorageOrder{Field: &ObjectStorageOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithObjectStorageOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*ObjectStorageWhereInput); ok {
+		args.opts = append(args.opts, WithObjectStorageFilter(v.Filter))
 	}
 	return args
 }

@@ -330,6 +330,22 @@ func (_m *Membership) Project(ctx context.Context) (*Project, error) {
 	return result, err
 }
 
+func (_m *ObjectStorage) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *ObjectStorage) Owner(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.OwnerOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryOwner().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *PolicyAttachment) Policy(ctx context.Context) (*ResourcePolicy, error) {
 	result, err := _m.Edges.PolicyOrErr()
 	if IsNotLoaded(err) {

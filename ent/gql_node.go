@@ -28,6 +28,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -162,6 +163,11 @@ var membershipImplementors = []string{"Membership", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Membership) IsNode() {}
+
+var objectstorageImplementors = []string{"ObjectStorage", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ObjectStorage) IsNode() {}
 
 var policyattachmentImplementors = []string{"PolicyAttachment", "Node"}
 
@@ -527,6 +533,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(membership.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, membershipImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case objectstorage.Table:
+		query := c.ObjectStorage.Query().
+			Where(objectstorage.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, objectstorageImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1146,6 +1161,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.Membership.Query().
 			Where(membership.IDIn(ids...))
 		query, err := query.CollectFields(ctx, membershipImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case objectstorage.Table:
+		query := c.ObjectStorage.Query().
+			Where(objectstorage.IDIn(ids...))
+		query, err := query.CollectFields(ctx, objectstorageImplementors...)
 		if err != nil {
 			return nil, err
 		}

@@ -34,6 +34,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -6462,6 +6463,356 @@ func (_m *Membership) ToEdge(order *MembershipOrder) *MembershipEdge {
 		order = DefaultMembershipOrder
 	}
 	return &MembershipEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ObjectStorageEdge is the edge representation of ObjectStorage.
+type ObjectStorageEdge struct {
+	Node   *ObjectStorage `json:"node"`
+	Cursor Cursor         `json:"cursor"`
+}
+
+// ObjectStorageConnection is the connection containing edges to ObjectStorage.
+type ObjectStorageConnection struct {
+	Edges      []*ObjectStorageEdge `json:"edges"`
+	PageInfo   PageInfo             `json:"pageInfo"`
+	TotalCount int                  `json:"totalCount"`
+}
+
+func (c *ObjectStorageConnection) build(nodes []*ObjectStorage, pager *objectstoragePager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ObjectStorage
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ObjectStorage {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ObjectStorage {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ObjectStorageEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ObjectStorageEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ObjectStoragePaginateOption enables pagination customization.
+type ObjectStoragePaginateOption func(*objectstoragePager) error
+
+// WithObjectStorageOrder configures pagination ordering.
+func WithObjectStorageOrder(order []*ObjectStorageOrder) ObjectStoragePaginateOption {
+	return func(pager *objectstoragePager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithObjectStorageFilter configures pagination filter.
+func WithObjectStorageFilter(filter func(*ObjectStorageQuery) (*ObjectStorageQuery, error)) ObjectStoragePaginateOption {
+	return func(pager *objectstoragePager) error {
+		if filter == nil {
+			return errors.New("ObjectStorageQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type objectstoragePager struct {
+	reverse bool
+	order   []*ObjectStorageOrder
+	filter  func(*ObjectStorageQuery) (*ObjectStorageQuery, error)
+}
+
+func newObjectStoragePager(opts []ObjectStoragePaginateOption, reverse bool) (*objectstoragePager, error) {
+	pager := &objectstoragePager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *objectstoragePager) applyFilter(query *ObjectStorageQuery) (*ObjectStorageQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *objectstoragePager) toCursor(_m *ObjectStorage) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *objectstoragePager) applyCursors(query *ObjectStorageQuery, after, before *Cursor) (*ObjectStorageQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultObjectStorageOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *objectstoragePager) applyOrder(query *ObjectStorageQuery) *ObjectStorageQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultObjectStorageOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultObjectStorageOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *objectstoragePager) orderExpr(query *ObjectStorageQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultObjectStorageOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ObjectStorage.
+func (_m *ObjectStorageQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ObjectStoragePaginateOption,
+) (*ObjectStorageConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newObjectStoragePager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ObjectStorageConnection{Edges: []*ObjectStorageEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ObjectStorageOrderFieldCreatedAt orders ObjectStorage by created_at.
+	ObjectStorageOrderFieldCreatedAt = &ObjectStorageOrderField{
+		Value: func(_m *ObjectStorage) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: objectstorage.FieldCreatedAt,
+		toTerm: objectstorage.ByCreatedAt,
+		toCursor: func(_m *ObjectStorage) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// ObjectStorageOrderFieldName orders ObjectStorage by name.
+	ObjectStorageOrderFieldName = &ObjectStorageOrderField{
+		Value: func(_m *ObjectStorage) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: objectstorage.FieldName,
+		toTerm: objectstorage.ByName,
+		toCursor: func(_m *ObjectStorage) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ObjectStorageOrderField) String() string {
+	var str string
+	switch f.column {
+	case ObjectStorageOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case ObjectStorageOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ObjectStorageOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ObjectStorageOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ObjectStorageOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ObjectStorageOrderFieldCreatedAt
+	case "NAME":
+		*f = *ObjectStorageOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid ObjectStorageOrderField", str)
+	}
+	return nil
+}
+
+// ObjectStorageOrderField defines the ordering field of ObjectStorage.
+type ObjectStorageOrderField struct {
+	// Value extracts the ordering value from the given ObjectStorage.
+	Value    func(*ObjectStorage) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) objectstorage.OrderOption
+	toCursor func(*ObjectStorage) Cursor
+}
+
+// ObjectStorageOrder defines the ordering of ObjectStorage.
+type ObjectStorageOrder struct {
+	Direction OrderDirection           `json:"direction"`
+	Field     *ObjectStorageOrderField `json:"field"`
+}
+
+// DefaultObjectStorageOrder is the default ordering of ObjectStorage.
+var DefaultObjectStorageOrder = &ObjectStorageOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ObjectStorageOrderField{
+		Value: func(_m *ObjectStorage) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: objectstorage.FieldID,
+		toTerm: objectstorage.ByID,
+		toCursor: func(_m *ObjectStorage) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ObjectStorage into ObjectStorageEdge.
+func (_m *ObjectStorage) ToEdge(order *ObjectStorageOrder) *ObjectStorageEdge {
+	if order == nil {
+		order = DefaultObjectStorageOrder
+	}
+	return &ObjectStorageEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

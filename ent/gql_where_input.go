@@ -27,6 +27,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
@@ -9308,6 +9309,612 @@ func (i *MembershipWhereInput) P() (predicate.Membership, error) {
 		return predicates[0], nil
 	default:
 		return membership.And(predicates...), nil
+	}
+}
+
+// ObjectStorageWhereInput represents a where input for filtering ObjectStorage queries.
+type ObjectStorageWhereInput struct {
+	Predicates []predicate.ObjectStorage  `json:"-"`
+	Not        *ObjectStorageWhereInput   `json:"not,omitempty"`
+	Or         []*ObjectStorageWhereInput `json:"or,omitempty"`
+	And        []*ObjectStorageWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "endpoint" field predicates.
+	Endpoint             *string  `json:"endpoint,omitempty"`
+	EndpointNEQ          *string  `json:"endpointNEQ,omitempty"`
+	EndpointIn           []string `json:"endpointIn,omitempty"`
+	EndpointNotIn        []string `json:"endpointNotIn,omitempty"`
+	EndpointGT           *string  `json:"endpointGT,omitempty"`
+	EndpointGTE          *string  `json:"endpointGTE,omitempty"`
+	EndpointLT           *string  `json:"endpointLT,omitempty"`
+	EndpointLTE          *string  `json:"endpointLTE,omitempty"`
+	EndpointContains     *string  `json:"endpointContains,omitempty"`
+	EndpointHasPrefix    *string  `json:"endpointHasPrefix,omitempty"`
+	EndpointHasSuffix    *string  `json:"endpointHasSuffix,omitempty"`
+	EndpointEqualFold    *string  `json:"endpointEqualFold,omitempty"`
+	EndpointContainsFold *string  `json:"endpointContainsFold,omitempty"`
+
+	// "region" field predicates.
+	Region             *string  `json:"region,omitempty"`
+	RegionNEQ          *string  `json:"regionNEQ,omitempty"`
+	RegionIn           []string `json:"regionIn,omitempty"`
+	RegionNotIn        []string `json:"regionNotIn,omitempty"`
+	RegionGT           *string  `json:"regionGT,omitempty"`
+	RegionGTE          *string  `json:"regionGTE,omitempty"`
+	RegionLT           *string  `json:"regionLT,omitempty"`
+	RegionLTE          *string  `json:"regionLTE,omitempty"`
+	RegionContains     *string  `json:"regionContains,omitempty"`
+	RegionHasPrefix    *string  `json:"regionHasPrefix,omitempty"`
+	RegionHasSuffix    *string  `json:"regionHasSuffix,omitempty"`
+	RegionEqualFold    *string  `json:"regionEqualFold,omitempty"`
+	RegionContainsFold *string  `json:"regionContainsFold,omitempty"`
+
+	// "bucket" field predicates.
+	Bucket             *string  `json:"bucket,omitempty"`
+	BucketNEQ          *string  `json:"bucketNEQ,omitempty"`
+	BucketIn           []string `json:"bucketIn,omitempty"`
+	BucketNotIn        []string `json:"bucketNotIn,omitempty"`
+	BucketGT           *string  `json:"bucketGT,omitempty"`
+	BucketGTE          *string  `json:"bucketGTE,omitempty"`
+	BucketLT           *string  `json:"bucketLT,omitempty"`
+	BucketLTE          *string  `json:"bucketLTE,omitempty"`
+	BucketContains     *string  `json:"bucketContains,omitempty"`
+	BucketHasPrefix    *string  `json:"bucketHasPrefix,omitempty"`
+	BucketHasSuffix    *string  `json:"bucketHasSuffix,omitempty"`
+	BucketEqualFold    *string  `json:"bucketEqualFold,omitempty"`
+	BucketContainsFold *string  `json:"bucketContainsFold,omitempty"`
+
+	// "prefix" field predicates.
+	Prefix             *string  `json:"prefix,omitempty"`
+	PrefixNEQ          *string  `json:"prefixNEQ,omitempty"`
+	PrefixIn           []string `json:"prefixIn,omitempty"`
+	PrefixNotIn        []string `json:"prefixNotIn,omitempty"`
+	PrefixGT           *string  `json:"prefixGT,omitempty"`
+	PrefixGTE          *string  `json:"prefixGTE,omitempty"`
+	PrefixLT           *string  `json:"prefixLT,omitempty"`
+	PrefixLTE          *string  `json:"prefixLTE,omitempty"`
+	PrefixContains     *string  `json:"prefixContains,omitempty"`
+	PrefixHasPrefix    *string  `json:"prefixHasPrefix,omitempty"`
+	PrefixHasSuffix    *string  `json:"prefixHasSuffix,omitempty"`
+	PrefixEqualFold    *string  `json:"prefixEqualFold,omitempty"`
+	PrefixContainsFold *string  `json:"prefixContainsFold,omitempty"`
+
+	// "addressing" field predicates.
+	Addressing      *objectstorage.Addressing  `json:"addressing,omitempty"`
+	AddressingNEQ   *objectstorage.Addressing  `json:"addressingNEQ,omitempty"`
+	AddressingIn    []objectstorage.Addressing `json:"addressingIn,omitempty"`
+	AddressingNotIn []objectstorage.Addressing `json:"addressingNotIn,omitempty"`
+
+	// "access_key_id" field predicates.
+	AccessKeyID             *string  `json:"accessKeyID,omitempty"`
+	AccessKeyIDNEQ          *string  `json:"accessKeyIDNEQ,omitempty"`
+	AccessKeyIDIn           []string `json:"accessKeyIDIn,omitempty"`
+	AccessKeyIDNotIn        []string `json:"accessKeyIDNotIn,omitempty"`
+	AccessKeyIDGT           *string  `json:"accessKeyIDGT,omitempty"`
+	AccessKeyIDGTE          *string  `json:"accessKeyIDGTE,omitempty"`
+	AccessKeyIDLT           *string  `json:"accessKeyIDLT,omitempty"`
+	AccessKeyIDLTE          *string  `json:"accessKeyIDLTE,omitempty"`
+	AccessKeyIDContains     *string  `json:"accessKeyIDContains,omitempty"`
+	AccessKeyIDHasPrefix    *string  `json:"accessKeyIDHasPrefix,omitempty"`
+	AccessKeyIDHasSuffix    *string  `json:"accessKeyIDHasSuffix,omitempty"`
+	AccessKeyIDEqualFold    *string  `json:"accessKeyIDEqualFold,omitempty"`
+	AccessKeyIDContainsFold *string  `json:"accessKeyIDContainsFold,omitempty"`
+
+	// "read_only" field predicates.
+	ReadOnly    *bool `json:"readOnly,omitempty"`
+	ReadOnlyNEQ *bool `json:"readOnlyNEQ,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "owner_id" field predicates.
+	OwnerID       *uuid.UUID  `json:"ownerID,omitempty"`
+	OwnerIDNEQ    *uuid.UUID  `json:"ownerIDNEQ,omitempty"`
+	OwnerIDIn     []uuid.UUID `json:"ownerIDIn,omitempty"`
+	OwnerIDNotIn  []uuid.UUID `json:"ownerIDNotIn,omitempty"`
+	OwnerIDIsNil  bool        `json:"ownerIDIsNil,omitempty"`
+	OwnerIDNotNil bool        `json:"ownerIDNotNil,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "owner" edge predicates.
+	HasOwner     *bool             `json:"hasOwner,omitempty"`
+	HasOwnerWith []*UserWhereInput `json:"hasOwnerWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ObjectStorageWhereInput) AddPredicates(predicates ...predicate.ObjectStorage) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ObjectStorageWhereInput filter on the ObjectStorageQuery builder.
+func (i *ObjectStorageWhereInput) Filter(q *ObjectStorageQuery) (*ObjectStorageQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyObjectStorageWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyObjectStorageWhereInput is returned in case the ObjectStorageWhereInput is empty.
+var ErrEmptyObjectStorageWhereInput = errors.New("ent: empty predicate ObjectStorageWhereInput")
+
+// P returns a predicate for filtering objectstorages.
+// An error is returned if the input is empty or invalid.
+func (i *ObjectStorageWhereInput) P() (predicate.ObjectStorage, error) {
+	var predicates []predicate.ObjectStorage
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, objectstorage.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ObjectStorage, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, objectstorage.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ObjectStorage, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, objectstorage.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, objectstorage.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, objectstorage.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, objectstorage.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, objectstorage.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, objectstorage.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, objectstorage.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, objectstorage.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, objectstorage.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, objectstorage.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, objectstorage.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, objectstorage.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, objectstorage.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, objectstorage.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, objectstorage.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, objectstorage.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, objectstorage.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, objectstorage.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, objectstorage.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, objectstorage.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, objectstorage.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, objectstorage.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, objectstorage.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, objectstorage.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, objectstorage.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, objectstorage.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, objectstorage.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, objectstorage.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, objectstorage.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, objectstorage.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Endpoint != nil {
+		predicates = append(predicates, objectstorage.EndpointEQ(*i.Endpoint))
+	}
+	if i.EndpointNEQ != nil {
+		predicates = append(predicates, objectstorage.EndpointNEQ(*i.EndpointNEQ))
+	}
+	if len(i.EndpointIn) > 0 {
+		predicates = append(predicates, objectstorage.EndpointIn(i.EndpointIn...))
+	}
+	if len(i.EndpointNotIn) > 0 {
+		predicates = append(predicates, objectstorage.EndpointNotIn(i.EndpointNotIn...))
+	}
+	if i.EndpointGT != nil {
+		predicates = append(predicates, objectstorage.EndpointGT(*i.EndpointGT))
+	}
+	if i.EndpointGTE != nil {
+		predicates = append(predicates, objectstorage.EndpointGTE(*i.EndpointGTE))
+	}
+	if i.EndpointLT != nil {
+		predicates = append(predicates, objectstorage.EndpointLT(*i.EndpointLT))
+	}
+	if i.EndpointLTE != nil {
+		predicates = append(predicates, objectstorage.EndpointLTE(*i.EndpointLTE))
+	}
+	if i.EndpointContains != nil {
+		predicates = append(predicates, objectstorage.EndpointContains(*i.EndpointContains))
+	}
+	if i.EndpointHasPrefix != nil {
+		predicates = append(predicates, objectstorage.EndpointHasPrefix(*i.EndpointHasPrefix))
+	}
+	if i.EndpointHasSuffix != nil {
+		predicates = append(predicates, objectstorage.EndpointHasSuffix(*i.EndpointHasSuffix))
+	}
+	if i.EndpointEqualFold != nil {
+		predicates = append(predicates, objectstorage.EndpointEqualFold(*i.EndpointEqualFold))
+	}
+	if i.EndpointContainsFold != nil {
+		predicates = append(predicates, objectstorage.EndpointContainsFold(*i.EndpointContainsFold))
+	}
+	if i.Region != nil {
+		predicates = append(predicates, objectstorage.RegionEQ(*i.Region))
+	}
+	if i.RegionNEQ != nil {
+		predicates = append(predicates, objectstorage.RegionNEQ(*i.RegionNEQ))
+	}
+	if len(i.RegionIn) > 0 {
+		predicates = append(predicates, objectstorage.RegionIn(i.RegionIn...))
+	}
+	if len(i.RegionNotIn) > 0 {
+		predicates = append(predicates, objectstorage.RegionNotIn(i.RegionNotIn...))
+	}
+	if i.RegionGT != nil {
+		predicates = append(predicates, objectstorage.RegionGT(*i.RegionGT))
+	}
+	if i.RegionGTE != nil {
+		predicates = append(predicates, objectstorage.RegionGTE(*i.RegionGTE))
+	}
+	if i.RegionLT != nil {
+		predicates = append(predicates, objectstorage.RegionLT(*i.RegionLT))
+	}
+	if i.RegionLTE != nil {
+		predicates = append(predicates, objectstorage.RegionLTE(*i.RegionLTE))
+	}
+	if i.RegionContains != nil {
+		predicates = append(predicates, objectstorage.RegionContains(*i.RegionContains))
+	}
+	if i.RegionHasPrefix != nil {
+		predicates = append(predicates, objectstorage.RegionHasPrefix(*i.RegionHasPrefix))
+	}
+	if i.RegionHasSuffix != nil {
+		predicates = append(predicates, objectstorage.RegionHasSuffix(*i.RegionHasSuffix))
+	}
+	if i.RegionEqualFold != nil {
+		predicates = append(predicates, objectstorage.RegionEqualFold(*i.RegionEqualFold))
+	}
+	if i.RegionContainsFold != nil {
+		predicates = append(predicates, objectstorage.RegionContainsFold(*i.RegionContainsFold))
+	}
+	if i.Bucket != nil {
+		predicates = append(predicates, objectstorage.BucketEQ(*i.Bucket))
+	}
+	if i.BucketNEQ != nil {
+		predicates = append(predicates, objectstorage.BucketNEQ(*i.BucketNEQ))
+	}
+	if len(i.BucketIn) > 0 {
+		predicates = append(predicates, objectstorage.BucketIn(i.BucketIn...))
+	}
+	if len(i.BucketNotIn) > 0 {
+		predicates = append(predicates, objectstorage.BucketNotIn(i.BucketNotIn...))
+	}
+	if i.BucketGT != nil {
+		predicates = append(predicates, objectstorage.BucketGT(*i.BucketGT))
+	}
+	if i.BucketGTE != nil {
+		predicates = append(predicates, objectstorage.BucketGTE(*i.BucketGTE))
+	}
+	if i.BucketLT != nil {
+		predicates = append(predicates, objectstorage.BucketLT(*i.BucketLT))
+	}
+	if i.BucketLTE != nil {
+		predicates = append(predicates, objectstorage.BucketLTE(*i.BucketLTE))
+	}
+	if i.BucketContains != nil {
+		predicates = append(predicates, objectstorage.BucketContains(*i.BucketContains))
+	}
+	if i.BucketHasPrefix != nil {
+		predicates = append(predicates, objectstorage.BucketHasPrefix(*i.BucketHasPrefix))
+	}
+	if i.BucketHasSuffix != nil {
+		predicates = append(predicates, objectstorage.BucketHasSuffix(*i.BucketHasSuffix))
+	}
+	if i.BucketEqualFold != nil {
+		predicates = append(predicates, objectstorage.BucketEqualFold(*i.BucketEqualFold))
+	}
+	if i.BucketContainsFold != nil {
+		predicates = append(predicates, objectstorage.BucketContainsFold(*i.BucketContainsFold))
+	}
+	if i.Prefix != nil {
+		predicates = append(predicates, objectstorage.PrefixEQ(*i.Prefix))
+	}
+	if i.PrefixNEQ != nil {
+		predicates = append(predicates, objectstorage.PrefixNEQ(*i.PrefixNEQ))
+	}
+	if len(i.PrefixIn) > 0 {
+		predicates = append(predicates, objectstorage.PrefixIn(i.PrefixIn...))
+	}
+	if len(i.PrefixNotIn) > 0 {
+		predicates = append(predicates, objectstorage.PrefixNotIn(i.PrefixNotIn...))
+	}
+	if i.PrefixGT != nil {
+		predicates = append(predicates, objectstorage.PrefixGT(*i.PrefixGT))
+	}
+	if i.PrefixGTE != nil {
+		predicates = append(predicates, objectstorage.PrefixGTE(*i.PrefixGTE))
+	}
+	if i.PrefixLT != nil {
+		predicates = append(predicates, objectstorage.PrefixLT(*i.PrefixLT))
+	}
+	if i.PrefixLTE != nil {
+		predicates = append(predicates, objectstorage.PrefixLTE(*i.PrefixLTE))
+	}
+	if i.PrefixContains != nil {
+		predicates = append(predicates, objectstorage.PrefixContains(*i.PrefixContains))
+	}
+	if i.PrefixHasPrefix != nil {
+		predicates = append(predicates, objectstorage.PrefixHasPrefix(*i.PrefixHasPrefix))
+	}
+	if i.PrefixHasSuffix != nil {
+		predicates = append(predicates, objectstorage.PrefixHasSuffix(*i.PrefixHasSuffix))
+	}
+	if i.PrefixEqualFold != nil {
+		predicates = append(predicates, objectstorage.PrefixEqualFold(*i.PrefixEqualFold))
+	}
+	if i.PrefixContainsFold != nil {
+		predicates = append(predicates, objectstorage.PrefixContainsFold(*i.PrefixContainsFold))
+	}
+	if i.Addressing != nil {
+		predicates = append(predicates, objectstorage.AddressingEQ(*i.Addressing))
+	}
+	if i.AddressingNEQ != nil {
+		predicates = append(predicates, objectstorage.AddressingNEQ(*i.AddressingNEQ))
+	}
+	if len(i.AddressingIn) > 0 {
+		predicates = append(predicates, objectstorage.AddressingIn(i.AddressingIn...))
+	}
+	if len(i.AddressingNotIn) > 0 {
+		predicates = append(predicates, objectstorage.AddressingNotIn(i.AddressingNotIn...))
+	}
+	if i.AccessKeyID != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDEQ(*i.AccessKeyID))
+	}
+	if i.AccessKeyIDNEQ != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDNEQ(*i.AccessKeyIDNEQ))
+	}
+	if len(i.AccessKeyIDIn) > 0 {
+		predicates = append(predicates, objectstorage.AccessKeyIDIn(i.AccessKeyIDIn...))
+	}
+	if len(i.AccessKeyIDNotIn) > 0 {
+		predicates = append(predicates, objectstorage.AccessKeyIDNotIn(i.AccessKeyIDNotIn...))
+	}
+	if i.AccessKeyIDGT != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDGT(*i.AccessKeyIDGT))
+	}
+	if i.AccessKeyIDGTE != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDGTE(*i.AccessKeyIDGTE))
+	}
+	if i.AccessKeyIDLT != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDLT(*i.AccessKeyIDLT))
+	}
+	if i.AccessKeyIDLTE != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDLTE(*i.AccessKeyIDLTE))
+	}
+	if i.AccessKeyIDContains != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDContains(*i.AccessKeyIDContains))
+	}
+	if i.AccessKeyIDHasPrefix != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDHasPrefix(*i.AccessKeyIDHasPrefix))
+	}
+	if i.AccessKeyIDHasSuffix != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDHasSuffix(*i.AccessKeyIDHasSuffix))
+	}
+	if i.AccessKeyIDEqualFold != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDEqualFold(*i.AccessKeyIDEqualFold))
+	}
+	if i.AccessKeyIDContainsFold != nil {
+		predicates = append(predicates, objectstorage.AccessKeyIDContainsFold(*i.AccessKeyIDContainsFold))
+	}
+	if i.ReadOnly != nil {
+		predicates = append(predicates, objectstorage.ReadOnlyEQ(*i.ReadOnly))
+	}
+	if i.ReadOnlyNEQ != nil {
+		predicates = append(predicates, objectstorage.ReadOnlyNEQ(*i.ReadOnlyNEQ))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, objectstorage.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, objectstorage.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, objectstorage.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, objectstorage.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, objectstorage.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, objectstorage.DomainIDNotNil())
+	}
+	if i.OwnerID != nil {
+		predicates = append(predicates, objectstorage.OwnerIDEQ(*i.OwnerID))
+	}
+	if i.OwnerIDNEQ != nil {
+		predicates = append(predicates, objectstorage.OwnerIDNEQ(*i.OwnerIDNEQ))
+	}
+	if len(i.OwnerIDIn) > 0 {
+		predicates = append(predicates, objectstorage.OwnerIDIn(i.OwnerIDIn...))
+	}
+	if len(i.OwnerIDNotIn) > 0 {
+		predicates = append(predicates, objectstorage.OwnerIDNotIn(i.OwnerIDNotIn...))
+	}
+	if i.OwnerIDIsNil {
+		predicates = append(predicates, objectstorage.OwnerIDIsNil())
+	}
+	if i.OwnerIDNotNil {
+		predicates = append(predicates, objectstorage.OwnerIDNotNil())
+	}
+
+	if i.HasDomain != nil {
+		p := objectstorage.HasDomain()
+		if !*i.HasDomain {
+			p = objectstorage.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, objectstorage.HasDomainWith(with...))
+	}
+	if i.HasOwner != nil {
+		p := objectstorage.HasOwner()
+		if !*i.HasOwner {
+			p = objectstorage.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasOwnerWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasOwnerWith))
+		for _, w := range i.HasOwnerWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasOwnerWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, objectstorage.HasOwnerWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyObjectStorageWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return objectstorage.And(predicates...), nil
 	}
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
@@ -98,6 +99,7 @@ const (
 	TypeLoginAttempt      = "LoginAttempt"
 	TypeLoginSession      = "LoginSession"
 	TypeMembership        = "Membership"
+	TypeObjectStorage     = "ObjectStorage"
 	TypePolicyAttachment  = "PolicyAttachment"
 	TypeProject           = "Project"
 	TypeQuotaScope        = "QuotaScope"
@@ -20807,6 +20809,1092 @@ func (m *MembershipMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Membership edge %s", name)
+}
+
+// ObjectStorageMutation represents an operation that mutates the ObjectStorage nodes in the graph.
+type ObjectStorageMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	name          *string
+	endpoint      *string
+	region        *string
+	bucket        *string
+	prefix        *string
+	addressing    *objectstorage.Addressing
+	access_key_id *string
+	secret_sealed *[]byte
+	read_only     *bool
+	clearedFields map[string]struct{}
+	domain        *uuid.UUID
+	cleareddomain bool
+	owner         *uuid.UUID
+	clearedowner  bool
+	done          bool
+	oldValue      func(context.Context) (*ObjectStorage, error)
+	predicates    []predicate.ObjectStorage
+}
+
+var _ ent.Mutation = (*ObjectStorageMutation)(nil)
+
+// objectstorageOption allows management of the mutation configuration using functional options.
+type objectstorageOption func(*ObjectStorageMutation)
+
+// newObjectStorageMutation creates new mutation for the ObjectStorage entity.
+func newObjectStorageMutation(c config, op Op, opts ...objectstorageOption) *ObjectStorageMutation {
+	m := &ObjectStorageMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeObjectStorage,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withObjectStorageID sets the ID field of the mutation.
+func withObjectStorageID(id uuid.UUID) objectstorageOption {
+	return func(m *ObjectStorageMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ObjectStorage
+		)
+		m.oldValue = func(ctx context.Context) (*ObjectStorage, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ObjectStorage.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withObjectStorage sets the old ObjectStorage of the mutation.
+func withObjectStorage(node *ObjectStorage) objectstorageOption {
+	return func(m *ObjectStorageMutation) {
+		m.oldValue = func(context.Context) (*ObjectStorage, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ObjectStorageMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ObjectStorageMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ObjectStorage entities.
+func (m *ObjectStorageMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ObjectStorageMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ObjectStorageMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ObjectStorage.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ObjectStorageMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ObjectStorageMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ObjectStorageMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *ObjectStorageMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ObjectStorageMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ObjectStorageMutation) ResetName() {
+	m.name = nil
+}
+
+// SetEndpoint sets the "endpoint" field.
+func (m *ObjectStorageMutation) SetEndpoint(s string) {
+	m.endpoint = &s
+}
+
+// Endpoint returns the value of the "endpoint" field in the mutation.
+func (m *ObjectStorageMutation) Endpoint() (r string, exists bool) {
+	v := m.endpoint
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndpoint returns the old "endpoint" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldEndpoint(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndpoint is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndpoint requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndpoint: %w", err)
+	}
+	return oldValue.Endpoint, nil
+}
+
+// ResetEndpoint resets all changes to the "endpoint" field.
+func (m *ObjectStorageMutation) ResetEndpoint() {
+	m.endpoint = nil
+}
+
+// SetRegion sets the "region" field.
+func (m *ObjectStorageMutation) SetRegion(s string) {
+	m.region = &s
+}
+
+// Region returns the value of the "region" field in the mutation.
+func (m *ObjectStorageMutation) Region() (r string, exists bool) {
+	v := m.region
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRegion returns the old "region" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldRegion(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRegion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRegion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRegion: %w", err)
+	}
+	return oldValue.Region, nil
+}
+
+// ResetRegion resets all changes to the "region" field.
+func (m *ObjectStorageMutation) ResetRegion() {
+	m.region = nil
+}
+
+// SetBucket sets the "bucket" field.
+func (m *ObjectStorageMutation) SetBucket(s string) {
+	m.bucket = &s
+}
+
+// Bucket returns the value of the "bucket" field in the mutation.
+func (m *ObjectStorageMutation) Bucket() (r string, exists bool) {
+	v := m.bucket
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBucket returns the old "bucket" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldBucket(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBucket is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBucket requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBucket: %w", err)
+	}
+	return oldValue.Bucket, nil
+}
+
+// ResetBucket resets all changes to the "bucket" field.
+func (m *ObjectStorageMutation) ResetBucket() {
+	m.bucket = nil
+}
+
+// SetPrefix sets the "prefix" field.
+func (m *ObjectStorageMutation) SetPrefix(s string) {
+	m.prefix = &s
+}
+
+// Prefix returns the value of the "prefix" field in the mutation.
+func (m *ObjectStorageMutation) Prefix() (r string, exists bool) {
+	v := m.prefix
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPrefix returns the old "prefix" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldPrefix(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPrefix is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPrefix requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPrefix: %w", err)
+	}
+	return oldValue.Prefix, nil
+}
+
+// ResetPrefix resets all changes to the "prefix" field.
+func (m *ObjectStorageMutation) ResetPrefix() {
+	m.prefix = nil
+}
+
+// SetAddressing sets the "addressing" field.
+func (m *ObjectStorageMutation) SetAddressing(o objectstorage.Addressing) {
+	m.addressing = &o
+}
+
+// Addressing returns the value of the "addressing" field in the mutation.
+func (m *ObjectStorageMutation) Addressing() (r objectstorage.Addressing, exists bool) {
+	v := m.addressing
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAddressing returns the old "addressing" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldAddressing(ctx context.Context) (v objectstorage.Addressing, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAddressing is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAddressing requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAddressing: %w", err)
+	}
+	return oldValue.Addressing, nil
+}
+
+// ResetAddressing resets all changes to the "addressing" field.
+func (m *ObjectStorageMutation) ResetAddressing() {
+	m.addressing = nil
+}
+
+// SetAccessKeyID sets the "access_key_id" field.
+func (m *ObjectStorageMutation) SetAccessKeyID(s string) {
+	m.access_key_id = &s
+}
+
+// AccessKeyID returns the value of the "access_key_id" field in the mutation.
+func (m *ObjectStorageMutation) AccessKeyID() (r string, exists bool) {
+	v := m.access_key_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAccessKeyID returns the old "access_key_id" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldAccessKeyID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAccessKeyID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAccessKeyID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAccessKeyID: %w", err)
+	}
+	return oldValue.AccessKeyID, nil
+}
+
+// ResetAccessKeyID resets all changes to the "access_key_id" field.
+func (m *ObjectStorageMutation) ResetAccessKeyID() {
+	m.access_key_id = nil
+}
+
+// SetSecretSealed sets the "secret_sealed" field.
+func (m *ObjectStorageMutation) SetSecretSealed(b []byte) {
+	m.secret_sealed = &b
+}
+
+// SecretSealed returns the value of the "secret_sealed" field in the mutation.
+func (m *ObjectStorageMutation) SecretSealed() (r []byte, exists bool) {
+	v := m.secret_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecretSealed returns the old "secret_sealed" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldSecretSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecretSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecretSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecretSealed: %w", err)
+	}
+	return oldValue.SecretSealed, nil
+}
+
+// ClearSecretSealed clears the value of the "secret_sealed" field.
+func (m *ObjectStorageMutation) ClearSecretSealed() {
+	m.secret_sealed = nil
+	m.clearedFields[objectstorage.FieldSecretSealed] = struct{}{}
+}
+
+// SecretSealedCleared returns if the "secret_sealed" field was cleared in this mutation.
+func (m *ObjectStorageMutation) SecretSealedCleared() bool {
+	_, ok := m.clearedFields[objectstorage.FieldSecretSealed]
+	return ok
+}
+
+// ResetSecretSealed resets all changes to the "secret_sealed" field.
+func (m *ObjectStorageMutation) ResetSecretSealed() {
+	m.secret_sealed = nil
+	delete(m.clearedFields, objectstorage.FieldSecretSealed)
+}
+
+// SetReadOnly sets the "read_only" field.
+func (m *ObjectStorageMutation) SetReadOnly(b bool) {
+	m.read_only = &b
+}
+
+// ReadOnly returns the value of the "read_only" field in the mutation.
+func (m *ObjectStorageMutation) ReadOnly() (r bool, exists bool) {
+	v := m.read_only
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReadOnly returns the old "read_only" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldReadOnly(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReadOnly is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReadOnly requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReadOnly: %w", err)
+	}
+	return oldValue.ReadOnly, nil
+}
+
+// ResetReadOnly resets all changes to the "read_only" field.
+func (m *ObjectStorageMutation) ResetReadOnly() {
+	m.read_only = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *ObjectStorageMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *ObjectStorageMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *ObjectStorageMutation) ClearDomainID() {
+	m.domain = nil
+	m.clearedFields[objectstorage.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *ObjectStorageMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[objectstorage.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *ObjectStorageMutation) ResetDomainID() {
+	m.domain = nil
+	delete(m.clearedFields, objectstorage.FieldDomainID)
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *ObjectStorageMutation) SetOwnerID(u uuid.UUID) {
+	m.owner = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *ObjectStorageMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldOwnerID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (m *ObjectStorageMutation) ClearOwnerID() {
+	m.owner = nil
+	m.clearedFields[objectstorage.FieldOwnerID] = struct{}{}
+}
+
+// OwnerIDCleared returns if the "owner_id" field was cleared in this mutation.
+func (m *ObjectStorageMutation) OwnerIDCleared() bool {
+	_, ok := m.clearedFields[objectstorage.FieldOwnerID]
+	return ok
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *ObjectStorageMutation) ResetOwnerID() {
+	m.owner = nil
+	delete(m.clearedFields, objectstorage.FieldOwnerID)
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *ObjectStorageMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[objectstorage.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *ObjectStorageMutation) DomainCleared() bool {
+	return m.DomainIDCleared() || m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *ObjectStorageMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *ObjectStorageMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (m *ObjectStorageMutation) ClearOwner() {
+	m.clearedowner = true
+	m.clearedFields[objectstorage.FieldOwnerID] = struct{}{}
+}
+
+// OwnerCleared reports if the "owner" edge to the User entity was cleared.
+func (m *ObjectStorageMutation) OwnerCleared() bool {
+	return m.OwnerIDCleared() || m.clearedowner
+}
+
+// OwnerIDs returns the "owner" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OwnerID instead. It exists only for internal usage by the builders.
+func (m *ObjectStorageMutation) OwnerIDs() (ids []uuid.UUID) {
+	if id := m.owner; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOwner resets all changes to the "owner" edge.
+func (m *ObjectStorageMutation) ResetOwner() {
+	m.owner = nil
+	m.clearedowner = false
+}
+
+// Where appends a list predicates to the ObjectStorageMutation builder.
+func (m *ObjectStorageMutation) Where(ps ...predicate.ObjectStorage) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ObjectStorageMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ObjectStorageMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ObjectStorage, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ObjectStorageMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ObjectStorageMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ObjectStorage).
+func (m *ObjectStorageMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ObjectStorageMutation) Fields() []string {
+	fields := make([]string, 0, 12)
+	if m.created_at != nil {
+		fields = append(fields, objectstorage.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, objectstorage.FieldName)
+	}
+	if m.endpoint != nil {
+		fields = append(fields, objectstorage.FieldEndpoint)
+	}
+	if m.region != nil {
+		fields = append(fields, objectstorage.FieldRegion)
+	}
+	if m.bucket != nil {
+		fields = append(fields, objectstorage.FieldBucket)
+	}
+	if m.prefix != nil {
+		fields = append(fields, objectstorage.FieldPrefix)
+	}
+	if m.addressing != nil {
+		fields = append(fields, objectstorage.FieldAddressing)
+	}
+	if m.access_key_id != nil {
+		fields = append(fields, objectstorage.FieldAccessKeyID)
+	}
+	if m.secret_sealed != nil {
+		fields = append(fields, objectstorage.FieldSecretSealed)
+	}
+	if m.read_only != nil {
+		fields = append(fields, objectstorage.FieldReadOnly)
+	}
+	if m.domain != nil {
+		fields = append(fields, objectstorage.FieldDomainID)
+	}
+	if m.owner != nil {
+		fields = append(fields, objectstorage.FieldOwnerID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ObjectStorageMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case objectstorage.FieldCreatedAt:
+		return m.CreatedAt()
+	case objectstorage.FieldName:
+		return m.Name()
+	case objectstorage.FieldEndpoint:
+		return m.Endpoint()
+	case objectstorage.FieldRegion:
+		return m.Region()
+	case objectstorage.FieldBucket:
+		return m.Bucket()
+	case objectstorage.FieldPrefix:
+		return m.Prefix()
+	case objectstorage.FieldAddressing:
+		return m.Addressing()
+	case objectstorage.FieldAccessKeyID:
+		return m.AccessKeyID()
+	case objectstorage.FieldSecretSealed:
+		return m.SecretSealed()
+	case objectstorage.FieldReadOnly:
+		return m.ReadOnly()
+	case objectstorage.FieldDomainID:
+		return m.DomainID()
+	case objectstorage.FieldOwnerID:
+		return m.OwnerID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ObjectStorageMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case objectstorage.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case objectstorage.FieldName:
+		return m.OldName(ctx)
+	case objectstorage.FieldEndpoint:
+		return m.OldEndpoint(ctx)
+	case objectstorage.FieldRegion:
+		return m.OldRegion(ctx)
+	case objectstorage.FieldBucket:
+		return m.OldBucket(ctx)
+	case objectstorage.FieldPrefix:
+		return m.OldPrefix(ctx)
+	case objectstorage.FieldAddressing:
+		return m.OldAddressing(ctx)
+	case objectstorage.FieldAccessKeyID:
+		return m.OldAccessKeyID(ctx)
+	case objectstorage.FieldSecretSealed:
+		return m.OldSecretSealed(ctx)
+	case objectstorage.FieldReadOnly:
+		return m.OldReadOnly(ctx)
+	case objectstorage.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case objectstorage.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ObjectStorage field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ObjectStorageMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case objectstorage.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case objectstorage.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case objectstorage.FieldEndpoint:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndpoint(v)
+		return nil
+	case objectstorage.FieldRegion:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRegion(v)
+		return nil
+	case objectstorage.FieldBucket:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBucket(v)
+		return nil
+	case objectstorage.FieldPrefix:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPrefix(v)
+		return nil
+	case objectstorage.FieldAddressing:
+		v, ok := value.(objectstorage.Addressing)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAddressing(v)
+		return nil
+	case objectstorage.FieldAccessKeyID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAccessKeyID(v)
+		return nil
+	case objectstorage.FieldSecretSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecretSealed(v)
+		return nil
+	case objectstorage.FieldReadOnly:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReadOnly(v)
+		return nil
+	case objectstorage.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case objectstorage.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ObjectStorage field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ObjectStorageMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ObjectStorageMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ObjectStorageMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown ObjectStorage numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ObjectStorageMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(objectstorage.FieldSecretSealed) {
+		fields = append(fields, objectstorage.FieldSecretSealed)
+	}
+	if m.FieldCleared(objectstorage.FieldDomainID) {
+		fields = append(fields, objectstorage.FieldDomainID)
+	}
+	if m.FieldCleared(objectstorage.FieldOwnerID) {
+		fields = append(fields, objectstorage.FieldOwnerID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ObjectStorageMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ObjectStorageMutation) ClearField(name string) error {
+	switch name {
+	case objectstorage.FieldSecretSealed:
+		m.ClearSecretSealed()
+		return nil
+	case objectstorage.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case objectstorage.FieldOwnerID:
+		m.ClearOwnerID()
+		return nil
+	}
+	return fmt.Errorf("unknown ObjectStorage nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ObjectStorageMutation) ResetField(name string) error {
+	switch name {
+	case objectstorage.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case objectstorage.FieldName:
+		m.ResetName()
+		return nil
+	case objectstorage.FieldEndpoint:
+		m.ResetEndpoint()
+		return nil
+	case objectstorage.FieldRegion:
+		m.ResetRegion()
+		return nil
+	case objectstorage.FieldBucket:
+		m.ResetBucket()
+		return nil
+	case objectstorage.FieldPrefix:
+		m.ResetPrefix()
+		return nil
+	case objectstorage.FieldAddressing:
+		m.ResetAddressing()
+		return nil
+	case objectstorage.FieldAccessKeyID:
+		m.ResetAccessKeyID()
+		return nil
+	case objectstorage.FieldSecretSealed:
+		m.ResetSecretSealed()
+		return nil
+	case objectstorage.FieldReadOnly:
+		m.ResetReadOnly()
+		return nil
+	case objectstorage.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case objectstorage.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	}
+	return fmt.Errorf("unknown ObjectStorage field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ObjectStorageMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.domain != nil {
+		edges = append(edges, objectstorage.EdgeDomain)
+	}
+	if m.owner != nil {
+		edges = append(edges, objectstorage.EdgeOwner)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ObjectStorageMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case objectstorage.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case objectstorage.EdgeOwner:
+		if id := m.owner; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ObjectStorageMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ObjectStorageMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ObjectStorageMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.cleareddomain {
+		edges = append(edges, objectstorage.EdgeDomain)
+	}
+	if m.clearedowner {
+		edges = append(edges, objectstorage.EdgeOwner)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ObjectStorageMutation) EdgeCleared(name string) bool {
+	switch name {
+	case objectstorage.EdgeDomain:
+		return m.cleareddomain
+	case objectstorage.EdgeOwner:
+		return m.clearedowner
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ObjectStorageMutation) ClearEdge(name string) error {
+	switch name {
+	case objectstorage.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case objectstorage.EdgeOwner:
+		m.ClearOwner()
+		return nil
+	}
+	return fmt.Errorf("unknown ObjectStorage unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ObjectStorageMutation) ResetEdge(name string) error {
+	switch name {
+	case objectstorage.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case objectstorage.EdgeOwner:
+		m.ResetOwner()
+		return nil
+	}
+	return fmt.Errorf("unknown ObjectStorage edge %s", name)
 }
 
 // PolicyAttachmentMutation represents an operation that mutates the PolicyAttachment nodes in the graph.

@@ -56,6 +56,8 @@ type Tx struct {
 	LoginSession *LoginSessionClient
 	// Membership is the client for interacting with the Membership builders.
 	Membership *MembershipClient
+	// ObjectStorage is the client for interacting with the ObjectStorage builders.
+	ObjectStorage *ObjectStorageClient
 	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
 	PolicyAttachment *PolicyAttachmentClient
 	// Project is the client for interacting with the Project builders.
@@ -264,6 +266,7 @@ func (tx *Tx) init() {
 	tx.LoginAttempt = NewLoginAttemptClient(tx.config)
 	tx.LoginSession = NewLoginSessionClient(tx.config)
 	tx.Membership = NewMembershipClient(tx.config)
+	tx.ObjectStorage = NewObjectStorageClient(tx.config)
 	tx.PolicyAttachment = NewPolicyAttachmentClient(tx.config)
 	tx.Project = NewProjectClient(tx.config)
 	tx.QuotaScope = NewQuotaScopeClient(tx.config)

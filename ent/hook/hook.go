@@ -261,6 +261,18 @@ func (f MembershipFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.MembershipMutation", m)
 }
 
+// The ObjectStorageFunc type is an adapter to allow the use of ordinary
+// function as ObjectStorage mutator.
+type ObjectStorageFunc func(context.Context, *ent.ObjectStorageMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ObjectStorageFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ObjectStorageMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ObjectStorageMutation", m)
+}
+
 // The PolicyAttachmentFunc type is an adapter to allow the use of ordinary
 // function as PolicyAttachment mutator.
 type PolicyAttachmentFunc func(context.Context, *ent.PolicyAttachmentMutation) (ent.Value, error)

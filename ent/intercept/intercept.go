@@ -29,6 +29,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
@@ -681,6 +682,33 @@ func (f TraverseMembership) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.MembershipQuery", q)
+}
+
+// The ObjectStorageFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ObjectStorageFunc func(context.Context, *ent.ObjectStorageQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ObjectStorageFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ObjectStorageQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ObjectStorageQuery", q)
+}
+
+// The TraverseObjectStorage type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseObjectStorage func(context.Context, *ent.ObjectStorageQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseObjectStorage) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseObjectStorage) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ObjectStorageQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ObjectStorageQuery", q)
 }
 
 // The PolicyAttachmentFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1484,6 +1512,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.LoginSessionQuery, predicate.LoginSession, loginsession.OrderOption]{typ: ent.TypeLoginSession, tq: q}, nil
 	case *ent.MembershipQuery:
 		return &query[*ent.MembershipQuery, predicate.Membership, membership.OrderOption]{typ: ent.TypeMembership, tq: q}, nil
+	case *ent.ObjectStorageQuery:
+		return &query[*ent.ObjectStorageQuery, predicate.ObjectStorage, objectstorage.OrderOption]{typ: ent.TypeObjectStorage, tq: q}, nil
 	case *ent.PolicyAttachmentQuery:
 		return &query[*ent.PolicyAttachmentQuery, predicate.PolicyAttachment, policyattachment.OrderOption]{typ: ent.TypePolicyAttachment, tq: q}, nil
 	case *ent.ProjectQuery:

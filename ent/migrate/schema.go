@@ -915,6 +915,54 @@ var (
 			},
 		},
 	}
+	// ObjectStoragesColumns holds the columns for the "object_storages" table.
+	ObjectStoragesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "endpoint", Type: field.TypeString},
+		{Name: "region", Type: field.TypeString, Default: ""},
+		{Name: "bucket", Type: field.TypeString},
+		{Name: "prefix", Type: field.TypeString, Default: ""},
+		{Name: "addressing", Type: field.TypeEnum, Enums: []string{"path", "virtual"}, Default: "path"},
+		{Name: "access_key_id", Type: field.TypeString, Default: ""},
+		{Name: "secret_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "read_only", Type: field.TypeBool, Default: false},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "owner_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// ObjectStoragesTable holds the schema information for the "object_storages" table.
+	ObjectStoragesTable = &schema.Table{
+		Name:       "object_storages",
+		Columns:    ObjectStoragesColumns,
+		PrimaryKey: []*schema.Column{ObjectStoragesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "object_storages_domains_domain",
+				Columns:    []*schema.Column{ObjectStoragesColumns[11]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "object_storages_users_owner",
+				Columns:    []*schema.Column{ObjectStoragesColumns[12]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "objectstorage_owner_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{ObjectStoragesColumns[12], ObjectStoragesColumns[2]},
+			},
+			{
+				Name:    "objectstorage_domain_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{ObjectStoragesColumns[11], ObjectStoragesColumns[2]},
+			},
+		},
+	}
 	// PolicyAttachmentsColumns holds the columns for the "policy_attachments" table.
 	PolicyAttachmentsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2278,6 +2326,7 @@ var (
 		LoginAttemptsTable,
 		LoginSessionsTable,
 		MembershipsTable,
+		ObjectStoragesTable,
 		PolicyAttachmentsTable,
 		ProjectsTable,
 		QuotaScopesTable,
@@ -2347,6 +2396,11 @@ func init() {
 	LoginSessionsTable.ForeignKeys[0].RefTable = UsersTable
 	MembershipsTable.ForeignKeys[0].RefTable = ProjectsTable
 	MembershipsTable.ForeignKeys[1].RefTable = UsersTable
+	ObjectStoragesTable.ForeignKeys[0].RefTable = DomainsTable
+	ObjectStoragesTable.ForeignKeys[1].RefTable = UsersTable
+	ObjectStoragesTable.Annotation = &entsql.Annotation{
+		Check: "num_nonnulls(domain_id, owner_id) = 1",
+	}
 	PolicyAttachmentsTable.ForeignKeys[0].RefTable = DomainsTable
 	PolicyAttachmentsTable.ForeignKeys[1].RefTable = KeypairsTable
 	PolicyAttachmentsTable.ForeignKeys[2].RefTable = ProjectsTable

@@ -69,6 +69,9 @@ type LoginSession func(*sql.Selector)
 // Membership is the predicate function for membership builders.
 type Membership func(*sql.Selector)
 
+// ObjectStorage is the predicate function for objectstorage builders.
+type ObjectStorage func(*sql.Selector)
+
 // PolicyAttachment is the predicate function for policyattachment builders.
 type PolicyAttachment func(*sql.Selector)
 

@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -832,6 +833,65 @@ func init() {
 	membershipDescID := membershipMixinFields0[0].Descriptor()
 	// membership.DefaultID holds the default value on creation for the id field.
 	membership.DefaultID = membershipDescID.Default.(func() uuid.UUID)
+	objectstorageMixin := schema.ObjectStorage{}.Mixin()
+	objectstorageInters := schema.ObjectStorage{}.Interceptors()
+	objectstorage.Interceptors[0] = objectstorageInters[0]
+	objectstorageMixinFields0 := objectstorageMixin[0].Fields()
+	_ = objectstorageMixinFields0
+	objectstorageMixinFields1 := objectstorageMixin[1].Fields()
+	_ = objectstorageMixinFields1
+	objectstorageFields := schema.ObjectStorage{}.Fields()
+	_ = objectstorageFields
+	// objectstorageDescCreatedAt is the schema descriptor for created_at field.
+	objectstorageDescCreatedAt := objectstorageMixinFields1[0].Descriptor()
+	// objectstorage.DefaultCreatedAt holds the default value on creation for the created_at field.
+	objectstorage.DefaultCreatedAt = objectstorageDescCreatedAt.Default.(func() time.Time)
+	// objectstorageDescName is the schema descriptor for name field.
+	objectstorageDescName := objectstorageFields[0].Descriptor()
+	// objectstorage.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	objectstorage.NameValidator = func() func(string) error {
+		validators := objectstorageDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// objectstorageDescEndpoint is the schema descriptor for endpoint field.
+	objectstorageDescEndpoint := objectstorageFields[1].Descriptor()
+	// objectstorage.EndpointValidator is a validator for the "endpoint" field. It is called by the builders before save.
+	objectstorage.EndpointValidator = objectstorageDescEndpoint.Validators[0].(func(string) error)
+	// objectstorageDescRegion is the schema descriptor for region field.
+	objectstorageDescRegion := objectstorageFields[2].Descriptor()
+	// objectstorage.DefaultRegion holds the default value on creation for the region field.
+	objectstorage.DefaultRegion = objectstorageDescRegion.Default.(string)
+	// objectstorageDescBucket is the schema descriptor for bucket field.
+	objectstorageDescBucket := objectstorageFields[3].Descriptor()
+	// objectstorage.BucketValidator is a validator for the "bucket" field. It is called by the builders before save.
+	objectstorage.BucketValidator = objectstorageDescBucket.Validators[0].(func(string) error)
+	// objectstorageDescPrefix is the schema descriptor for prefix field.
+	objectstorageDescPrefix := objectstorageFields[4].Descriptor()
+	// objectstorage.DefaultPrefix holds the default value on creation for the prefix field.
+	objectstorage.DefaultPrefix = objectstorageDescPrefix.Default.(string)
+	// objectstorageDescAccessKeyID is the schema descriptor for access_key_id field.
+	objectstorageDescAccessKeyID := objectstorageFields[6].Descriptor()
+	// objectstorage.DefaultAccessKeyID holds the default value on creation for the access_key_id field.
+	objectstorage.DefaultAccessKeyID = objectstorageDescAccessKeyID.Default.(string)
+	// objectstorageDescReadOnly is the schema descriptor for read_only field.
+	objectstorageDescReadOnly := objectstorageFields[8].Descriptor()
+	// objectstorage.DefaultReadOnly holds the default value on creation for the read_only field.
+	objectstorage.DefaultReadOnly = objectstorageDescReadOnly.Default.(bool)
+	// objectstorageDescID is the schema descriptor for id field.
+	objectstorageDescID := objectstorageMixinFields0[0].Descriptor()
+	// objectstorage.DefaultID holds the default value on creation for the id field.
+	objectstorage.DefaultID = objectstorageDescID.Default.(func() uuid.UUID)
 	policyattachmentMixin := schema.PolicyAttachment{}.Mixin()
 	policyattachmentInters := schema.PolicyAttachment{}.Interceptors()
 	policyattachment.Interceptors[0] = policyattachmentInters[0]

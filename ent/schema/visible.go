@@ -78,7 +78,7 @@ var (
 	domainColumns = map[string]string{
 		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id",
 		"allocations": "domain_id", "vfolders": "domain_id", "vfolder_shares": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
-		"session_groups": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id",
+		"session_groups": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id", "object_storages": "domain_id",
 	}
 	projectColumns = map[string]string{
 		"projects": "id", "memberships": "project_id", "sessions": "project_id", "kernels": "project_id",
@@ -87,7 +87,7 @@ var (
 	objectColumns = map[string]string{
 		"domains": "id", "projects": "id", "memberships": "project_id", "users": "id", "roles": "id", "role_grants": "role_id",
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
-		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id",
+		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
 		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
 		"session_mounts": "session_id", "session_dependencies": "session_id", "session_groups": "id", "share_weights": "resource_group_id",
 		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "vfolder_shares": "vfolder_id", "tasks": "id",
@@ -343,6 +343,11 @@ func visibleShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	)
 }
 
+// ownOrShared: one's own, and those of one's domain.
+func ownOrShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(sql.EQ(s.C("owner_id"), v.User), sql.EQ(s.C("domain_id"), v.Domain))
+}
+
 // inDomain is true for a domain admin on rows of the domain.
 func inDomain(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	if v.Role != viewer.RoleAdmin {
@@ -412,11 +417,14 @@ func (ShareWeight) Interceptors() []ent.Interceptor {
 func (IdleChecker) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleChecker)
 }
-func (IdleBinding) Interceptors() []ent.Interceptor   { return visible(access.ResourceGroup, boundHere) }
-func (IdleActivity) Interceptors() []ent.Interceptor  { return visible(access.System, nobody) }
-func (StorageProxy) Interceptors() []ent.Interceptor  { return visible(access.Volume, nobody) }
-func (Volume) Interceptors() []ent.Interceptor        { return visible(access.Volume, anyone) }
-func (VolumeGrant) Interceptors() []ent.Interceptor   { return visible(access.Volume, heldOrOpen) }
+func (IdleBinding) Interceptors() []ent.Interceptor  { return visible(access.ResourceGroup, boundHere) }
+func (IdleActivity) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
+func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, nobody) }
+func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
+func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }
+func (ObjectStorage) Interceptors() []ent.Interceptor {
+	return visible(access.ObjectStorage, ownOrShared)
+}
 func (QuotaScope) Interceptors() []ent.Interceptor    { return visible(access.Vfolder, visibleScope) }
 func (Vfolder) Interceptors() []ent.Interceptor       { return visible(access.Vfolder, visibleVfolder) }
 func (VfolderShare) Interceptors() []ent.Interceptor  { return visible(access.Vfolder, visibleShared) }

@@ -30,6 +30,7 @@ const (
 	Registry       Entity = "registry"
 	Image          Entity = "image"
 	Volume         Entity = "volume"
+	ObjectStorage  Entity = "object_storage"
 	Session        Entity = "session"
 	Vfolder        Entity = "vfolder"
 	Task           Entity = "task"
@@ -42,7 +43,8 @@ type Operation string
 
 // The operations. Special is, for a session, to enter it; for a folder, to read
 // its files; for a user, to act as him; for a project, to choose its members;
-// for a role, to grant it; for a resource group or volume, to say who uses it.
+// for a role, to grant it; for a resource group or volume, to say who uses it; for an
+// object storage, to list its objects and to bring them from and to there.
 // Write is, for a folder, to change its files.
 const (
 	Read    Operation = "read"
@@ -61,7 +63,7 @@ func Operations() []Operation { return []Operation{Read, Create, Update, Delete,
 var acts = map[Entity][]Operation{
 	Domain: ops(Read, Create, Update, Delete), Project: allButWrite, User: allButWrite, Role: allButWrite,
 	ResourcePolicy: ops(Read, Create, Update, Delete), ResourceGroup: allButWrite, ResourcePreset: ops(Read, Create, Update, Delete),
-	Agent: ops(Read, Update), Registry: ops(Read, Create, Update), Image: ops(Read, Create, Delete), Volume: ops(Read, Special),
+	Agent: ops(Read, Update), Registry: ops(Read, Create, Update), Image: ops(Read, Create, Delete), Volume: ops(Read, Special), ObjectStorage: allButWrite,
 	Session: ops(Read, Update, Delete, Special), Vfolder: Operations(), Task: ops(Read, Update),
 }
 
@@ -74,7 +76,7 @@ func Acts(op Operation, e Entity) bool { return op == Read || slices.Contains(ac
 func Entities() []Entity {
 	return []Entity{
 		Domain, Project, User, Credential, Invitation, Provider, Role, ResourcePolicy, ResourceGroup, ResourcePreset,
-		Agent, Registry, Image, Volume, Session, Vfolder, Task, Audit, System,
+		Agent, Registry, Image, Volume, ObjectStorage, Session, Vfolder, Task, Audit, System,
 	}
 }
 
@@ -147,11 +149,11 @@ const (
 
 func ops(list ...Operation) []Operation { return list }
 
-// Private tells what rank alone does not open: the inside of a session or a
-// folder. Superadmins, too, enter it as its owner, by a custom role, or by acting
+// Private tells what rank alone does not open: the inside of a session, a folder or
+// an object storage. Superadmins, too, enter it as its owner, by a custom role, or by acting
 // as somebody who may, which the audit trail shows.
 func Private(op Operation, e Entity) bool {
-	return op == Special && (e == Session || e == Vfolder) || op == Write
+	return op == Special && (e == Session || e == Vfolder || e == ObjectStorage) || op == Write
 }
 
 // builtin is the whole of what the built-in roles allow, besides: superadmins
@@ -168,7 +170,9 @@ var builtin = map[Entity]map[Relation][]Operation{
 	Registry:       {Anyone: ops(Read)},
 	Image:          {Anyone: ops(Read)},
 	Volume:         {Anyone: ops(Read)},
-	Session:        {Owner: allButWrite, Lead: ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete)},
+	// One of a user stands in no domain: it is his alone.
+	ObjectStorage: {Owner: allButWrite, Belongs: ops(Read, Special), DomainAdmin: allButWrite},
+	Session:       {Owner: allButWrite, Lead: ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete)},
 	Vfolder: {
 		Reader: ops(Read, Special), Writer: ops(Read, Special, Write), Keeper: ops(Read, Delete, Special, Write),
 		Owner: Operations(), Lead: Operations(),

@@ -10,7 +10,7 @@ type TokenScope string
 const (
 	TokenRead     TokenScope = "read"
 	TokenSessions TokenScope = "sessions" // start, change, enter and end sessions
-	TokenFolders  TokenScope = "folders"  // change folders and their files
+	TokenFolders  TokenScope = "folders"  // change folders, their files and object storages
 	TokenAccount  TokenScope = "account"  // the user's own profile and credentials
 	TokenAdmin    TokenScope = "admin"    // everything else
 )
@@ -25,7 +25,7 @@ func Needs(op Operation, e Entity) TokenScope {
 	switch {
 	case e == Session && op != Read:
 		return TokenSessions
-	case e == Vfolder && op != Read:
+	case (e == Vfolder || e == ObjectStorage) && op != Read:
 		return TokenFolders
 	case op == Read:
 		return TokenRead

@@ -57,6 +57,7 @@ const (
 	IdleBinding       Kind = 41
 	VfolderShare      Kind = 42
 	VfolderTicket     Kind = 43
+	ObjectStorage     Kind = 44
 	Other             Kind = 63
 )
 

@@ -9,6 +9,7 @@ const (
 	SecondFactor     Purpose = "totp"
 	RegistryPassword Purpose = "registry password"
 	ProviderSecret   Purpose = "identity provider"
+	StorageSecret    Purpose = "object storage"
 	LoginState       Purpose = "login state" // of a browser at an identity provider, for minutes; in no table
 )
 
@@ -25,5 +26,6 @@ func Columns() []Column {
 		{"users", "totp_sealed", SecondFactor},
 		{"registries", "password_sealed", RegistryPassword},
 		{"identity_providers", "client_secret_sealed", ProviderSecret},
+		{"object_storages", "secret_sealed", StorageSecret},
 	}
 }

@@ -29,7 +29,7 @@ var entities = map[id.Kind]access.Entity{
 	id.Session: access.Session, id.Kernel: access.Session, id.Allocation: access.Session,
 	id.SessionGroup: access.Session, id.SessionEvent: access.Session, id.SessionMount: access.Session, id.SessionDependency: access.Session,
 	id.IdleChecker: access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
-	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume,
+	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume, id.ObjectStorage: access.ObjectStorage,
 	id.QuotaScope: access.Vfolder, id.Vfolder: access.Vfolder, id.Task: access.Task, id.AuditEntry: access.Audit,
 }
 

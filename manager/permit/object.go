@@ -50,6 +50,8 @@ func Of(n ent.Noder) (access.Entity, access.Object, bool) {
 		return access.Image, access.Object{ID: x.ID}, true
 	case *ent.Volume:
 		return access.Volume, access.Object{ID: x.ID}, true
+	case *ent.ObjectStorage:
+		return access.ObjectStorage, access.Object{ID: x.ID, Domain: value(x.DomainID), Owner: value(x.OwnerID)}, true
 	}
 	return "", access.Object{}, false
 }
