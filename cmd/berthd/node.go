@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/storage"
+	"github.com/berthhq/berth/storage/volume"
 )
 
 // nodeOptions are the flags that agents and storage proxies share.
@@ -115,6 +116,7 @@ func storageCommand() *cobra.Command {
 	var (
 		o           nodeOptions
 		volumes     []string
+		file        string
 		listen, url string
 		origins     []string
 	)
@@ -137,6 +139,13 @@ func storageCommand() *cobra.Command {
 				cfg.Volumes = append(cfg.Volumes, storage.VolumeConfig{
 					Name: name, MountPath: path, Backend: filepath.Join(o.bin, "plugins/volume/vfs"),
 				})
+			}
+			if file != "" {
+				more, err := volume.Read(file, filepath.Join(o.bin, "plugins/volume"))
+				if err != nil {
+					return fmt.Errorf("--volume-file: %w", err)
+				}
+				cfg.Volumes = append(cfg.Volumes, more...)
 			}
 			p, err := storage.New(cfg)
 			if err != nil {
@@ -164,7 +173,8 @@ func storageCommand() *cobra.Command {
 	}
 	o.flags(cmd, "/var/lib/berth/storage")
 	f := cmd.Flags()
-	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
+	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume of the plugin vfs")
+	pathFlag(cmd, &file, "volume-file", "", "YAML file of volumes with their plugins and options, see docs/storage")
 	f.StringVar(&listen, "listen", "127.0.0.1:8422", "address for uploads and downloads")
 	f.StringVar(&url, "public-url", "", "base URL of --listen as people reach it")
 	f.StringSliceVar(&origins, "origin", nil, "origins of the web page")

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/service"
 	"github.com/berthhq/berth/manager"
 	"github.com/berthhq/berth/storage"
+	"github.com/berthhq/berth/storage/volume"
 )
 
 // upOptions are the flags of berthd up.
@@ -28,7 +29,7 @@ type upOptions struct {
 	data, listen, images, bin, email string
 	mock                             int
 	fixtures                         []string
-	pluginFile                       string
+	pluginFile, volumeFile           string
 	stopSessions                     bool
 	level                            string
 	asJSON                           bool
@@ -62,6 +63,7 @@ unless --stop-sessions is given.`,
 	f.IntVar(&o.mock, "mock-accelerators", 0, "offer this many mock accelerators, for trying fractions out without hardware")
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this made-up machine: a name of berthd fixture ls, or a YAML file; repeatable")
 	pathFlag(cmd, &o.pluginFile, "plugin-file", "", "YAML file of accelerator plugins and their settings")
+	pathFlag(cmd, &o.volumeFile, "volume-file", "", "YAML file of more volumes with their plugins and options, see docs/storage")
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
 	logFlags(cmd, &o.level, &o.asJSON, "warn")
 	return cmd
@@ -99,12 +101,32 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: metrics(), plugins: plugins}
+	volumes, err := o.volumes()
+	if err != nil {
+		return err
+	}
+	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: metrics(), plugins: plugins, volumes: volumes}
 	if err := p.open(ctx); err != nil {
 		return err
 	}
 	defer p.close()
 	return p.run(ctx, started)
+}
+
+// volumes are the one on this machine's own disk and those of the operator's file.
+func (o upOptions) volumes() ([]storage.VolumeConfig, error) {
+	dir := filepath.Join(o.bin, "plugins/volume")
+	list := []storage.VolumeConfig{{
+		Name: "local", Backend: filepath.Join(dir, "vfs"), MountPath: filepath.Join(o.data, "volumes/local"), Create: true,
+	}}
+	if o.volumeFile == "" {
+		return list, nil
+	}
+	more, err := volume.Read(o.volumeFile, dir)
+	if err != nil {
+		return nil, fmt.Errorf("--volume-file: %w", err)
+	}
+	return append(list, more...), nil
 }
 
 // platform is the roles of one process.
@@ -119,6 +141,7 @@ type platform struct {
 	storage    *storage.Proxy
 	agent      *agent.Agent
 	plugins    []agent.PluginConfig
+	volumes    []storage.VolumeConfig
 	containerd *daemon.Daemon
 	registry   *registry.Registry
 	images     net.Listener
@@ -173,10 +196,7 @@ func (p *platform) openStorage(ctx context.Context, managers string) (*storage.P
 		return nil, err
 	}
 	return storage.New(storage.Config{
-		Name: "local", Dir: p.dir("storage"), PublicURL: "/storage",
-		Volumes: []storage.VolumeConfig{{
-			Name: "local", Backend: filepath.Join(p.bin, "plugins/volume/vfs"), MountPath: p.dir("volumes", "local"), Create: true,
-		}},
+		Name: "local", Dir: p.dir("storage"), PublicURL: "/storage", Volumes: p.volumes,
 		Managers: []string{managers}, JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
 		Version: version, Logger: p.log.With("part", "storage"), Registerer: p.metrics,
 	})
@@ -191,6 +211,10 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 	if err != nil {
 		return nil, err
 	}
+	volumes := map[string]string{}
+	for _, v := range p.volumes {
+		volumes[v.Name] = v.MountPath
+	}
 	cfg := daemon.Config{Dir: p.dir("containerd")}
 	p.containerd, err = daemon.Start(ctx, cfg, []string{exe, "containerd", "--dir", cfg.Dir}, p.log.With("part", "containerd"))
 	if err != nil {
@@ -202,7 +226,7 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 	return agent.New(agent.Config{
 		Name: p.host, Dir: p.dir("agent"), Managers: []string{managers},
 		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
-		Volumes: map[string]string{"local": p.dir("volumes", "local")}, Plugins: p.plugins,
+		Volumes: volumes, Plugins: p.plugins,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
 		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"),
 		KeepSessions: !p.stopSessions, Logger: p.log.With("part", "agent"),

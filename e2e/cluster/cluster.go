@@ -1,8 +1,8 @@
 // Package cluster runs the real server on a data directory of its own, for the
-// scenarios below e2e: berthd up in one process tree, or managers and agents each
-// in a process of their own. It makes users through the API, runs the real command
-// line, can kill servers and start them again, and in the end looks for what was
-// left behind on the machine. Only tests import it.
+// scenarios below e2e: berthd up in one process tree, or every role in a process of
+// its own. It makes users through the API, runs the real command line, can kill
+// servers and start them again, and in the end looks for what was left behind on the
+// machine. Only tests import it.
 package cluster
 
 import (
@@ -67,7 +67,8 @@ const cleaner = `read -r _
 for f in "$1"/*.pid; do
   pid=$(cat "$f" 2>/dev/null) && kill -INT "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
 done
-rm -rf "$1"`
+for m in "$1"/mounts/*; do umount -l "$m"; done
+rm -rf --one-file-system "$1"`
 
 // New prepares a platform below a new temporary directory.
 func New(opt Options) (*Platform, error) {
@@ -355,6 +356,9 @@ func (p *Platform) remove(err error) error {
 	err = errors.Join(err, p.killAll())
 	if err == nil {
 		err = p.Leftovers()
+	}
+	if unmount := p.closeVolumes(); unmount != nil { // what is mounted is not ours to delete
+		return errors.Join(err, unmount, p.lifeline.Close())
 	}
 	return errors.Join(err, os.RemoveAll(p.dir), p.lifeline.Close())
 }

@@ -24,19 +24,26 @@ import (
 type SpreadOptions struct {
 	Managers int
 	Agents   []int // how many mock accelerators each of them offers
+	Proxies  int   // storage proxies, each of which serves all volumes
+	Volumes  []Volume
 }
 
-// Spread is a platform whose managers and agents are processes of their own, as
-// on machines of their own. The agents are called node-1, node-2 and so on. People
-// reach the managers through one address, as behind a load balancer.
+// Spread is a platform whose managers, storage proxies and agents are processes of
+// their own, as on machines of their own. The agents are called node-1, node-2 and so
+// on, the proxies proxy-1. People reach the managers through one address, as behind a
+// load balancer.
 type Spread struct {
 	*Platform
 	Managers []*Process
 	Agents   []*Process
+	Proxies  []*Process
+	Wires    []*Wire // to each storage proxy
 
+	proxies  int
+	volumes  []Volume
 	stores   *service.Stores
 	registry *registry.Registry
-	door     *door
+	door     *Wire
 	stop     context.CancelFunc // of what this process serves: the registry
 }
 
@@ -50,11 +57,13 @@ func StartSpread(opt SpreadOptions) (*Spread, error) {
 	p.offers = opt.Agents
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	s := &Spread{Platform: p, door: &door{}}
+	s := &Spread{Platform: p, proxies: opt.Proxies, volumes: opt.Volumes, door: &Wire{}}
 	for _, step := range []func(context.Context) error{
+		s.openVolumes,
 		s.openStores,
 		func(ctx context.Context) error { return s.startManagers(ctx, opt.Managers) },
 		s.openRegistry,
+		s.joinProxies,
 		s.joinAgents,
 		s.complete,
 	} {
@@ -97,7 +106,7 @@ func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
 			return err
 		}
 	}
-	if s.URL, err = s.door.open(); err != nil {
+	if s.URL, err = s.door.Open(); err != nil {
 		return err
 	}
 	said := firstPassword.FindStringSubmatch(s.Managers[0].log.From(0))
@@ -198,7 +207,7 @@ func (s *Spread) Leader(t testing.TB) *Process {
 // is wrong with what they leave, as that of a Platform does.
 func (s *Spread) Close() error {
 	err := s.settle()
-	for _, x := range slices.Concat(s.Agents, s.Managers) {
+	for _, x := range slices.Concat(s.Agents, s.Proxies, s.Managers) {
 		if x.runs() { // agents end their containers, whatever is wrong
 			err = errors.Join(err, x.end(syscall.SIGINT))
 		}
@@ -209,8 +218,8 @@ func (s *Spread) Close() error {
 // discard ends what still runs, the stores last, and deletes the data.
 func (s *Spread) discard(err error) error {
 	err = errors.Join(err, s.killAll())
-	if s.door.listener != nil {
-		err = errors.Join(err, s.door.listener.Close())
+	for _, w := range append(s.Wires, s.door) {
+		err = errors.Join(err, w.Close())
 	}
 	if s.stop != nil {
 		s.stop()

@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Volume is one that all storage proxies of a platform serve.
+type Volume struct {
+	Name, Plugin string
+	// Size is that of a file system in memory; "" where From is another directory.
+	Size, From string
+	Options    string // YAML of one line
+}
+
+// mountPoints is the directory of mount points, of which the cleaner knows.
+func (p *Platform) mountPoints() string { return filepath.Join(p.dir, "mounts") }
+
+// served is the directory of a volume's files beside where proxies find it, as on the
+// server that they mount it from.
+func (s *Spread) served(v Volume) string {
+	if v.From != "" {
+		return v.From
+	}
+	return filepath.Join(s.mountPoints(), "served-"+v.Name)
+}
+
+// Mount is where proxies find a volume.
+func (s *Spread) Mount(name string) string { return filepath.Join(s.mountPoints(), name) }
+
+// openVolumes mounts them.
+func (s *Spread) openVolumes(context.Context) error {
+	for _, v := range s.volumes {
+		if v.From == "" {
+			if err := os.MkdirAll(s.served(v), 0o755); err != nil {
+				return err
+			}
+			if err := unix.Mount("tmpfs", s.served(v), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size="+v.Size); err != nil {
+				return fmt.Errorf("mount %s: %w", s.served(v), err)
+			}
+		}
+		if err := s.Remount(v.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remount puts a volume back where proxies find it.
+func (s *Spread) Remount(name string) error {
+	for _, v := range s.volumes {
+		if v.Name != name {
+			continue
+		}
+		if err := os.MkdirAll(s.Mount(name), 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(s.served(v), s.Mount(name), "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", s.Mount(name), err)
+		}
+		return nil
+	}
+	return fmt.Errorf("no volume %s", name)
+}
+
+// Unmount takes a volume from where proxies find it, as umount -l does.
+func (s *Spread) Unmount(name string) error {
+	if err := unix.Unmount(s.Mount(name), unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("unmount %s: %w", s.Mount(name), err)
+	}
+	return nil
+}
+
+// closeVolumes unmounts what is mounted.
+func (p *Platform) closeVolumes() (err error) {
+	all, _ := filepath.Glob(filepath.Join(p.mountPoints(), "*"))
+	for _, at := range all {
+		if e := unix.Unmount(at, unix.MNT_DETACH); e != nil && !errors.Is(e, unix.EINVAL) { // not mounted
+			err = errors.Join(err, fmt.Errorf("unmount %s: %w", at, e))
+		}
+	}
+	return err
+}
+
+// joinProxies runs, for each, the command that the platform gives for that. People
+// reach each by a wire of its own.
+func (s *Spread) joinProxies(ctx context.Context) error {
+	file := filepath.Join(s.dir, "volumes.yaml")
+	var list strings.Builder
+	for _, v := range s.volumes {
+		fmt.Fprintf(&list, "- {name: %s, mount: %s, plugin: %s, options: {%s}}\n", v.Name, s.Mount(v.Name), v.Plugin, v.Options)
+	}
+	if err := os.WriteFile(file, []byte("volumes:\n"+list.String()), 0o600); err != nil {
+		return err
+	}
+	for i := range s.proxies {
+		token, err := s.admin.CreateJoinToken(ctx, "storage")
+		if err != nil {
+			return err
+		}
+		port, err := freePorts(1)
+		if err != nil {
+			return err
+		}
+		w := &Wire{to: port}
+		url, err := w.Open()
+		if err != nil {
+			return err
+		}
+		s.Wires = append(s.Wires, w)
+		x := s.process("proxy-" + strconv.Itoa(i+1))
+		s.Proxies = append(s.Proxies, x)
+		x.args = append(strings.Fields(token.Command)[1:], "--name", x.name, "--data", filepath.Join(s.data, "storage", x.name), "--bin", s.bin,
+			"--volume-file", file, "--listen", port[0], "--public-url", url, "--origin", s.URL)
+		if err := x.Start(); err != nil {
+			return err
+		}
+	}
+	return s.until(ctx, "the volumes are healthy", func() bool {
+		all, err := s.admin.Volumes(ctx)
+		for _, v := range all {
+			if v.Health != "healthy" {
+				return false
+			}
+		}
+		return err == nil && len(all) == len(s.volumes)
+	})
+}

@@ -1,0 +1,36 @@
+package folders
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/array/image"
+)
+
+var platform *cluster.Spread
+
+// Two storage proxies serve a large disk, a small one and, where the kernel has
+// btrfs, a pool that keeps limits itself.
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	opt := cluster.SpreadOptions{Managers: 1, Proxies: 2, Volumes: []cluster.Volume{
+		{Name: "disk", Plugin: "vfs", Size: "2g"},
+		{Name: "small", Plugin: "vfs", Size: "16m"},
+	}}
+	pool, err := image.Make(context.Background())
+	if err != nil {
+		fmt.Println("without a pool:", err)
+	} else {
+		defer func() {
+			if err := pool.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}()
+		opt.Volumes = append(opt.Volumes, cluster.Volume{Name: "pool", Plugin: "btrfs", From: pool.Mount, Options: "quota: full"})
+	}
+	return cluster.MainSpread(m, opt, &platform)
+}

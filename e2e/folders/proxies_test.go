@@ -1,0 +1,20 @@
+package folders
+
+import (
+	"testing"
+)
+
+// Every proxy serves every volume, and the platform says how limits are kept there.
+func TestVolumes(t *testing.T) {
+	u := platform.User(t)
+	var got struct {
+		Volumes []struct{ Name, Backend, Health, Enforcement string }
+	}
+	u.Query(`{ volumes { name backend health enforcement } }`, nil, &got)
+	want := map[string]string{"disk": "cooperative", "small": "cooperative", "pool": "hard"}
+	for _, v := range got.Volumes {
+		if v.Health != "healthy" || v.Enforcement != want[v.Name] {
+			t.Errorf("%+v, want limits kept %s", v, want[v.Name])
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package volume
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/containerd/errdefs"
+	"github.com/goccy/go-yaml"
+)
+
+// listed is a volume in an operator's file.
+type listed struct {
+	Name    string         `yaml:"name"`
+	Mount   string         `yaml:"mount"`
+	Plugin  string         `yaml:"plugin"`
+	SHA256  string         `yaml:"sha256"`
+	Options map[string]any `yaml:"options"`
+}
+
+// Read reads an operator's file of volumes. A plugin that is named without a
+// directory is one of those in plugins.
+func Read(file, plugins string) ([]Config, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var all struct {
+		Volumes []listed `yaml:"volumes"`
+	}
+	if err := yaml.UnmarshalWithOptions(text, &all, yaml.Strict()); err != nil {
+		// Without the line itself: it may hold an option that nobody else is to read.
+		return nil, fmt.Errorf("%s: %s: %w", file, yaml.FormatError(err, false, false), errdefs.ErrInvalidArgument)
+	}
+	var list []Config
+	for i, e := range all.Volumes {
+		cfg, err := e.config(plugins)
+		if err == nil {
+			err = cfg.check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: volumes[%d]: %w", file, i, err)
+		}
+		list = append(list, cfg)
+	}
+	return list, nil
+}
+
+func (e listed) config(plugins string) (Config, error) {
+	cfg := Config{Name: e.Name, MountPath: e.Mount, SHA256: e.SHA256, Backend: e.Plugin}
+	switch {
+	case e.Plugin == "":
+		return cfg, invalid("plugin: the name of one, as vfs or btrfs, or the path of a program, is missing")
+	case filepath.IsAbs(e.Plugin):
+	case filepath.Base(e.Plugin) == e.Plugin:
+		cfg.Backend = filepath.Join(plugins, e.Plugin)
+	default:
+		return cfg, invalid("plugin: %.200q: want a name without a directory, or an absolute path", e.Plugin)
+	}
+	if info, err := os.Stat(cfg.Backend); err != nil || !info.Mode().IsRegular() {
+		return cfg, invalid("plugin: %s is no program", cfg.Backend)
+	}
+	if len(e.Options) == 0 {
+		return cfg, nil
+	}
+	options, err := json.Marshal(e.Options)
+	if err != nil {
+		return cfg, invalid("options: %v", err)
+	}
+	cfg.OptionsJSON = string(options)
+	return cfg, nil
+}
