@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 
@@ -29,10 +30,11 @@ type Upload struct {
 	Source io.ReaderAt
 	Size   int64
 	// Location is the server's address of the unfinished upload; "" until the
-	// server has made one. One from an earlier run may have been completed and
-	// its file deleted since, so a complete one does not count.
+	// server has made one. Another proxy of the volume, which a later ticket may
+	// name, has it by the same last part. One from an earlier run may have been
+	// completed and its file deleted since, so a complete one does not count.
 	Location string
-	// Renew gets another ticket when the present one is over.
+	// Renew gets another ticket when the present one is over, or its proxy away.
 	Renew func(context.Context) (UploadTarget, error)
 	// Created, if set, hears of a new Location.
 	Created func(location string)
@@ -52,16 +54,22 @@ type position struct {
 	earlier string // a location of an earlier run, until it proves unfinished
 	repairs int    // since the last progress
 	refused int    // tickets, since one was good
+	lost    int    // tries in a row that reached nobody
 }
 
 // Run sends what the server does not have yet.
 func (u *Upload) Run(ctx context.Context, c *Client) error {
 	at := position{earlier: u.Location, offset: -1}
 	err := persist(ctx, u.Told, func() (progress bool, err error) {
+		if at.lost > 1 {
+			if err := u.elsewhere(ctx); err != nil {
+				return false, err
+			}
+		}
 		for {
 			err = u.advance(ctx, c, &at)
 			if at.offset > at.best {
-				at.best, at.repairs, progress = at.offset, 0, true
+				at.best, at.repairs, at.lost, progress = at.offset, 0, 0, true
 			}
 			if err == nil {
 				return progress, nil
@@ -99,6 +107,7 @@ func (u *Upload) repair(ctx context.Context, at *position, err error) (renewed b
 	at.offset = -1
 	switch {
 	case errdefs.IsUnavailable(err):
+		at.lost++
 		return false, err
 	case errdefs.IsDataLoss(err): // damaged on its way: once more
 		at.repairs++
@@ -125,6 +134,23 @@ func (u *Upload) repair(ctx context.Context, at *position, err error) (renewed b
 	return false, again{err}
 }
 
+// elsewhere turns to another proxy if the manager names one now.
+func (u *Upload) elsewhere(ctx context.Context) error {
+	if u.Renew == nil {
+		return nil
+	}
+	target, err := u.Renew(ctx)
+	if err == nil && target.URL != u.Target.URL {
+		u.Target = target
+	}
+	return err
+}
+
+// address is where the unfinished upload is at the proxy of the ticket.
+func (u *Upload) address() string {
+	return strings.TrimSuffix(u.Target.URL, "/") + "/" + path.Base(u.Location)
+}
+
 // again is an error after which another attempt may do better.
 type again struct{ error }
 
@@ -133,7 +159,7 @@ func (e again) Unwrap() []error { return []error{errdefs.ErrUnavailable, e.error
 // locate returns how much the server has, after making the upload if need be.
 func (u *Upload) locate(ctx context.Context, c *Client, at *position) (int64, error) {
 	if u.Location != "" {
-		resp, err := u.request(ctx, c, http.MethodHead, u.Location, nil, nil, http.StatusOK, http.StatusNoContent)
+		resp, err := u.request(ctx, c, http.MethodHead, u.address(), nil, nil, http.StatusOK, http.StatusNoContent)
 		if err != nil {
 			return -1, err
 		}
@@ -171,7 +197,7 @@ func (u *Upload) send(ctx context.Context, c *Client, offset int64) (int64, erro
 		return offset, err
 	}
 	sum := sha256.Sum256(chunk)
-	resp, err := u.request(ctx, c, http.MethodPatch, u.Location, http.Header{
+	resp, err := u.request(ctx, c, http.MethodPatch, u.address(), http.Header{
 		"Content-Type":    {"application/offset+octet-stream"},
 		"Upload-Offset":   {strconv.FormatInt(offset, 10)},
 		"Upload-Checksum": {"sha256 " + base64.StdEncoding.EncodeToString(sum[:])},

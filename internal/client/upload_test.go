@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -238,6 +239,37 @@ func TestUploadOfEarlierRun(t *testing.T) {
 				t.Errorf("%d published, %d patches, want %d", len(s.published), s.patches, c.patches)
 			}
 		})
+	}
+}
+
+// The proxy goes away for good in the middle: another one of the volume has what it
+// has, and the file goes on there.
+func TestUploadElsewhere(t *testing.T) {
+	data := make([]byte, 2*chunkBytes+7)
+	_, _ = rand.Read(data)
+	s := newTus(t, "Bearer first", "Bearer second")
+	gone := false
+	cl := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if rest, is := strings.CutPrefix(r.URL.Path, "/other/"); is {
+			r.URL.Path = "/storage/" + rest
+		} else if gone {
+			hangUp(w)
+		}
+		s.ServeHTTP(w, r)
+	})
+	s.after = func(n int, w http.ResponseWriter) bool { gone = true; return n == 1 && hangUp(w) }
+	u := Upload{
+		Target: UploadTarget{Path: "f", URL: "/storage/uploads", Ticket: "first"},
+		Source: bytes.NewReader(data), Size: int64(len(data)),
+		Renew: func(context.Context) (UploadTarget, error) {
+			return UploadTarget{Path: "f", URL: "/other/uploads", Ticket: "second"}, nil
+		},
+	}
+	if err := u.Run(t.Context(), cl); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.published) != 1 || !bytes.Equal(s.published[0], data) || s.patches != 3 {
+		t.Errorf("%d files were published by %d chunks, or not these bytes", len(s.published), s.patches)
 	}
 }
 
