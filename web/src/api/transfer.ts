@@ -41,13 +41,14 @@ const transport: Transport = {
 
   send(item, target, signal, progress) {
     const key = fingerprint(item);
-    const known = localStorage.getItem(key);
     // Absolute, because an upload's own address comes relative to it.
     const endpoint = new URL(target.url, location.href);
+    // Any proxy of the volume has the upload: the one it began at may be away.
+    const known = localStorage.getItem(key)?.split("/").at(-1);
     return new Promise((resolve, reject) => {
       const upload = new Upload(item.file, {
         endpoint: endpoint.href,
-        uploadUrl: known ?? undefined,
+        uploadUrl: known ? `${endpoint.href}/${known}` : undefined,
         headers: { Authorization: `Bearer ${target.ticket}`, ...(endpoint.origin === location.origin ? csrf : {}) },
         retryDelays: [0, 1000, 3000],
         // A full quota is not emptied by asking again.
