@@ -3,6 +3,7 @@ package ticket
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +196,92 @@ func TestRotation(t *testing.T) {
 	if _, err := v.Verify(fresh.Sign(claims()), Upload); err != nil {
 		t.Errorf("a refused key set replaced the old one: %v", err)
 	}
+}
+
+// What is remembered of tickets changes nothing but the time that a second look takes:
+// they end with their time and their key, and only the whole text is known.
+func TestSeenAgain(t *testing.T) {
+	s, other := newSigner(t), newSigner(t)
+	v := newVerifier(t, s)
+	clock := now
+	v.Now = func() time.Time { return clock }
+	good := s.Sign(claims())
+	accepted := func(token, operation string) bool {
+		t.Helper()
+		c, err := v.Verify(token, operation)
+		if err == nil && !cmp.Equal(c, claims()) {
+			t.Errorf("claims %+v", c)
+		}
+		return err == nil
+	}
+	for range 2 {
+		if !accepted(good, Upload) {
+			t.Error("refused")
+		}
+		if accepted(good, Download) || accepted(good[:len(good)-1], Upload) || accepted(good+"A", Upload) {
+			t.Error("another operation or text is accepted")
+		}
+	}
+	clock = claims().Expires.Add(-time.Second)
+	if !accepted(good, Upload) {
+		t.Error("refused in its last second")
+	}
+	clock = claims().Expires
+	if accepted(good, Upload) {
+		t.Error("accepted when its time was over")
+	}
+	clock = now
+	for _, step := range []struct {
+		keys *Signer
+		want bool
+	}{{s, true}, {other, false}, {s, true}} {
+		if err := v.SetKeys([][]byte{step.keys.PublicKey()}); err != nil {
+			t.Fatal(err)
+		}
+		if accepted(good, Upload) != step.want {
+			t.Errorf("after a change of keys accepted: %v", !step.want)
+		}
+	}
+}
+
+func TestRemembersSome(t *testing.T) {
+	v := &verified{}
+	for i := range 10 * generation {
+		v.add(strconv.Itoa(i), payload{ID: strconv.Itoa(i)})
+		if p, known := v.get("0"); !known || p.ID != "0" {
+			t.Fatalf("what is in use is forgotten after %d others", i)
+		}
+	}
+	if n := len(v.young) + len(v.old); n > 2*generation {
+		t.Errorf("%d are remembered", n)
+	}
+	if _, known := v.get("1"); known {
+		t.Error("nothing is ever forgotten")
+	}
+}
+
+func BenchmarkVerify(b *testing.B) {
+	s := NewSigner(ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", ed25519.SeedSize))))
+	v := &Verifier{Now: func() time.Time { return now }}
+	if err := v.SetKeys([][]byte{s.PublicKey()}); err != nil {
+		b.Fatal(err)
+	}
+	token := s.Sign(claims())
+	b.Run("first", func(b *testing.B) {
+		k := v.keys.Load()
+		for b.Loop() {
+			if _, err := k.check(token); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := v.Verify(token, Upload); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 func FuzzVerify(f *testing.F) {

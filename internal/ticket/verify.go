@@ -21,22 +21,29 @@ const maxToken = 40 << 10
 // Verifier checks tickets against a set of public keys that may change at any
 // time. The zero value knows no key and refuses everything.
 type Verifier struct {
-	keys atomic.Pointer[map[string]ed25519.PublicKey]
+	keys atomic.Pointer[keys]
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+}
+
+// keys are those of a time, by their names, with the tickets that were checked with
+// them.
+type keys struct {
+	public map[string]ed25519.PublicKey
+	seen   verified
 }
 
 // SetKeys replaces the accepted keys. While a key is rotated the set holds
 // the old and the new one.
 func (v *Verifier) SetKeys(public [][]byte) error {
-	keys := make(map[string]ed25519.PublicKey, len(public))
+	next := &keys{public: make(map[string]ed25519.PublicKey, len(public))}
 	for i, k := range public {
 		if len(k) != ed25519.PublicKeySize {
 			return fmt.Errorf("ticket key %d has %d bytes, not %d: %w", i, len(k), ed25519.PublicKeySize, errdefs.ErrInvalidArgument)
 		}
-		keys[KeyID(k)] = ed25519.PublicKey(bytes.Clone(k))
+		next.public[KeyID(k)] = ed25519.PublicKey(bytes.Clone(k))
 	}
-	v.keys.Store(&keys)
+	v.keys.Store(next)
 	return nil
 }
 
@@ -58,13 +65,36 @@ func (v *Verifier) Verify(token, operation string) (Claims, error) {
 	}, nil
 }
 
-func (v *Verifier) open(token string) (payload, error) {
+func (v *Verifier) open(token string) (p payload, err error) {
+	k := v.keys.Load()
+	switch {
+	case token == "":
+		return p, refused("missing")
+	case len(token) > maxToken:
+		return p, refused("malformed")
+	case k == nil:
+		return p, refused(stranger)
+	}
+	p, known := k.seen.get(token)
+	if !known {
+		if p, err = k.check(token); err != nil {
+			return p, err
+		}
+		k.seen.add(token, p)
+	}
+	if !v.now().Before(time.Unix(p.Expires, 0)) {
+		return p, refused("expired")
+	}
+	return p, nil
+}
+
+const stranger = "not signed by a key this proxy knows"
+
+// check looks at everything but the time.
+func (k *keys) check(token string) (payload, error) {
 	var p payload
 	body, signature, found := strings.Cut(token, ".")
-	if token == "" {
-		return p, refused("missing")
-	}
-	if !found || len(token) > maxToken {
+	if !found {
 		return p, refused("malformed")
 	}
 	sig, err := encoding.DecodeString(signature)
@@ -76,21 +106,15 @@ func (v *Verifier) open(token string) (payload, error) {
 		return p, refused("malformed payload")
 	}
 	// Until the signature is checked, only the name of the key is believed.
-	var hint struct {
-		Key string `json:"key"`
-	}
-	if json.Unmarshal(raw, &hint) != nil {
-		return p, refused("malformed payload")
-	}
-	key, ok := v.key(hint.Key)
-	if !ok || !ed25519.Verify(key, []byte(domain+body), sig) {
-		return p, refused("not signed by a key this proxy knows")
-	}
 	if err := decode(raw, &p); err != nil {
-		return p, refused(err.Error())
+		return p, refused("malformed payload: " + err.Error())
 	}
-	if !v.now().Before(time.Unix(p.Expires, 0)) {
-		return p, refused("expired")
+	key, ok := k.public[p.Key]
+	if !ok || !ed25519.Verify(key, []byte(domain+body), sig) {
+		return p, refused(stranger)
+	}
+	if err := p.check(); err != nil {
+		return p, refused(err.Error())
 	}
 	return p, nil
 }
@@ -102,8 +126,12 @@ func decode(raw []byte, p *payload) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("text after the payload")
+		return errors.New("text after it")
 	}
+	return nil
+}
+
+func (p *payload) check() error {
 	if p.Version != version {
 		return fmt.Errorf("version %d is not supported", p.Version)
 	}
@@ -117,15 +145,6 @@ func decode(raw []byte, p *payload) error {
 		return errors.New("negative size")
 	}
 	return nil
-}
-
-func (v *Verifier) key(id string) (ed25519.PublicKey, bool) {
-	keys := v.keys.Load()
-	if keys == nil {
-		return nil, false
-	}
-	k, ok := (*keys)[id]
-	return k, ok
 }
 
 func (v *Verifier) now() time.Time {
