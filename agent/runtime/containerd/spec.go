@@ -62,19 +62,16 @@ func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 		mounts(spec, s)
 		// containerd's profile opens more the more capabilities there are, so
 		// it is made from the final spec.
-		profile := func() {
-			spec.Linux.Seccomp = seccomp.DefaultProfile(spec)
-			if arch, ok := nativeArch[goruntime.GOARCH]; ok {
-				spec.Linux.Seccomp.Architectures = []specs.Arch{arch}
+		spec.Linux.Seccomp = seccomp.DefaultProfile(spec)
+		if arch, ok := nativeArch[goruntime.GOARCH]; ok {
+			spec.Linux.Seccomp.Architectures = []specs.Arch{arch}
+		}
+		if s.Edit != nil {
+			if err := s.Edit(spec); err != nil {
+				return fmt.Errorf("apply device edits: %w", err)
 			}
 		}
-		profile()
-		if s.Edit == nil {
-			return nil
-		}
-		if err := s.Edit(spec); err != nil {
-			return fmt.Errorf("apply device edits: %w", err)
-		}
+		limitIoctls(spec.Linux.Seccomp)
 		return nil
 	}
 }

@@ -72,6 +72,10 @@ var verbs = map[string]func(args []string){
 	"burn":     burn,
 	"orphan":   orphan,
 	"juggle":   juggle,
+	"refused":  refused,
+	"ioctl":    func(a []string) { fmt.Println(ioctl(open(a[1]), hex(a[0]), pointer(a[2:]))) },
+	"clone":    func(a []string) { fmt.Println(ioctl(open(a[1]), 0x40049409, open(a[0]))) },
+	"pace":     pace,
 }
 
 // stubborn ignores every polite end.
