@@ -75,7 +75,7 @@ func (m *Manager) Handler() http.Handler {
 	if m.cfg.Storage != nil {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
 	}
-	mux.Handle("/", web.Handler())
+	mux.Handle("/", web.Handler(m.folders.Elsewhere))
 	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(mux)))
 }
 

@@ -8,11 +8,13 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"embed"
 	"fmt"
 	"io/fs"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"sync"
@@ -41,6 +43,8 @@ type handler struct {
 	assets map[string]asset // by path below dist, without a leading slash
 	index  asset
 	built  bool
+	// elsewhere tells the origins beside our own that the page may talk to; nil is none.
+	elsewhere func(context.Context) []string
 }
 
 // load reads the embedded page once; the result is shared by all handlers.
@@ -48,8 +52,13 @@ var load = sync.OnceValue(func() *handler { return read(files) })
 
 // Handler serves the page: hashed assets for ever, index.html for every other
 // path, so that the router in the page can show it. Other methods than GET and
-// HEAD are refused.
-func Handler() http.Handler { return load() }
+// HEAD are refused. elsewhere tells the base URLs of storage proxies, with which
+// the page exchanges files.
+func Handler(elsewhere func(context.Context) []string) http.Handler {
+	h := *load()
+	h.elsewhere = elsewhere
+	return &h
+}
 
 // Built reports whether the page was there when the program was compiled.
 func Built() bool { return load().built }
@@ -127,7 +136,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		return
 	}
-	protect(w.Header(), r.Host)
+	protect(w.Header())
 	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
 	a, ok := h.assets[name]
 	switch {
@@ -140,6 +149,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		a = h.index
 	}
+	var origins []string
+	if h.elsewhere != nil && strings.HasPrefix(a.contentType, "text/html") {
+		origins = h.elsewhere(r.Context())
+	}
+	w.Header().Set("Content-Security-Policy", policy(r.Host, origins...))
 	a.send(w, r)
 }
 
@@ -169,22 +183,28 @@ func acceptsGzip(header string) bool {
 
 // protect sets what keeps a page of another origin, or injected text, from
 // acting as this one.
-func protect(head http.Header, host string) {
-	head.Set("Content-Security-Policy", policy(host))
+func protect(head http.Header) {
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("Referrer-Policy", "no-referrer")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
 // policy names the host for WebSockets: not every browser lets 'self' cover
-// them. A host that could end the directive is left out.
-func policy(host string) string {
-	sockets := ""
+// them. A host that could end the directive is left out, and of the URLs those that
+// are no other origin.
+func policy(host string, urls ...string) string {
+	others := ""
 	if host != "" && strings.IndexFunc(host, notInHost) < 0 {
-		sockets = fmt.Sprintf(" ws://%s wss://%s", host, host)
+		others = fmt.Sprintf(" ws://%s wss://%s", host, host)
+	}
+	for _, text := range urls {
+		u, err := url.Parse(text)
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.IndexFunc(u.Host, notInHost) < 0 {
+			others += " " + u.Scheme + "://" + u.Host
+		}
 	}
 	return "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
-		"img-src 'self' data:; connect-src 'self'" + sockets +
+		"img-src 'self' data:; connect-src 'self'" + others +
 		"; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 }
 

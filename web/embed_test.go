@@ -2,6 +2,7 @@ package web
 
 import (
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,7 +11,7 @@ import (
 	"testing/fstest"
 )
 
-func page(t *testing.T) http.Handler {
+func page(t *testing.T) *handler {
 	t.Helper()
 	return read(fstest.MapFS{
 		"dist/index.html":       {Data: []byte("<!doctype html><title>Berth</title>")},
@@ -102,13 +103,17 @@ func TestGzip(t *testing.T) {
 
 func TestPolicy(t *testing.T) {
 	for _, c := range []struct {
-		name, host, has, hasNot string
+		name, host, url, has, hasNot string
 	}{
-		{"host", "berth.example:8443", "connect-src 'self' ws://berth.example:8443 wss://berth.example:8443;", ""},
-		{"hostile host", "x; script-src *", "connect-src 'self';", "*"},
+		{"host", "berth.example:8443", "", "connect-src 'self' ws://berth.example:8443 wss://berth.example:8443;", ""},
+		{"hostile host", "x; script-src *", "", "connect-src 'self';", "*"},
+		{"storage elsewhere", "", "https://storage.example:8422/a/b", "connect-src 'self' https://storage.example:8422;", "/a"},
+		{"storage here", "", "/storage", "connect-src 'self';", "storage"},
+		{"hostile storage", "", "https://x;script-src */", "connect-src 'self';", "*"},
+		{"no web", "", "data://x", "connect-src 'self';", "data://"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := policy(c.host)
+			got := policy(c.host, c.url)
 			if !strings.Contains(got, c.has) {
 				t.Errorf("policy %q lacks %q", got, c.has)
 			}
@@ -117,7 +122,12 @@ func TestPolicy(t *testing.T) {
 			}
 		})
 	}
-	res := get(t, page(t), "GET", "/", nil)
+	h := page(t)
+	h.elsewhere = func(context.Context) []string { return []string{"https://storage.example"} }
+	if got := get(t, h, "GET", "/data", nil).Header.Get("Content-Security-Policy"); !strings.Contains(got, " https://storage.example;") {
+		t.Errorf("the page may not talk to storage elsewhere: %s", got)
+	}
+	res := get(t, h, "GET", "/", nil)
 	for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy"} {
 		if res.Header.Get(name) == "" {
 			t.Errorf("no %s", name)
