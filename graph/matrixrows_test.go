@@ -215,6 +215,9 @@ var matrix = map[string]cell{
 	"setQuotaScope of a project": func(f *fixture) vars {
 		return vars{"volume": f.volume().ID, "project": f.project.ID, "limitBytes": 0}
 	},
+	"removeOrphan": func(f *fixture) vars {
+		return vars{"volume": f.volume().ID, "scope": f.owner.ID, "folder": uuid.New()}
+	},
 	"setRetention": func(*fixture) vars { return vars{"category": "tasks", "days": 90} },
 	"cancelTask":   func(f *fixture) vars { return vars{"id": f.task()} },
 	"retryTask":    func(f *fixture) vars { return vars{"id": f.task()} },
@@ -311,7 +314,7 @@ func (f *fixture) session() uuid.UUID {
 func (f *fixture) volume() *ent.Volume {
 	ctx := f.System(f.t)
 	p := f.Client.StorageProxy.Create().SetName(f.name()).SaveX(ctx)
-	v := f.Client.Volume.Create().SetName(f.name()).SetProxy(p).SaveX(ctx)
+	v := f.Client.Volume.Create().SetName(f.name()).SetProxy(p).SetCapabilities([]string{"scope", "quota-bytes"}).SaveX(ctx)
 	f.Client.VolumeGrant.Create().SetVolume(v).SetPermissions(access.VolumePermissions()).ExecX(ctx)
 	return v
 }

@@ -75,6 +75,7 @@ type (
 	sessionResolver             struct{ *Resolver }
 	userResolver                struct{ *Resolver }
 	vfolderResolver             struct{ *Resolver }
+	vfolderWhereInputResolver   struct{ *Resolver }
 	idleBindingResolver         struct{ *Resolver }
 	idleCheckerResolver         struct{ *Resolver }
 	volumeResolver              struct{ *Resolver }
@@ -119,17 +120,20 @@ func (r *Resolver) ResourcePolicy() exec.ResourcePolicyResolver { return resourc
 func (r *Resolver) ResourcePreset() exec.ResourcePresetResolver { return resourcePresetResolver{r} }
 func (r *Resolver) User() exec.UserResolver                     { return userResolver{r} }
 func (r *Resolver) Vfolder() exec.VfolderResolver               { return vfolderResolver{r} }
-func (r *Resolver) IdleBinding() exec.IdleBindingResolver       { return idleBindingResolver{r} }
-func (r *Resolver) IdleChecker() exec.IdleCheckerResolver       { return idleCheckerResolver{r} }
-func (r *Resolver) Viewer() exec.ViewerResolver                 { return viewerResolver{r} }
-func (r *Resolver) Image() exec.ImageResolver                   { return imageResolver{r} }
-func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver   { return resourceGroupResolver{r} }
-func (r *Resolver) ShareHolder() exec.ShareHolderResolver       { return shareHolderResolver{r} }
-func (r *Resolver) Role() exec.RoleResolver                     { return roleResolver{r} }
-func (r *Resolver) RoleGrant() exec.RoleGrantResolver           { return roleGrantResolver{r} }
-func (r *Resolver) PendingReport() exec.PendingReportResolver   { return pendingReportResolver{r} }
-func (r *Resolver) QueueEntry() exec.QueueEntryResolver         { return queueEntryResolver{r} }
-func (r *Resolver) DryRun() exec.DryRunResolver                 { return dryRunResolver{r} }
+func (r *Resolver) VfolderWhereInput() exec.VfolderWhereInputResolver {
+	return vfolderWhereInputResolver{r}
+}
+func (r *Resolver) IdleBinding() exec.IdleBindingResolver     { return idleBindingResolver{r} }
+func (r *Resolver) IdleChecker() exec.IdleCheckerResolver     { return idleCheckerResolver{r} }
+func (r *Resolver) Viewer() exec.ViewerResolver               { return viewerResolver{r} }
+func (r *Resolver) Image() exec.ImageResolver                 { return imageResolver{r} }
+func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver { return resourceGroupResolver{r} }
+func (r *Resolver) ShareHolder() exec.ShareHolderResolver     { return shareHolderResolver{r} }
+func (r *Resolver) Role() exec.RoleResolver                   { return roleResolver{r} }
+func (r *Resolver) RoleGrant() exec.RoleGrantResolver         { return roleGrantResolver{r} }
+func (r *Resolver) PendingReport() exec.PendingReportResolver { return pendingReportResolver{r} }
+func (r *Resolver) QueueEntry() exec.QueueEntryResolver       { return queueEntryResolver{r} }
+func (r *Resolver) DryRun() exec.DryRunResolver               { return dryRunResolver{r} }
 func (r *Resolver) ResourceGroupAccess() exec.ResourceGroupAccessResolver {
 	return resourceGroupAccessResolver{r}
 }

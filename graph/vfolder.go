@@ -15,6 +15,7 @@ import (
 	entvfolder "github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/vfolder"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -27,8 +28,13 @@ func (r queryResolver) Vfolders(ctx context.Context, first *int, after *ent.Curs
 	return q.Paginate(ctx, after, first, before, last, ent.WithVfolderOrder(orderBy), ent.WithVfolderFilter(where.Filter))
 }
 
-func (r queryResolver) QuotaScopes(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) (*ent.QuotaScopeConnection, error) {
-	return r.Client.QuotaScope.Query().Paginate(ctx, after, first, before, last, ent.WithQuotaScopeOrder(orderBy), ent.WithQuotaScopeFilter(where.Filter))
+func (r queryResolver) QuotaScopes(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput, mine *bool) (*ent.QuotaScopeConnection, error) {
+	q := r.Client.QuotaScope.Query()
+	if mine != nil && *mine {
+		v := viewer.From(ctx)
+		q.Where(quotascope.Or(quotascope.HolderID(v.User), quotascope.HolderIDIn(v.Projects...)))
+	}
+	return q.Paginate(ctx, after, first, before, last, ent.WithQuotaScopeOrder(orderBy), ent.WithQuotaScopeFilter(where.Filter))
 }
 
 func (r queryResolver) Volumes(ctx context.Context) ([]*ent.Volume, error) {

@@ -83,6 +83,10 @@ func (r *Resolver) loadHolderProjects(ctx context.Context, ids []uuid.UUID) (map
 	return byID(all, func(p *ent.Project) uuid.UUID { return p.ID }), err
 }
 
+func (r mutationResolver) RemoveOrphan(ctx context.Context, input vfolder.RemoveOrphanInput) (*vfolder.RemoveOrphanPayload, error) {
+	return r.Folders.RemoveOrphan(ctx, input)
+}
+
 func (r mutationResolver) SetQuotaScope(ctx context.Context, input vfolder.SetQuotaScopeInput) (*vfolder.QuotaScopePayload, error) {
 	return r.Folders.SetQuotaScope(ctx, input)
 }

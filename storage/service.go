@@ -88,13 +88,13 @@ func barred(q *storagepb.WatchRequest) transfer.Barred {
 
 func (s *service) CreateScope(ctx context.Context, q *storagepb.ScopeRequest) (*storagepb.Scope, error) {
 	return s.scope(q, func(v *volume.Volume) (*volumepb.Scope, error) {
-		return v.CreateScope(ctx, q.Scope, q.LimitBytes)
+		return v.CreateScope(ctx, q.Scope, limitOf(q))
 	})
 }
 
 func (s *service) SetScopeLimit(ctx context.Context, q *storagepb.ScopeRequest) (*storagepb.Scope, error) {
 	return s.scope(q, func(v *volume.Volume) (*volumepb.Scope, error) {
-		return v.SetScopeLimit(ctx, q.Scope, q.LimitBytes)
+		return v.SetScopeLimit(ctx, q.Scope, limitOf(q))
 	})
 }
 
@@ -116,10 +116,14 @@ func (s *service) scope(q *storagepb.ScopeRequest, f func(*volume.Volume) (*volu
 	return scopeOf(v, q.Scope, got), nil
 }
 
+func limitOf(q *storagepb.ScopeRequest) *volumepb.Limit {
+	return &volumepb.Limit{Bytes: q.LimitBytes, Inodes: q.LimitInodes}
+}
+
 func scopeOf(v *volume.Volume, id string, got *volumepb.Scope) *storagepb.Scope {
-	out := &storagepb.Scope{Volume: v.Name(), Scope: id, UsedBytes: got.UsedBytes, Enforcement: v.Enforcement()}
+	out := &storagepb.Scope{Volume: v.Name(), Scope: id, UsedBytes: got.UsedBytes, UsedInodes: got.UsedInodes, Enforcement: v.Enforcement()}
 	if got.Limit != nil {
-		out.LimitBytes = got.Limit.Bytes
+		out.LimitBytes, out.LimitInodes = got.Limit.Bytes, got.Limit.Inodes
 	}
 	return out
 }

@@ -113,6 +113,7 @@ type ResolverRoot interface {
 	Viewer() ViewerResolver
 	Volume() VolumeResolver
 	VolumeGrant() VolumeGrantResolver
+	VfolderWhereInput() VfolderWhereInputResolver
 }
 
 type DirectiveRoot struct {
@@ -820,6 +821,7 @@ type ComplexityRoot struct {
 		RegisterImage           func(childComplexity int, input image.RegisterImageInput) int
 		RemoveAgent             func(childComplexity int, input agents.RemoveAgentInput) int
 		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
+		RemoveOrphan            func(childComplexity int, input vfolder.RemoveOrphanInput) int
 		RemoveShareWeight       func(childComplexity int, input group.RemoveShareWeightInput) int
 		RemoveVfolderShare      func(childComplexity int, input vfolder.RemoveVfolderShareInput) int
 		RemoveVolumeGrant       func(childComplexity int, input vfolder.RemoveVolumeGrantInput) int
@@ -1015,7 +1017,7 @@ type ComplexityRoot struct {
 		Nodes               func(childComplexity int, ids []uuid.UUID) int
 		OccupancyAudit      func(childComplexity int) int
 		Projects            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
-		QuotaScopes         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) int
+		QuotaScopes         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput, mine *bool) int
 		Registries          func(childComplexity int) int
 		ResourceGroupAccess func(childComplexity int, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID, users *bool, nameContainsFold *string, first *int, after *string) int
 		ResourceGroups      func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) int
@@ -1110,6 +1112,11 @@ type ComplexityRoot struct {
 
 	RegistryPayload struct {
 		Registry func(childComplexity int) int
+	}
+
+	RemoveOrphanPayload struct {
+		Task   func(childComplexity int) int
+		Volume func(childComplexity int) int
 	}
 
 	RemoveShareWeightPayload struct {
@@ -1634,6 +1641,7 @@ type ComplexityRoot struct {
 		FileCount   func(childComplexity int) int
 		Files       func(childComplexity int, path *string, first *int, after *string) int
 		ID          func(childComplexity int) int
+		Kind        func(childComplexity int) int
 		LastUsedAt  func(childComplexity int) int
 		MeasuredAt  func(childComplexity int) int
 		MountedBy   func(childComplexity int) int
@@ -1938,6 +1946,7 @@ type MutationResolver interface {
 	AcceptVfolderShare(ctx context.Context, input vfolder.AcceptVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	DeclineVfolderShare(ctx context.Context, input vfolder.DeclineVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	SetQuotaScope(ctx context.Context, input vfolder.SetQuotaScopeInput) (*vfolder.QuotaScopePayload, error)
+	RemoveOrphan(ctx context.Context, input vfolder.RemoveOrphanInput) (*vfolder.RemoveOrphanPayload, error)
 	SetVolumeGrant(ctx context.Context, input vfolder.SetVolumeGrantInput) (*vfolder.SetVolumeGrantPayload, error)
 	RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error)
 }
@@ -1991,7 +2000,7 @@ type QueryResolver interface {
 	Invitations(ctx context.Context) ([]*ent.Invitation, error)
 	Tasks(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) (*ent.TaskConnection, error)
 	Vfolders(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) (*ent.VfolderConnection, error)
-	QuotaScopes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) (*ent.QuotaScopeConnection, error)
+	QuotaScopes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput, mine *bool) (*ent.QuotaScopeConnection, error)
 	Volumes(ctx context.Context) ([]*ent.Volume, error)
 	VfolderShares(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderShareOrder, where *ent.VfolderShareWhereInput, mine *bool) (*ent.VfolderShareConnection, error)
 }
@@ -2059,6 +2068,8 @@ type UserResolver interface {
 	Permissions(ctx context.Context, obj *ent.User) ([]access.Operation, error)
 }
 type VfolderResolver interface {
+	Kind(ctx context.Context, obj *ent.Vfolder) (model.VfolderKind, error)
+
 	Volume(ctx context.Context, obj *ent.Vfolder) (*ent.Volume, error)
 	AutoMount(ctx context.Context, obj *ent.Vfolder) (bool, error)
 	ClonedFrom(ctx context.Context, obj *ent.Vfolder) (*ent.Vfolder, error)
@@ -2094,6 +2105,10 @@ type VolumeResolver interface {
 }
 type VolumeGrantResolver interface {
 	Everybody(ctx context.Context, obj *ent.VolumeGrant) (bool, error)
+}
+
+type VfolderWhereInputResolver interface {
+	Kind(ctx context.Context, obj *ent.VfolderWhereInput, data *model.VfolderKind) error
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -5191,6 +5206,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveMembership(childComplexity, args["input"].(identity.RemoveMembershipInput)), true
+	case "Mutation.removeOrphan":
+		if e.ComplexityRoot.Mutation.RemoveOrphan == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeOrphan_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveOrphan(childComplexity, args["input"].(vfolder.RemoveOrphanInput)), true
 	case "Mutation.removeShareWeight":
 		if e.ComplexityRoot.Mutation.RemoveShareWeight == nil {
 			break
@@ -6361,7 +6387,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.QuotaScopes(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.QuotaScopeOrder), args["where"].(*ent.QuotaScopeWhereInput)), true
+		return e.ComplexityRoot.Query.QuotaScopes(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.QuotaScopeOrder), args["where"].(*ent.QuotaScopeWhereInput), args["mine"].(*bool)), true
 	case "Query.registries":
 		if e.ComplexityRoot.Query.Registries == nil {
 			break
@@ -6816,6 +6842,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RegistryPayload.Registry(childComplexity), true
+
+	case "RemoveOrphanPayload.task":
+		if e.ComplexityRoot.RemoveOrphanPayload.Task == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveOrphanPayload.Task(childComplexity), true
+	case "RemoveOrphanPayload.volume":
+		if e.ComplexityRoot.RemoveOrphanPayload.Volume == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveOrphanPayload.Volume(childComplexity), true
 
 	case "RemoveShareWeightPayload.id":
 		if e.ComplexityRoot.RemoveShareWeightPayload.ID == nil {
@@ -8903,6 +8942,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.ID(childComplexity), true
+	case "Vfolder.kind":
+		if e.ComplexityRoot.Vfolder.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.Kind(childComplexity), true
 	case "Vfolder.lastUsedAt":
 		if e.ComplexityRoot.Vfolder.LastUsedAt == nil {
 			break
@@ -9554,6 +9599,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRegisterImageInput,
 		ec.unmarshalInputRemoveAgentInput,
 		ec.unmarshalInputRemoveMembershipInput,
+		ec.unmarshalInputRemoveOrphanInput,
 		ec.unmarshalInputRemoveShareWeightInput,
 		ec.unmarshalInputRemoveVfolderShareInput,
 		ec.unmarshalInputRemoveVolumeGrantInput,
@@ -9967,7 +10013,7 @@ enum AccessOperation { read create update delete special write }
 "A kind of object that permissions are about."
 enum AccessEntity {
   domain project user credential invitation identity_provider role resource_policy resource_group resource_preset
-  agent registry image volume session vfolder task audit system
+  agent registry image volume object_storage session vfolder task audit system
 }
 "One thing that the folders of a volume may be used for."
 enum VolumePermission { create_folder modify_folder delete_folder mount upload download invite set_user_permission }
@@ -12278,12 +12324,22 @@ type QuotaScope implements Node @allow(to: USER) {
   "Its own, which an administrator has set."
   limitBytes: Int64
   usedBytes: Int64
+  "Of files, directories and links together. Policies have none, so it is what binds."
   limitInodes: Int64
+  "Null when the volume does not count them."
   usedInodes: Int64
   "hard, delayed, cooperative or none."
   enforcement: String!
   measuredAt: Time
   volume: Volume!
+}
+
+"How a folder comes to be in the viewer's sight: it is his own, a project's, a user's who shares it with him, or he sees it by his role."
+enum VfolderKind {
+  mine
+  project
+  shared
+  others
 }
 
 enum VfolderStatus {
@@ -12311,6 +12367,7 @@ enum FolderPermission {
 type Vfolder implements Node @allow(to: USER) {
   id: ID!
   name: String!
+  kind: VfolderKind!
   status: VfolderStatus!
   createdAt: Time!
   "When it went into the trash."
@@ -12373,7 +12430,7 @@ type QuotaScopeConnection @allow(to: USER) { edges: [QuotaScopeEdge] pageInfo: P
 type QuotaScopeEdge @allow(to: USER) { node: QuotaScope cursor: Cursor! }
 input VfolderOrder { direction: OrderDirection! = ASC field: VfolderOrderField! }
 enum VfolderOrderField { NAME CREATED_AT }
-input VfolderWhereInput { not: VfolderWhereInput and: [VfolderWhereInput!] or: [VfolderWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String status: VfolderStatus statusIn: [VfolderStatus!] usageMode: VfolderUsageMode usageModeIn: [VfolderUsageMode!] }
+input VfolderWhereInput { not: VfolderWhereInput and: [VfolderWhereInput!] or: [VfolderWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String status: VfolderStatus statusIn: [VfolderStatus!] usageMode: VfolderUsageMode usageModeIn: [VfolderUsageMode!] kind: VfolderKind ownerID: ID ownerIDIn: [ID!] projectID: ID projectIDIn: [ID!] }
 input QuotaScopeOrder { direction: OrderDirection! = ASC field: QuotaScopeOrderField! }
 enum QuotaScopeOrderField { CREATED_AT }
 input QuotaScopeWhereInput { not: QuotaScopeWhereInput and: [QuotaScopeWhereInput!] or: [QuotaScopeWhereInput!] id: ID idIn: [ID!] kind: ScopeKind volumeID: ID }
@@ -12381,7 +12438,8 @@ input QuotaScopeWhereInput { not: QuotaScopeWhereInput and: [QuotaScopeWhereInpu
 extend type Query {
   "Deleted folders appear only when asked for by status."
   vfolders(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [VfolderOrder!], where: VfolderWhereInput): VfolderConnection! @allow(to: USER)
-  quotaScopes(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [QuotaScopeOrder!], where: QuotaScopeWhereInput): QuotaScopeConnection! @allow(to: USER)
+  "mine: only those of the viewer himself and of his projects."
+  quotaScopes(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [QuotaScopeOrder!], where: QuotaScopeWhereInput, mine: Boolean): QuotaScopeConnection! @allow(to: USER)
   volumes: [Volume!]! @allow(to: USER)
 }
 
@@ -12642,8 +12700,11 @@ extend type QuotaScope {
   holderProject: Project
 }
 
-"Of a user or a project. limitBytes comes before the policies of the holder, not before those of the domain; 0 is nothing at all, null is what the policies say. The scope is made where there is none. limitInodes is refused as long as no storage proxy keeps it."
+"Of a user or a project. limitBytes comes before the policies of the holder, not before those of the domain; 0 is nothing at all, null is what the policies say. limitInodes has no policies behind it: null is no limit. The scope is made where there is none. A volume takes those limits alone that its capabilities name: quota-bytes, quota-inodes."
 input SetQuotaScopeInput { volume: ID! user: ID project: ID limitBytes: Int64 limitInodes: Int64 }
+"What lies on a volume and no row knows: a folder with its files, or, without folder, a quota scope that holds no folder."
+input RemoveOrphanInput { volume: ID! scope: ID! folder: ID }
+type RemoveOrphanPayload @allow(to: SUPERADMIN) { volume: Volume! task: Task! }
 type QuotaScopePayload @allow(to: ADMIN) { quotaScope: QuotaScope! }
 
 "At most one of domain, project and user; none means everybody."
@@ -12660,6 +12721,8 @@ type RemoveVolumeGrantPayload @allow(to: ADMIN) { volume: Volume! }
 
 extend type Mutation {
   setQuotaScope(input: SetQuotaScopeInput!): QuotaScopePayload! @allow(to: ADMIN, scope: admin)
+  "Deletes an orphan for ever, in a task."
+  removeOrphan(input: RemoveOrphanInput!): RemoveOrphanPayload! @allow(to: SUPERADMIN, scope: admin)
   "Replaces what one domain, project, user or everybody may use the volume for."
   setVolumeGrant(input: SetVolumeGrantInput!): SetVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
   removeVolumeGrant(input: RemoveVolumeGrantInput!): RemoveVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
@@ -14358,6 +14421,16 @@ func (ec *executionContext) childFields_RegistryPayload(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type RegistryPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RemoveOrphanPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "volume":
+		return ec.fieldContext_RemoveOrphanPayload_volume(ctx, field)
+	case "task":
+		return ec.fieldContext_RemoveOrphanPayload_task(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemoveOrphanPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RemoveShareWeightPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -15368,6 +15441,8 @@ func (ec *executionContext) childFields_Vfolder(ctx context.Context, field graph
 		return ec.fieldContext_Vfolder_id(ctx, field)
 	case "name":
 		return ec.fieldContext_Vfolder_name(ctx, field)
+	case "kind":
+		return ec.fieldContext_Vfolder_kind(ctx, field)
 	case "status":
 		return ec.fieldContext_Vfolder_status(ctx, field)
 	case "createdAt":
@@ -16688,6 +16763,20 @@ func (ec *executionContext) field_Mutation_removeMembership_args(ctx context.Con
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.RemoveMembershipInput, error) {
 			return ec.unmarshalNRemoveMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐRemoveMembershipInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removeOrphan_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.RemoveOrphanInput, error) {
+			return ec.unmarshalNRemoveOrphanInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveOrphanInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -18099,6 +18188,14 @@ func (ec *executionContext) field_Query_quotaScopes_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["where"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "mine",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["mine"] = arg6
 	return args, nil
 }
 
@@ -33302,6 +33399,50 @@ func (ec *executionContext) fieldContext_Mutation_setQuotaScope(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_removeOrphan(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeOrphan(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveOrphan(ctx, fc.Args["input"].(vfolder.RemoveOrphanInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.RemoveOrphanPayload) graphql.Marshaler {
+			return ec.marshalNRemoveOrphanPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveOrphanPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeOrphan(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RemoveOrphanPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeOrphan_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setVolumeGrant(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -36997,7 +37138,7 @@ func (ec *executionContext) _Query_quotaScopes(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().QuotaScopes(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.QuotaScopeOrder), fc.Args["where"].(*ent.QuotaScopeWhereInput))
+			return ec.Resolvers.Query().QuotaScopes(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.QuotaScopeOrder), fc.Args["where"].(*ent.QuotaScopeWhereInput), fc.Args["mine"].(*bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.QuotaScopeConnection) graphql.Marshaler {
@@ -38298,6 +38439,70 @@ func (ec *executionContext) fieldContext_RegistryPayload_registry(_ context.Cont
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RemoveOrphanPayload_volume(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveOrphanPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemoveOrphanPayload_volume(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Volume, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Volume) graphql.Marshaler {
+			return ec.marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemoveOrphanPayload_volume(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RemoveOrphanPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Volume(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RemoveOrphanPayload_task(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveOrphanPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemoveOrphanPayload_task(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Task, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Task) graphql.Marshaler {
+			return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemoveOrphanPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RemoveOrphanPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
 		},
 	}
 	return fc, nil
@@ -46734,6 +46939,29 @@ func (ec *executionContext) fieldContext_Vfolder_name(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Vfolder", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Vfolder_kind(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Vfolder().Kind(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.VfolderKind) graphql.Marshaler {
+			return ec.marshalNVfolderKind2githubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐVfolderKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, true, true, errors.New("field of type VfolderKind does not have child fields"))
+}
+
 func (ec *executionContext) _Vfolder_status(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -54847,6 +55075,50 @@ func (ec *executionContext) unmarshalInputRemoveMembershipInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRemoveOrphanInput(ctx context.Context, obj any) (vfolder.RemoveOrphanInput, error) {
+	var it vfolder.RemoveOrphanInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"volume", "scope", "folder"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "volume":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volume"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Volume = data
+		case "scope":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scope"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scope = data
+		case "folder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("folder"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Folder = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRemoveShareWeightInput(ctx context.Context, obj any) (group.RemoveShareWeightInput, error) {
 	var it group.RemoveShareWeightInput
 	if obj == nil {
@@ -58257,7 +58529,7 @@ func (ec *executionContext) unmarshalInputVfolderWhereInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "status", "statusIn", "usageMode", "usageModeIn"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "status", "statusIn", "usageMode", "usageModeIn", "kind", "ownerID", "ownerIDIn", "projectID", "projectIDIn"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -58341,6 +58613,43 @@ func (ec *executionContext) unmarshalInputVfolderWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.UsageModeIn = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalOVfolderKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐVfolderKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.VfolderWhereInput().Kind(ctx, &it, data); err != nil {
+				return it, err
+			}
+		case "ownerID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerID = data
+		case "ownerIDIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerIDIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerIDIn = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "projectIDIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectIDIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectIDIn = data
 		}
 	}
 	return it, nil
@@ -65974,6 +66283,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "removeOrphan":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeOrphan(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "setVolumeGrant":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setVolumeGrant(ctx, field)
@@ -69125,6 +69441,49 @@ func (ec *executionContext) _RegistryPayload(ctx context.Context, sel ast.Select
 			out.Values[i] = graphql.MarshalString("RegistryPayload")
 		case "registry":
 			out.Values[i] = ec._RegistryPayload_registry(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var removeOrphanPayloadImplementors = []string{"RemoveOrphanPayload"}
+
+func (ec *executionContext) _RemoveOrphanPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.RemoveOrphanPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removeOrphanPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RemoveOrphanPayload")
+		case "volume":
+			out.Values[i] = ec._RemoveOrphanPayload_volume(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "task":
+			out.Values[i] = ec._RemoveOrphanPayload_task(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -74781,6 +75140,44 @@ func (ec *executionContext) _Vfolder(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "kind":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_kind(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "status":
 			out.Values[i] = ec._Vfolder_status(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -79818,6 +80215,21 @@ func (ec *executionContext) unmarshalNRemoveMembershipInput2githubᚗcomᚋberth
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNRemoveOrphanInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveOrphanInput(ctx context.Context, v any) (vfolder.RemoveOrphanInput, error) {
+	res, err := ec.unmarshalInputRemoveOrphanInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRemoveOrphanPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveOrphanPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.RemoveOrphanPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RemoveOrphanPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNRemoveShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightInput(ctx context.Context, v any) (group.RemoveShareWeightInput, error) {
 	res, err := ec.unmarshalInputRemoveShareWeightInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -81425,6 +81837,16 @@ func (ec *executionContext) marshalNVfolderConnection2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._VfolderConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNVfolderKind2githubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐVfolderKind(ctx context.Context, v any) (model.VfolderKind, error) {
+	var res model.VfolderKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVfolderKind2githubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐVfolderKind(ctx context.Context, sel ast.SelectionSet, v model.VfolderKind) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalNVfolderOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderOrder(ctx context.Context, v any) (*ent.VfolderOrder, error) {
@@ -84282,6 +84704,22 @@ func (ec *executionContext) marshalOVfolderEdge2ᚖgithubᚗcomᚋberthhqᚋbert
 		return graphql.Null
 	}
 	return ec._VfolderEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOVfolderKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐVfolderKind(ctx context.Context, v any) (*model.VfolderKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(model.VfolderKind)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOVfolderKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐVfolderKind(ctx context.Context, sel ast.SelectionSet, v *model.VfolderKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) unmarshalOVfolderOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderOrderᚄ(ctx context.Context, v any) ([]*ent.VfolderOrder, error) {

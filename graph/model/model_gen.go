@@ -75,3 +75,63 @@ func (e Audience) MarshalJSON() ([]byte, error) {
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil
 }
+
+// How a folder comes to be in the viewer's sight: it is his own, a project's, a user's who shares it with him, or he sees it by his role.
+type VfolderKind string
+
+const (
+	VfolderKindMine    VfolderKind = "mine"
+	VfolderKindProject VfolderKind = "project"
+	VfolderKindShared  VfolderKind = "shared"
+	VfolderKindOthers  VfolderKind = "others"
+)
+
+var AllVfolderKind = []VfolderKind{
+	VfolderKindMine,
+	VfolderKindProject,
+	VfolderKindShared,
+	VfolderKindOthers,
+}
+
+func (e VfolderKind) IsValid() bool {
+	switch e {
+	case VfolderKindMine, VfolderKindProject, VfolderKindShared, VfolderKindOthers:
+		return true
+	}
+	return false
+}
+
+func (e VfolderKind) String() string {
+	return string(e)
+}
+
+func (e *VfolderKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = VfolderKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid VfolderKind", str)
+	}
+	return nil
+}
+
+func (e VfolderKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *VfolderKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e VfolderKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}

@@ -66,8 +66,8 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domai
 		}
 	}
 	if brings != nil {
-		if own := ownReached(scope, *brings); own != "" {
-			reached, most = append(reached, own), strconv.FormatInt(*scope.LimitBytes, 10)
+		for _, own := range ownReached(scope, *brings) {
+			reached, most = append(reached, own.said), own.most
 		}
 	}
 	if len(reached) > 0 {

@@ -143,19 +143,19 @@ func (l *search) folders(ctx context.Context) error {
 		return err
 	}
 	return batches(stream.Recv, func(list []*storagepb.FolderEntry) error {
-		rows, moving, err := l.rows(ctx, list)
+		var ids []uuid.UUID
+		for _, one := range list {
+			if id, err := uuid.Parse(one.Folder); err == nil {
+				ids = append(ids, id)
+			}
+		}
+		rows, moving, err := l.rows(ctx, ids)
 		if err != nil {
 			return err
 		}
 		for _, one := range list {
 			id, err := uuid.Parse(one.Folder)
-			row := rows[id]
-			switch {
-			case err != nil || row == nil || row.Status == vfolder.StatusDeleted:
-			case moving[id]:
-				l.seen[id] = true
-				continue
-			case row.Edges.QuotaScope.VolumeID == l.vol.ID && row.Edges.QuotaScope.HolderID.String() == one.Scope:
+			if row := rows[id]; err == nil && (row != nil && moving[id] || lies(row, l.vol.ID, one.Scope)) {
 				l.seen[id] = true
 				continue
 			}
@@ -172,20 +172,19 @@ var states = map[storagepb.FolderEntry_State]string{
 	storagepb.FolderEntry_DELETING: "deleting", storagepb.FolderEntry_STRAY: "stray",
 }
 
-// rows are those of the folders that a volume lists, and which of them work is done
-// on that may have them in two places.
-func (l *search) rows(ctx context.Context, list []*storagepb.FolderEntry) (rows map[uuid.UUID]*ent.Vfolder, moving map[uuid.UUID]bool, err error) {
-	var ids []uuid.UUID
-	for _, one := range list {
-		if id, err := uuid.Parse(one.Folder); err == nil {
-			ids = append(ids, id)
-		}
-	}
-	all, err := l.client.Vfolder.Query().Where(vfolder.IDIn(ids...)).WithQuotaScope().All(ctx)
+// lies tells whether a folder's row, if there is one, says that it is there.
+func lies(row *ent.Vfolder, vol uuid.UUID, scope string) bool {
+	return row != nil && row.Edges.QuotaScope.VolumeID == vol && row.Edges.QuotaScope.HolderID.String() == scope
+}
+
+// rows are those of folders that are not deleted, and which of them work is done on
+// that may have them in two places.
+func (s *Service) rows(ctx context.Context, ids []uuid.UUID) (rows map[uuid.UUID]*ent.Vfolder, moving map[uuid.UUID]bool, err error) {
+	all, err := s.client.Vfolder.Query().Where(vfolder.IDIn(ids...), vfolder.StatusNEQ(vfolder.StatusDeleted)).WithQuotaScope().All(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read folders: %w", err)
 	}
-	busy, err := l.client.Task.Query().Where(task.SubjectIDIn(ids...), task.EndedAtIsNil()).All(ctx)
+	busy, err := s.client.Task.Query().Where(task.SubjectIDIn(ids...), task.EndedAtIsNil()).All(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read tasks: %w", err)
 	}

@@ -174,10 +174,13 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	}
 	err = c.OnConflictColumns(volume.FieldName).
 		Update(func(u *ent.VolumeUpsert) {
-			u.UpdateBackend().UpdateHealth().UpdateHealthMessage().UpdateCapabilities().UpdateTotalBytes().UpdateUsedBytes().
+			u.UpdateBackend().UpdateHealth().UpdateHealthMessage().UpdateTotalBytes().UpdateUsedBytes().
 				UpdateTotalInodes().UpdateUsedInodes().UpdateElastic().UpdatePerformance().UpdateProxyID()
 			if v.Enforcement != "" {
 				u.UpdateEnforcement()
+			}
+			if len(capabilities) > 0 { // else its plugin has not told since the proxy began
+				u.UpdateCapabilities()
 			}
 		}).Exec(ctx)
 	if err != nil {

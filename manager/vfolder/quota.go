@@ -59,9 +59,9 @@ func (s *Service) EffectiveLimits(ctx context.Context, ids []uuid.UUID) (map[uui
 	return m, nil
 }
 
-// settle gives every scope that a proxy serves now the limit of the policies as
-// these are now, and notes what the proxy knows of its usage. A scope that could
-// not be settled is looked at again with the next pass.
+// settle gives every scope that a proxy serves now the limits that bind it now, and
+// notes what the proxy knows of its usage. A scope that could not be settled is
+// looked at again with the next pass.
 func (s *Service) settle(ctx context.Context) error {
 	limits, err := s.policies.All(ctx, s.client)
 	if err != nil {
@@ -76,14 +76,15 @@ func (s *Service) settle(ctx context.Context) error {
 		if err != nil {
 			continue
 		}
-		got, err := settled(ctx, p.rpc, scope, leastBytes(scope, limits))
+		got, err := settled(ctx, p.rpc, request(scope, scope.Edges.Volume, leastBytes(scope, limits)))
 		if err != nil {
 			s.log.Debug("settle quota scope", "scope", scope.ID, "error", err)
 			continue
 		}
-		u := s.client.QuotaScope.UpdateOne(scope).SetEnforcement(got.Enforcement)
-		if got.UsedBytes != nil {
-			u.SetUsedBytes(*got.UsedBytes).SetMeasuredAt(clock.Now())
+		u := s.client.QuotaScope.UpdateOne(scope).SetEnforcement(got.Enforcement).
+			SetNillableUsedBytes(got.UsedBytes).SetNillableUsedInodes(got.UsedInodes)
+		if got.UsedBytes != nil || got.UsedInodes != nil {
+			u.SetMeasuredAt(clock.Now())
 		}
 		if err := u.Exec(ctx); err != nil {
 			return fmt.Errorf("note quota scope %s: %w", scope.ID, err)
@@ -92,14 +93,13 @@ func (s *Service) settle(ctx context.Context) error {
 	return nil
 }
 
-// settled is a scope as its proxy has it after it was given the limit.
-func settled(ctx context.Context, rpc storagepb.StorageClient, scope *ent.QuotaScope, limit *int64) (*storagepb.Scope, error) {
-	want := &storagepb.ScopeRequest{Volume: scope.Edges.Volume.Name, Scope: scope.HolderID.String(), LimitBytes: limit}
+// settled is a scope as its proxy has it after it was given the limits.
+func settled(ctx context.Context, rpc storagepb.StorageClient, want *storagepb.ScopeRequest) (*storagepb.Scope, error) {
 	got, err := rpc.GetScope(ctx, want)
 	if err != nil {
 		return nil, errgrpc.ToNative(err)
 	}
-	if same(got.LimitBytes, limit) {
+	if same(got.LimitBytes, want.LimitBytes) && same(got.LimitInodes, want.LimitInodes) {
 		return got, nil
 	}
 	if got, err = rpc.SetScopeLimit(ctx, want); err != nil {

@@ -3,7 +3,6 @@ package vfolder
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
@@ -35,15 +34,14 @@ func (s *Service) SetQuotaScope(ctx context.Context, in SetQuotaScopeInput) (*Qu
 	if (in.User == nil) == (in.Project == nil) {
 		return nil, problem.Invalid("user", "name a user or a project")
 	}
-	if in.LimitBytes != nil && *in.LimitBytes < 0 {
-		return nil, problem.Invalid("limitBytes", "%d bytes", *in.LimitBytes).WithLimit("0..")
-	}
-	if in.LimitInodes != nil {
-		return nil, problem.Precondition("storage proxies limit bytes, not the number of files").WithField("limitInodes")
-	}
 	vol, err := s.volume(ctx, &in.Volume)
 	if err != nil {
 		return nil, err
+	}
+	for _, l := range limitKinds {
+		if err := l.check(vol, l.wanted(in)); err != nil {
+			return nil, err
+		}
 	}
 	kind, holder, domain, err := s.holder(ctx, in)
 	if err != nil {
@@ -54,21 +52,34 @@ func (s *Service) SetQuotaScope(ctx context.Context, in SetQuotaScopeInput) (*Qu
 		return nil, err
 	}
 	sys := viewer.SystemContext(ctx)
-	up := s.client.QuotaScope.UpdateOneID(scope.ID).ClearLimitBytes()
-	if in.LimitBytes != nil {
-		up = s.client.QuotaScope.UpdateOneID(scope.ID).SetLimitBytes(*in.LimitBytes)
-	}
-	if err := up.Exec(sys); err != nil {
-		return nil, fmt.Errorf("store limit: %w", err)
-	}
-	if scope, err = s.client.QuotaScope.Query().Where(quotascope.ID(scope.ID)).WithVolume().Only(sys); err != nil {
+	limited, err := s.limited(sys, scope, in.LimitBytes, in.LimitInodes)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.impose(sys, scope); err != nil && !errdefs.IsUnavailable(err) {
-		return nil, err
+	if err := s.impose(sys, limited, vol); err != nil && !errdefs.IsUnavailable(err) {
+		if _, undo := s.limited(sys, scope, scope.LimitBytes, scope.LimitInodes); undo != nil {
+			s.log.ErrorContext(ctx, "take back a limit that the volume refused", "scope", scope.ID, "error", undo)
+		}
+		return nil, refused(err)
 	}
 	scope, err = s.client.QuotaScope.Get(ctx, scope.ID)
 	return &QuotaScopePayload{QuotaScope: scope}, err
+}
+
+// limited stores a scope's own limits.
+func (s *Service) limited(ctx context.Context, scope *ent.QuotaScope, bytes, inodes *int64) (*ent.QuotaScope, error) {
+	up := s.client.QuotaScope.UpdateOneID(scope.ID).ClearLimitBytes().ClearLimitInodes()
+	if bytes != nil {
+		up.SetLimitBytes(*bytes)
+	}
+	if inodes != nil {
+		up.SetLimitInodes(*inodes)
+	}
+	after, err := up.Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store limits: %w", err)
+	}
+	return after, nil
 }
 
 // holder finds whose scope is meant, whom the viewer has to be allowed to change.
@@ -91,9 +102,9 @@ func (s *Service) holder(ctx context.Context, in SetQuotaScopeInput) (quotascope
 	return quotascope.KindProject, p.ID, p.DomainID, err
 }
 
-// impose makes a scope at its proxy with the limit that binds it now.
-func (s *Service) impose(ctx context.Context, scope *ent.QuotaScope) error {
-	p, err := s.materialiseScope(ctx, scope, scope.Edges.Volume)
+// impose makes a scope at its proxy with the limits that bind it now.
+func (s *Service) impose(ctx context.Context, scope *ent.QuotaScope, vol *ent.Volume) error {
+	p, err := s.materialiseScope(ctx, scope, vol)
 	if err != nil {
 		return err
 	}
@@ -101,14 +112,6 @@ func (s *Service) impose(ctx context.Context, scope *ent.QuotaScope) error {
 	if err != nil {
 		return err
 	}
-	_, err = settled(ctx, p.rpc, scope, limit)
+	_, err = settled(ctx, p.rpc, request(scope, vol, limit))
 	return err
-}
-
-// ownReached says that a scope has no room by its own limit; "" when it has.
-func ownReached(scope *ent.QuotaScope, brings int64) string {
-	if scope.LimitBytes == nil || scope.UsedBytes == nil || *scope.UsedBytes+max(brings, 1) <= *scope.LimitBytes {
-		return ""
-	}
-	return "the quota scope holds " + strconv.FormatInt(*scope.UsedBytes, 10) + " bytes of " + strconv.FormatInt(*scope.LimitBytes, 10)
 }

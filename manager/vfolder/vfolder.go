@@ -62,6 +62,7 @@ func New(client *ent.Client, bus *event.Bus, signer *ticket.Signer, policies *po
 	runs.Register(cloneKind, cloner{s})
 	runs.Register(copyKind, copier{s})
 	runs.Register(handOverKind, handler{s})
+	runs.Register(orphanKind, orphanRemover{s})
 	return s
 }
 
@@ -220,7 +221,7 @@ func (s *Service) makeScope(ctx context.Context, p *proxy, scope *ent.QuotaScope
 	if err != nil {
 		return err
 	}
-	made, err := p.rpc.CreateScope(ctx, &storagepb.ScopeRequest{Volume: vol.Name, Scope: scope.HolderID.String(), LimitBytes: limit})
+	made, err := p.rpc.CreateScope(ctx, request(scope, vol, limit))
 	if err != nil {
 		return fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
 	}

@@ -698,10 +698,13 @@ func (x *Performance) GetWriteLatencyUs() float64 {
 }
 
 type ScopeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
-	Scope         string                 `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`                                    // uuid of the user or project
-	LimitBytes    *int64                 `protobuf:"varint,3,opt,name=limit_bytes,json=limitBytes,proto3,oneof" json:"limit_bytes,omitempty"` // absent = no limit
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Volume     string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	Scope      string                 `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`                                    // uuid of the user or project
+	LimitBytes *int64                 `protobuf:"varint,3,opt,name=limit_bytes,json=limitBytes,proto3,oneof" json:"limit_bytes,omitempty"` // absent = no limit; 0 = nothing at all
+	// Of files, directories and links together. INVALID_ARGUMENT where the volume
+	// lacks quota-inodes, as limit_bytes is where it lacks quota-bytes.
+	LimitInodes   *int64 `protobuf:"varint,4,opt,name=limit_inodes,json=limitInodes,proto3,oneof" json:"limit_inodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -757,6 +760,13 @@ func (x *ScopeRequest) GetLimitBytes() int64 {
 	return 0
 }
 
+func (x *ScopeRequest) GetLimitInodes() int64 {
+	if x != nil && x.LimitInodes != nil {
+		return *x.LimitInodes
+	}
+	return 0
+}
+
 type Scope struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
@@ -764,6 +774,8 @@ type Scope struct {
 	LimitBytes    *int64                 `protobuf:"varint,3,opt,name=limit_bytes,json=limitBytes,proto3,oneof" json:"limit_bytes,omitempty"`
 	UsedBytes     *int64                 `protobuf:"varint,4,opt,name=used_bytes,json=usedBytes,proto3,oneof" json:"used_bytes,omitempty"` // absent = not known to the backend
 	Enforcement   string                 `protobuf:"bytes,5,opt,name=enforcement,proto3" json:"enforcement,omitempty"`                     // hard, delayed, cooperative, none
+	LimitInodes   *int64                 `protobuf:"varint,6,opt,name=limit_inodes,json=limitInodes,proto3,oneof" json:"limit_inodes,omitempty"`
+	UsedInodes    *int64                 `protobuf:"varint,7,opt,name=used_inodes,json=usedInodes,proto3,oneof" json:"used_inodes,omitempty"` // absent = not known to the backend
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +843,20 @@ func (x *Scope) GetEnforcement() string {
 		return x.Enforcement
 	}
 	return ""
+}
+
+func (x *Scope) GetLimitInodes() int64 {
+	if x != nil && x.LimitInodes != nil {
+		return *x.LimitInodes
+	}
+	return 0
+}
+
+func (x *Scope) GetUsedInodes() int64 {
+	if x != nil && x.UsedInodes != nil {
+		return *x.UsedInodes
+	}
+	return 0
 }
 
 type DeleteScopeResponse struct {
@@ -2100,13 +2126,15 @@ const file_storage_storagepb_storage_proto_rawDesc = "" +
 	"\x16_read_bytes_per_secondB\x19\n" +
 	"\x17_write_bytes_per_secondB\x12\n" +
 	"\x10_read_latency_usB\x13\n" +
-	"\x11_write_latency_us\"r\n" +
+	"\x11_write_latency_us\"\xab\x01\n" +
 	"\fScopeRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x14\n" +
 	"\x05scope\x18\x02 \x01(\tR\x05scope\x12$\n" +
 	"\vlimit_bytes\x18\x03 \x01(\x03H\x00R\n" +
-	"limitBytes\x88\x01\x01B\x0e\n" +
-	"\f_limit_bytes\"\xc0\x01\n" +
+	"limitBytes\x88\x01\x01\x12&\n" +
+	"\flimit_inodes\x18\x04 \x01(\x03H\x01R\vlimitInodes\x88\x01\x01B\x0e\n" +
+	"\f_limit_bytesB\x0f\n" +
+	"\r_limit_inodes\"\xaf\x02\n" +
 	"\x05Scope\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x14\n" +
 	"\x05scope\x18\x02 \x01(\tR\x05scope\x12$\n" +
@@ -2114,9 +2142,14 @@ const file_storage_storagepb_storage_proto_rawDesc = "" +
 	"limitBytes\x88\x01\x01\x12\"\n" +
 	"\n" +
 	"used_bytes\x18\x04 \x01(\x03H\x01R\tusedBytes\x88\x01\x01\x12 \n" +
-	"\venforcement\x18\x05 \x01(\tR\venforcementB\x0e\n" +
+	"\venforcement\x18\x05 \x01(\tR\venforcement\x12&\n" +
+	"\flimit_inodes\x18\x06 \x01(\x03H\x02R\vlimitInodes\x88\x01\x01\x12$\n" +
+	"\vused_inodes\x18\a \x01(\x03H\x03R\n" +
+	"usedInodes\x88\x01\x01B\x0e\n" +
 	"\f_limit_bytesB\r\n" +
-	"\v_used_bytes\"\x15\n" +
+	"\v_used_bytesB\x0f\n" +
+	"\r_limit_inodesB\x0e\n" +
+	"\f_used_inodes\"\x15\n" +
 	"\x13DeleteScopeResponse\"+\n" +
 	"\x11ListScopesRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\"B\n" +

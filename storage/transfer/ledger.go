@@ -77,9 +77,9 @@ func (s *Server) admit(ctx context.Context, v *volume.Volume, c ticket.Claims) e
 	if err != nil {
 		return err
 	}
-	err = volume.Over(scope, c.Size, func(asOf time.Time) int64 { return s.ledger.outstanding(c, asOf) })
+	limit, err := volume.Over(scope, c.Size, func(asOf time.Time) int64 { return s.ledger.outstanding(c, asOf) })
 	if err != nil {
-		return noRoom(scope.GetLimit().Bytes, "upload of %v", err)
+		return noRoom(limit, "upload of %v", err)
 	}
 	return v.Room(c.Size)
 }

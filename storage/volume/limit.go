@@ -25,17 +25,21 @@ func (v *Volume) Limit(ctx context.Context, scope string) (*volumepb.Scope, erro
 	return v.LastScope(scope), nil
 }
 
-// Over refuses what a scope has no room for, of which some is promised already.
-func Over(s *volumepb.Scope, size int64, promised func(asOf time.Time) int64) error {
+// Over refuses a file that a scope has no room for, some of which is promised already,
+// and tells the limit that is in its way.
+func Over(s *volumepb.Scope, size int64, promised func(asOf time.Time) int64) (limit *int64, err error) {
+	if most := s.GetLimit(); most != nil && most.Inodes != nil && s.GetUsedInodes() >= *most.Inodes {
+		return most.Inodes, fmt.Errorf("one more file: the scope's limit is %d files and directories: %w", *most.Inodes, errdefs.ErrResourceExhausted)
+	}
 	if s.GetLimit() == nil || s.Limit.Bytes == nil {
-		return nil
+		return nil, nil
 	}
-	limit := *s.Limit.Bytes
+	limit = s.Limit.Bytes
 	taken := s.GetUsedBytes() + promised(time.UnixMilli(s.AsOfUnixMs))
-	if size <= limit-taken {
-		return nil
+	if size <= *limit-taken {
+		return nil, nil
 	}
-	return fmt.Errorf("%d bytes: the scope's limit is %d bytes and %d are taken: %w", size, limit, taken, errdefs.ErrResourceExhausted)
+	return limit, fmt.Errorf("%d bytes: the scope's limit is %d bytes and %d are taken: %w", size, *limit, taken, errdefs.ErrResourceExhausted)
 }
 
 // fits refuses a copy that would pass a limit which the proxy has to keep; a
@@ -48,5 +52,6 @@ func (v *Volume) fits(ctx context.Context, scope string, size int64) error {
 	if err != nil {
 		return err
 	}
-	return Over(s, size, func(time.Time) int64 { return 0 })
+	_, err = Over(s, size, func(time.Time) int64 { return 0 })
+	return err
 }

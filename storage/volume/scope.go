@@ -17,16 +17,16 @@ import (
 )
 
 // CreateScope makes a scope or finds it.
-func (v *Volume) CreateScope(ctx context.Context, scope string, limit *int64) (*volumepb.Scope, error) {
+func (v *Volume) CreateScope(ctx context.Context, scope string, limit *volumepb.Limit) (*volumepb.Scope, error) {
 	return v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
-		return c.CreateScope(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: bytesLimit(limit)})
+		return c.CreateScope(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: limit})
 	})
 }
 
-// SetScopeLimit replaces a scope's limit; nil removes it.
-func (v *Volume) SetScopeLimit(ctx context.Context, scope string, limit *int64) (*volumepb.Scope, error) {
+// SetScopeLimit replaces a scope's limits; what is nil is removed.
+func (v *Volume) SetScopeLimit(ctx context.Context, scope string, limit *volumepb.Limit) (*volumepb.Scope, error) {
 	return v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
-		return c.SetScopeLimit(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: bytesLimit(limit)})
+		return c.SetScopeLimit(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: limit})
 	})
 }
 
@@ -54,7 +54,7 @@ func (v *Volume) scope(ctx context.Context, scope string, f func(*plugin.Client,
 	if out.Path != hex {
 		return nil, fmt.Errorf("volume %s: plugin put scope %s at %q: %w", v.cfg.Name, hex, out.Path, errdefs.ErrInternal)
 	}
-	if out.GetUsedBytes() < 0 || out.GetLimit().GetBytes() < 0 {
+	if min(out.GetUsedBytes(), out.GetUsedInodes(), out.GetLimit().GetBytes(), out.GetLimit().GetInodes()) < 0 {
 		return nil, fmt.Errorf("volume %s: plugin reports %v for scope %s: %w", v.cfg.Name, out, hex, errdefs.ErrInternal)
 	}
 	v.mu.Lock()
@@ -163,13 +163,6 @@ func enforcementName(e volumepb.Enforcement) string {
 		return "none"
 	}
 	return strings.ToLower(e.String())
-}
-
-func bytesLimit(limit *int64) *volumepb.Limit {
-	if limit == nil {
-		return nil
-	}
-	return &volumepb.Limit{Bytes: limit}
 }
 
 // capabilityName is a capability as the storage contract spells it.

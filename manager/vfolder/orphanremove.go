@@ -1,0 +1,113 @@
+package vfolder
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+	tasks "github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+const orphanKind = "volume.remove_orphan"
+
+// RemoveOrphanInput names a folder on a volume that no row knows or, without folder, a
+// quota scope.
+type RemoveOrphanInput struct {
+	Volume uuid.UUID
+	Scope  uuid.UUID
+	Folder *uuid.UUID
+}
+
+// RemoveOrphanPayload is the task that removes it.
+type RemoveOrphanPayload struct {
+	Volume *ent.Volume
+	Task   *ent.Task
+}
+
+// RemoveOrphan deletes an orphan for ever, in a task.
+func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*RemoveOrphanPayload, error) {
+	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: in.Volume}); err != nil {
+		return nil, err
+	}
+	vol, err := s.volume(ctx, &in.Volume)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.orphaned(viewer.SystemContext(ctx), in); err != nil {
+		return nil, err
+	}
+	what := "quota scope " + in.Scope.String()
+	if in.Folder != nil {
+		what = "folder " + in.Folder.String()
+	}
+	out := &RemoveOrphanPayload{Volume: vol}
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+			Kind: orphanKind, Title: fmt.Sprintf("Remove the orphaned %s from volume %s", what, vol.Name), Input: in, Subject: vol.ID,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.tasks.Wake(ctx, out.Task.ID)
+	return out, nil
+}
+
+// orphaned refuses what a row knows.
+func (s *Service) orphaned(ctx context.Context, in RemoveOrphanInput) error {
+	if in.Folder == nil {
+		known, err := s.client.QuotaScope.Query().Where(quotascope.VolumeID(in.Volume), quotascope.HolderID(in.Scope)).Exist(ctx)
+		if err == nil && known {
+			err = problem.Precondition("the quota scope is in use").WithField("scope")
+		}
+		return err
+	}
+	rows, moving, err := s.rows(ctx, []uuid.UUID{*in.Folder})
+	if err != nil {
+		return err
+	}
+	if row := rows[*in.Folder]; lies(row, in.Volume, in.Scope.String()) || row != nil && moving[row.ID] {
+		return problem.Precondition("it is folder %s, which is no orphan", row.Name).WithField("folder")
+	}
+	return nil
+}
+
+// orphanRemover runs the tasks that remove orphans.
+type orphanRemover struct{ *Service }
+
+// Run looks again whether it is an orphan: much may have happened since it was found.
+func (r orphanRemover) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
+	var in RemoveOrphanInput
+	if err := json.Unmarshal(input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	vol, err := r.client.Volume.Get(ctx, in.Volume)
+	if err != nil {
+		return permit.Missing(err, "volume", "volume")
+	}
+	if err := r.orphaned(ctx, in); err != nil {
+		return err
+	}
+	p, err := r.reach(vol.Name)
+	if err != nil {
+		return later(vol.Name, err)
+	}
+	if in.Folder == nil {
+		_, err = p.rpc.DeleteScope(ctx, &storagepb.ScopeRequest{Volume: vol.Name, Scope: in.Scope.String()})
+		return later(vol.Name, errgrpc.ToNative(err))
+	}
+	ref := &storagepb.FolderRef{Volume: vol.Name, Scope: in.Scope.String(), Folder: in.Folder.String()}
+	return later(vol.Name, removed(ctx, p, ref, at))
+}
