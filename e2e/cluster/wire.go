@@ -5,21 +5,23 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 const dialTimeout = 2 * time.Second
 
 // Wire is the network between people and servers. It passes every connection on to
-// the first of several servers that takes it, counts, and can be cut.
+// the first of several servers that takes it, counts, and can be held up and cut.
 type Wire struct {
 	to       []string
 	listener net.Listener
-	sent     atomic.Int64 // bytes from people
 
 	mu   sync.Mutex
-	cut  bool
+	sent int64             // bytes from people
+	hold int64             // no more than these are passed on; 0 is no bound
+	turn chan struct{}     // closed when hold or cut changes
+	held int               // connections that wait
+	cut  bool              // none is taken
 	open map[net.Conn]bool // both ends of what passes
 }
 
@@ -29,7 +31,7 @@ func (w *Wire) Open() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w.listener, w.open = l, map[net.Conn]bool{}
+	w.listener, w.open, w.turn = l, map[net.Conn]bool{}, make(chan struct{})
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -52,7 +54,26 @@ func (w *Wire) Close() error {
 }
 
 // Sent is how many bytes servers were given so far, with all that goes around files.
-func (w *Wire) Sent() int64 { return w.sent.Load() }
+func (w *Wire) Sent() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent
+}
+
+// Hold passes on so many bytes more, and then none until Mend or Cut. At most one
+// buffer of each connection goes beyond.
+func (w *Wire) Hold(more int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hold = w.sent + more
+}
+
+// Held tells whether somebody wants to send more than is let through.
+func (w *Wire) Held() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.held > 0
+}
 
 // Cut ends every connection in the midst of what it carries, and each that comes.
 func (w *Wire) Cut() {
@@ -62,13 +83,42 @@ func (w *Wire) Cut() {
 	for c := range w.open {
 		drop(c)
 	}
+	w.changed()
 }
 
-// Mend ends the cut.
+// Mend ends Hold and Cut.
 func (w *Wire) Mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = false
+	w.changed()
+}
+
+// changed lets those go on that were held. The caller has the lock.
+func (w *Wire) changed() {
+	w.hold = 0
+	close(w.turn)
+	w.turn = make(chan struct{})
+}
+
+// pace waits until more may pass.
+func (w *Wire) pace() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.hold > 0 && w.sent >= w.hold {
+		turn := w.turn
+		w.held++
+		w.mu.Unlock()
+		<-turn
+		w.mu.Lock()
+		w.held--
+	}
+}
+
+func (w *Wire) count(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent += int64(n)
 }
 
 // drop closes a connection so that its other end is told of an error.
@@ -87,7 +137,7 @@ func (w *Wire) pass(in net.Conn) {
 	}
 	defer w.forget(in, out)
 	go func() {
-		_, _ = io.Copy(io.MultiWriter(out, counter{&w.sent}), in)
+		_, _ = io.Copy(valve{w, out}, in)
 		out.Close()
 	}()
 	_, _ = io.Copy(in, out)
@@ -127,9 +177,15 @@ func (w *Wire) forget(ends ...net.Conn) {
 	}
 }
 
-type counter struct{ n *atomic.Int64 }
+// valve is the way from people to a server.
+type valve struct {
+	w   *Wire
+	out net.Conn
+}
 
-func (c counter) Write(b []byte) (int, error) {
-	c.n.Add(int64(len(b)))
-	return len(b), nil
+func (v valve) Write(b []byte) (int, error) {
+	v.w.pace()
+	n, err := v.out.Write(b)
+	v.w.count(n)
+	return n, err
 }

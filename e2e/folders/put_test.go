@@ -1,0 +1,93 @@
+package folders
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/e2e/cluster"
+)
+
+// sent is what both proxies were given.
+func sent() (n int64) {
+	for _, w := range platform.Wires {
+		n += w.Sent()
+	}
+	return n
+}
+
+// held waits until somebody wants to send more than a wire lets through.
+func held(t *testing.T, w *cluster.Wire) {
+	t.Helper()
+	cluster.Eventually(t, "an upload is in the middle", w.Held)
+}
+
+// Files go up while everything ends under them: the command, the storage proxy and the
+// line. In the end all are there, and nobody sent more than a chunk of a file twice.
+func TestPutIsCutInTheMiddle(t *testing.T) {
+	u := platform.User(t)
+	berth := u.Shell()
+	const large = 48 << 20
+	total := fill(t, filepath.Join(berth.Dir, "in"), 200, large)
+	berth.Must("folder", "create", "cut", "--volume", "disk")
+	before := sent()
+	first, second := platform.Wires[0], platform.Wires[1]
+	begin := func() (wait, kill func() error) {
+		t.Helper()
+		cmd := berth.Command("folder", "put", "-r", "--skip-existing", "cut", "in/.")
+		var says bytes.Buffer
+		cmd.Stderr = &says
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("put says:\n%s", says.String())
+			}
+		})
+		return cmd.Wait, cmd.Process.Kill
+	}
+
+	first.Hold(total / 3)
+	wait, kill := begin()
+	held(t, first)
+	if err := kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = wait() // killed
+	first.Mend()
+
+	first.Hold(total / 4)
+	wait, _ = begin()
+	held(t, first)
+	if err := platform.Proxies[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	second.Hold(total / 8)
+	first.Mend()
+	held(t, second) // by itself it turns to the other proxy
+	second.Cut()
+	time.Sleep(time.Second) // a cut that lasts
+	second.Mend()
+	if err := wait(); err != nil {
+		t.Fatalf("put goes on: %v", err)
+	}
+	if err := platform.Proxies[0].Start(); err != nil {
+		t.Fatal(err)
+	}
+
+	again := sent() - before - total
+	t.Logf("%d bytes of files, %d more were sent", total, again)
+	const chunk, around = 8 << 20, 200 * 4 << 10 // what goes around each file: tickets, headers
+	if again > 3*(chunk+3*20_000)+around {
+		t.Errorf("%d bytes were sent again", again)
+	}
+	berth.Must("folder", "get", "-r", "cut", "out")
+	if d := cmp.Diff(sums(t, filepath.Join(berth.Dir, "in")), sums(t, filepath.Join(berth.Dir, "out"))); d != "" {
+		t.Error(d)
+	}
+	berth.Must("folder", "delete", "--yes", "cut")
+}
