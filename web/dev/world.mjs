@@ -92,7 +92,7 @@ export function launch(input, owner = me, quick = false) {
     slots: input.slots, command: input.command ?? [], environment: input.environment ?? {}, terminationReason: null, statusMessage: "", createdAt: new Date().toISOString(),
     scheduledAt: null, startedAt: null, terminatedAt: null, deadlineAt: null, owner, project, domain, resourceGroup: group,
     image: images.find((i) => i.reference === input.image || i.name === input.image) ?? images[0], history: [], pending: null,
-    mounts: (input.mounts ?? []).map((m) => ({ __typename: "SessionMount", id: randomUUID(), vfolder: folders.find((f) => f.id === m.vfolder), target: "/home/work/data", subpath: "", readOnly: m.readOnly ?? false })),
+    mounts: (input.mounts ?? []).map((m) => ({ __typename: "SessionMount", id: randomUUID(), vfolder: folders.find((f) => f.id === m.vfolder), target: "/home/work/data", subpath: "", readOnly: m.readOnly ?? false, revokedAt: null })),
     usage: [{ slot: "cpu", slotSeconds: "120" }],
   });
   s.kernels = [{ __typename: "Kernel", id: randomUUID(), role: "main", index: 0, hostname: "main1", status: "pending", statusMessage: "", exitCode: null, slots: s.slots, createdAt: ago(0), startedAt: null, terminatedAt: null, agent: null, allocations: [], session: s }];

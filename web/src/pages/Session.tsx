@@ -14,6 +14,7 @@ import { Events } from "../components/session/Events";
 import { IdleNote, IdleParts } from "../components/session/Idle";
 import { Logs } from "../components/session/Logs";
 import { Metrics } from "../components/session/Metrics";
+import { MountsNote } from "../components/session/Mounts";
 import { Pending } from "../components/session/pending/Pending";
 import { PendingParts } from "../components/session/pending/report";
 import { Terminate } from "../components/session/Terminate";
@@ -36,7 +37,7 @@ const SessionParts = graphql(`
     startsAt lifetime endsAt preemptible strictAgents agents { id name } sessionGroup { id name placement strict }
     dependsOn { id name satisfied needed { id } }
     owner { id email } project { id name } resourceGroup { id name } image { id name reference digest }
-    mounts { id target subpath readOnly vfolder { id name } }
+    mounts { id target subpath readOnly revokedAt vfolder { id name } }
     kernels {
       id role index hostname status statusMessage exitCode
       agent { id name cordonReason drainDeadline drainAction }
@@ -130,6 +131,7 @@ function Detail({ session }: { session: SessionDetail }) {
       </section>
       {session.pending && session.status === "pending" ? <Pending session={session.id} report={session.pending} may={session.permissions.includes("update")} now={now} /> : null}
       {over ? null : <DrainNote session={session} now={now} />}
+      {over ? null : <MountsNote session={session} />}
       {session.status === "running" ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
       <Tabs value={tab} keepMounted={false} onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}>
         <Tabs.List aria-label={t("Parts of the session")}>

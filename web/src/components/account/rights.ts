@@ -22,6 +22,7 @@ const entities: Record<Entity, string> = {
   registry: "Registries",
   image: "Images",
   volume: "Volumes",
+  object_storage: "Object storages",
   task: "Long-running tasks",
   audit: "Audit log",
   system: "Settings of the platform",

@@ -1,7 +1,9 @@
 import { Button, Menu } from "@mantine/core";
 import { useState } from "react";
+import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { CloneFolder, FolderSettings } from "./CreateFolder";
+import { HandOver } from "./HandOver";
 import { Leave } from "./Leave";
 import { ShareDialog } from "./ShareDialog";
 import { DeleteConfirm, RestoreButton, TrashConfirm } from "./Trash";
@@ -17,13 +19,15 @@ interface Props {
   big?: boolean;
 }
 
-type Open = "share" | "settings" | "clone" | "trash" | "delete" | "leave" | null;
+type Open = "share" | "settings" | "clone" | "handOver" | "trash" | "delete" | "leave" | null;
 
 /** What may be done with a folder as a whole; the server has said to whom. */
 export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
+  const viewer = useViewer();
   const [open, setOpen] = useState<Open>(null);
   const close = () => setOpen(null);
   const owns = folder.permissions.includes("update");
+  const handsOver = owns && folder.project === null && administers(viewer);
   const ready = folder.status === "ready";
   const shared = folder.myShare?.status === "accepted" && !folder.project ? folder.myShare : null;
   const size = big ? {} : ({ size: "compact-xs" } as const);
@@ -38,6 +42,7 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
           <Menu.Dropdown>
             {owns ? <Menu.Item onClick={() => setOpen("settings")}>{t("Rename and settings")}</Menu.Item> : null}
             <Menu.Item onClick={() => setOpen("clone")}>{t("Clone")}</Menu.Item>
+            {handsOver ? <Menu.Item onClick={() => setOpen("handOver")}>{t("Hand over to somebody else")}</Menu.Item> : null}
             {shared ? <Menu.Item onClick={() => setOpen("leave")}>{t("Leave")}</Menu.Item> : null}
             {folder.permissions.includes("delete") ? <Menu.Item color="red" onClick={() => setOpen("trash")}>{t("Put into the trash")}</Menu.Item> : null}
           </Menu.Dropdown>
@@ -52,6 +57,7 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
       {open === "share" ? <ShareDialog folder={folder} onClose={close} /> : null}
       {open === "settings" ? <FolderSettings folder={folder} onClose={close} onDone={onChanged} /> : null}
       {open === "clone" ? <CloneFolder folder={folder} onClose={close} onDone={onChanged} /> : null}
+      {open === "handOver" ? <HandOver folder={folder} onClose={close} onDone={onChanged} /> : null}
       <TrashConfirm folder={open === "trash" ? folder : null} onClose={close} onDone={onGone} />
       <DeleteConfirm folder={open === "delete" ? folder : null} onClose={close} onDone={onGone} />
       <Leave share={open === "leave" ? shared : null} onClose={close} onLeft={onGone} />

@@ -3,6 +3,7 @@ import type { SessionDetail } from "../../pages/Session";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
 import { amount, bySlot, duration, quote, slotName, when } from "../format";
+import { Mounts } from "./Mounts";
 
 /** What the viewer may not see, or what was removed since. */
 const gone = () => <span className="dim">{t("out of sight")}</span>;
@@ -33,16 +34,7 @@ export function Config({ session }: { session: SessionDetail }) {
     [t("Environment"), Object.keys(session.environment).length === 0 ? <span key="none" className="dim">{t("none")}</span> : (
       <div key="environment" className="stack small">{Object.entries(session.environment).map(([k, v]) => <code key={k}>{k}={v}</code>)}</div>
     )],
-    [t("Folders"), session.mounts.length === 0 ? <span key="none" className="dim">{t("none")}</span> : (
-      <div key="mounts" className="stack small">
-        {session.mounts.map((m) => (
-          <span key={m.id}>
-            {m.vfolder ? <Link to="/data/$id" params={{ id: m.vfolder.id }}>{m.vfolder.name}</Link> : t("a deleted folder")}
-            {m.subpath ? `/${m.subpath}` : ""} → <code>{m.target}</code> {m.readOnly ? t("read-only") : ""}
-          </span>
-        ))}
-      </div>
-    )],
+    [t("Folders"), <Mounts key="mounts" session={session} />],
     [t("Owner"), session.owner?.email ?? gone()],
     [t("Project"), session.project?.name ?? gone()],
     [t("Resource group"), session.resourceGroup?.name ?? gone()],

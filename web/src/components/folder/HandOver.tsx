@@ -1,0 +1,77 @@
+import { Modal } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { useFocusBack } from "../../hooks/useFocusBack";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
+import { Form } from "../admin/Form";
+import { UserPick } from "../admin/Pickers";
+import { bytes } from "../format";
+import { TaskState } from "../task/TaskState";
+import type { Folder } from "./folder";
+import { ShareFields, liveShares } from "./share";
+
+const HandedQuery = graphql(`
+  query HandedFolder($id: ID!) {
+    node(id: $id) { ... on Vfolder { id name owner { id email domain { id } } mountedBy { id version name status } shares { ...ShareFields } } }
+  }
+`, [ShareFields]);
+const HandOverVfolder = graphql(`
+  mutation HandOverVfolder($input: HandOverVfolderInput!) { handOverVfolder(input: $input) { vfolder { id name status } task { id status } } }
+`);
+
+/** Gives a user's folder to another user of the domain, says before what becomes of it, and then how far it is. */
+export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose: () => void; onDone: () => void }) {
+  useFocusBack();
+  const { data, failure: unread } = useLiveQuery({ query: HandedQuery, variables: { id: folder.id }, requestPolicy: "network-only" });
+  const { run, busy, failure } = useAction(HandOverVfolder);
+  const [to, setTo] = useState<string | null>(null);
+  const [heir, setHeir] = useState("");
+  const [task, setTask] = useState<string | null>(null);
+  const known = data?.node && "mountedBy" in data.node ? data.node : null;
+  const owner = known?.owner;
+  const sessions = known?.mountedBy ?? [];
+  const shares = liveShares(known?.shares ?? []);
+  const close = () => {
+    if (task) onDone();
+    onClose();
+  };
+  return (
+    <Modal opened onClose={close} size={560} title={t("Hand {{name}} over", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
+      <FailureNote failure={unread} />
+      {task ? <TaskState id={task} onClose={close} /> : null}
+      {owner && !task ? (
+        <Form failure={failure} fields={["user", "id"]} submit={to ? t("Hand it over to {{name}}", { name: heir }) : t("Hand it over")} busy={busy} disabled={!to || sessions.length > 0} onCancel={onClose}
+          onSubmit={async () => {
+            const done = to && (await run({ input: { id: folder.id, user: to } }));
+            if (done) setTask(done.handOverVfolder.task.id);
+          }}>
+          {(wrong) => (
+            <>
+              {sessions.length > 0 ? (
+                <p className="tone-wait" role="status">
+                  {t("Running sessions use it; it can be handed over when they have ended:")}{" "}
+                  {sessions.map((s, i) => <span key={s.id}>{i > 0 ? ", " : ""}<Link to="/sessions/$id" params={{ id: s.id }}>{s.name}</Link></span>)}
+                </p>
+              ) : null}
+              <UserPick label={t("New owner")} required description={t("Somebody active of the same domain.")} domain={owner.domain.id} exclude={new Set([owner.id])} value={to} error={wrong.user ?? wrong.id}
+                onChange={(id, label) => { setTo(id); setHeir(label); }} />
+              <div>
+                <b>{t("What happens")}</b>
+                <ul className="points">
+                  <li>{t("{{owner}} no longer sees the folder, unless it is shared with him afterwards.", { owner: owner.email })}</li>
+                  <li>{t("Its files count for the new owner on {{volume}}, and no longer for {{owner}}.", { volume: folder.quotaScope.volume.name, owner: owner.email })}{folder.usedBytes === null ? "" : ` (${bytes(folder.usedBytes)})`}</li>
+                  <li>{shares.length === 0 ? t("It is shared with nobody.") : t("Who it is shared with keeps it as it is: {{who}}.", { who: shares.slice(0, 5).map((s) => s.email).join(", ") + (shares.length > 5 ? " …" : "") })}</li>
+                  <li>{t("When the new owner has a folder of this name, it gets a number behind it.")}</li>
+                </ul>
+              </div>
+            </>
+          )}
+        </Form>
+      ) : null}
+    </Modal>
+  );
+}

@@ -1,0 +1,73 @@
+import { Link } from "@tanstack/react-router";
+import type { SessionDetail } from "../../pages/Session";
+import { t } from "../../i18n";
+import { when } from "../format";
+import { mountState } from "./mounts";
+
+type Mount = SessionDetail["mounts"][number];
+type Session = Pick<SessionDetail, "mounts" | "history" | "owner">;
+
+const why = (session: Session) =>
+  t("{{owner}} may no longer use the folder: it is no longer shared with him, he has left its project, or it is in the trash.", { owner: session.owner?.email ?? t("The session's owner") });
+
+function Name({ mount, kept }: { mount: Mount; kept: string | null }) {
+  const folder = mount.vfolder;
+  return (
+    <>
+      {folder ? <Link to="/data/$id" params={{ id: folder.id }}>{folder.name}</Link> : kept ?? <span className="dim">{t("a folder out of sight")}</span>}
+      {mount.subpath ? `/${mount.subpath}` : ""}
+    </>
+  );
+}
+
+/** The folders of a session: where each is, whether it can be written to, and what became of it meanwhile. */
+export function Mounts({ session }: { session: Session }) {
+  if (session.mounts.length === 0) return <span className="dim">{t("none")}</span>;
+  return (
+    <ul className="mounts" aria-label={t("Folders")}>
+      {session.mounts.map((m) => {
+        const { kind, since, name } = mountState(m, session.history);
+        return (
+          <li key={m.id}>
+            <Name mount={m} kept={name} /> → <code className={kind === "taken" ? "struck" : undefined}>{m.target}</code>{" "}
+            {kind === "taken" ? (
+              <>
+                <span className="bad">{t("taken away ({{when}})", { when: when(since!) })}</span>
+                <div className="dim">{why(session)}</div>
+              </>
+            ) : (
+              <span className="dim">
+                {kind === "read_only" ? t("read-only") : t("read and write")}
+                {since ? ` ${t("since {{when}}", { when: when(since) })}` : ""}
+              </span>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** Says above all parts of a running session that folders were taken out of it, or can no longer be written to. */
+export function MountsNote({ session }: { session: Session }) {
+  const states = session.mounts.map((m) => ({ mount: m, ...mountState(m, session.history) }));
+  const taken = states.filter((s) => s.kind === "taken");
+  const limited = states.filter((s) => s.kind === "read_only" && s.since !== null);
+  if (taken.length + limited.length === 0) return null;
+  return (
+    <section className="panel pad stack small warned" role="status" aria-label={t("Folders that have changed")}>
+      {taken.map(({ mount, since, name }) => (
+        <div key={mount.id}>
+          <b className="bad"><Name mount={mount} kept={name} /> {t("was taken out of this session ({{when}}).", { when: when(since!) })}</b>{" "}
+          {why(session)} {t("{{target}} is empty now and stays so in this session; programs that had it open were ended.", { target: mount.target })}
+        </div>
+      ))}
+      {limited.map(({ mount, since, name }) => (
+        <div key={mount.id}>
+          <b className="tone-wait"><Name mount={mount} kept={name} /> {t("is read-only since {{when}}.", { when: when(since!) })}</b>{" "}
+          {t("The owner of the session may read its files, not change them. Writing to {{target}} fails until he may write again.", { target: mount.target })}
+        </div>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { mountState } from "./mounts";
+
+const mount = { target: "/home/work/digits", readOnly: false, revokedAt: null };
+const event = (at: string, code: string, target: string, rest: string) => ({ at, code, message: `folder digits is ${rest}: ${target} is so` });
+const history = [
+  event("2026-11-22T10:00:00Z", "folder_read_only", "/home/work/digits", "for its owner to read only"),
+  event("2026-11-22T10:05:00Z", "folder_writable", "/home/work/digits", "for its owner to write"),
+  event("2026-11-22T10:09:00Z", "folder_read_only", "/home/work/digits-2", "for its owner to read only"),
+  { at: "2026-11-22T10:10:00Z", code: "started", message: "/home/work/digits is of no interest here" },
+];
+
+describe("a mount", () => {
+  it("is as it was made when nothing was told", () => expect(mountState({ ...mount, readOnly: true }, [])).toEqual({ kind: "read_only", since: null, name: null }));
+  it("became writable at the last change of its own, whatever the order", () => {
+    const expected = { kind: "writable", since: "2026-11-22T10:05:00Z", name: "digits" };
+    expect(mountState(mount, history)).toEqual(expected);
+    expect(mountState(mount, [...history].reverse())).toEqual(expected);
+  });
+  it("is not explained by a change that it has not made yet", () => expect(mountState({ ...mount, readOnly: true }, history).since).toBeNull());
+  it("was taken away at its own time, and keeps its name", () =>
+    expect(mountState({ ...mount, revokedAt: "2026-11-22T10:20:00Z" }, history)).toEqual({ kind: "taken", since: "2026-11-22T10:20:00Z", name: "digits" }));
+});
