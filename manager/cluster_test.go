@@ -124,6 +124,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, nodes int) *cluster {
 	t.Helper()
+	t.Parallel() // its stores are its own, and most of its time goes by waiting
 	c := &cluster{World: managertest.New(t)}
 	ctx := c.System(t)
 	reg := c.Client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)

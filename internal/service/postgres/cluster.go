@@ -123,12 +123,21 @@ func (c *cluster) admit(dir string) error {
 	return nil
 }
 
+// connections is how many clients there may be: a platform of our own has a handful,
+// tests that run side by side a handful each.
+func (c *cluster) connections() string {
+	if c.volatile {
+		return "300"
+	}
+	return "60"
+}
+
 // command runs the server in the foreground. Settings are arguments, so that a
 // new version of ours changes them without touching files.
 func (c *cluster) command() (*exec.Cmd, error) {
 	settings := []string{
 		"listen_addresses=", "unix_socket_directories=" + proc.RoomPath, "unix_socket_permissions=0700",
-		"shared_buffers=32MB", "max_connections=60", "work_mem=8MB", "maintenance_work_mem=32MB",
+		"shared_buffers=32MB", "max_connections=" + c.connections(), "work_mem=8MB", "maintenance_work_mem=32MB",
 		"huge_pages=off", "jit=off", "max_parallel_workers_per_gather=0",
 		"wal_level=minimal", "max_wal_senders=0", "min_wal_size=16MB", "max_wal_size=256MB",
 		"timezone=UTC", "log_timezone=UTC", "log_min_messages=log", "log_min_error_statement=panic", "log_line_prefix=", "log_checkpoints=off",
