@@ -63,16 +63,18 @@ func newDepot(t *testing.T, c *cluster) *depot {
 // newProxy is a storage proxy of a name, with one volume.
 func newProxy(t *testing.T, c *cluster, name string, vol storage.VolumeConfig) *depot {
 	t.Helper()
-	vfs, err := plugin()
-	if err != nil {
-		t.Fatal(err)
+	if vol.Backend == "" {
+		vfs, err := plugin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		vol.Backend, vol.Create = vfs, true
 	}
 	token, err := c.m.NewJoinToken(t.Context(), "storage")
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &depot{cluster: c, root: vol.MountPath}
-	vol.Backend, vol.Create = vfs, true
 	var mu sync.Mutex
 	var handler http.Handler = http.NotFoundHandler()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -39,7 +39,7 @@ func TestOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got struct {
+	type answer struct {
 		Volumes []struct {
 			Proxy   string
 			Orphans struct {
@@ -50,6 +50,7 @@ func TestOrphans(t *testing.T) {
 			}
 		}
 	}
+	var got answer
 	const query = `{ volumes { proxy orphans { complete scopes { scope } folders { state scope folder } missing { id } } } }`
 	c.m.As(t, c.Superadmin).Must(t, query, nil, &got)
 	o := got.Volumes[0].Orphans
@@ -64,6 +65,43 @@ func TestOrphans(t *testing.T) {
 	}
 	if errs := c.m.As(t, c.A.Admin).Ask(t, query, nil, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a domain admin: %s", errs)
+	}
+
+	// What a row knows does not go, nor a scope before its folders.
+	vol := c.Client.Volume.Query().OnlyX(c.System(t)).ID
+	remove := func(scope, folder any) (uuid.UUID, managertest.Errors) {
+		var made struct {
+			RemoveOrphan struct{ Task struct{ ID uuid.UUID } }
+		}
+		errs := c.m.As(t, c.Superadmin).Ask(t, `mutation($in: RemoveOrphanInput!) { removeOrphan(input: $in) { task { id } } }`,
+			managertest.Vars{"in": managertest.Vars{"volume": vol, "scope": scope, "folder": folder}}, &made)
+		return made.RemoveOrphan.Task.ID, errs
+	}
+	for field, of := range map[string][2]any{"folder": {c.A.Member.ID, known.ID}, "scope": {c.A.Member.ID, nil}} {
+		if _, errs := remove(of[0], of[1]); errs.Code() != "FAILED_PRECONDITION" || errs[0].Extensions.Field != field {
+			t.Errorf("%s that is known: %s", field, errs)
+		}
+	}
+	for _, one := range []struct {
+		name   string
+		folder any
+		want   task.Status
+	}{{"a scope with a folder", nil, task.StatusFailed}, {"the folder", folder, task.StatusDone}, {"the scope", nil, task.StatusDone}, {"it again", nil, task.StatusDone}} {
+		job, errs := remove(scope, one.folder)
+		if len(errs) > 0 {
+			t.Fatalf("%s: %s", one.name, errs)
+		}
+		if done := c.ended(t, job); done.Status != one.want {
+			t.Errorf("%s: %v", one.name, done)
+		}
+	}
+	got = answer{}
+	c.m.As(t, c.Superadmin).Must(t, query, nil, &got)
+	if o := got.Volumes[0].Orphans; len(o.Scopes) != 0 || len(o.Folders) != 1 || o.Folders[0].Scope != c.A.Member.ID.String() {
+		t.Errorf("after the removal: %+v", o)
+	}
+	if n := d.files(t, known); n != 1 {
+		t.Errorf("the known folder has %d files", n)
 	}
 }
 
@@ -130,6 +168,21 @@ func TestAScopeHasALimitOfItsOwn(t *testing.T) {
 		if q.HolderUser == nil || q.HolderUser.ID != c.A.Member.ID || q.HolderProject != nil {
 			t.Errorf("of %+v", q)
 		}
+	}
+	set1 := func(in managertest.Vars) managertest.Errors {
+		in["volume"], in["user"] = vol.ID, c.A.Member.ID
+		return admin.Ask(t, set, managertest.Vars{"in": in}, nil)
+	}
+	// This volume counts no files; nothing of a refused request stays.
+	errs := set1(managertest.Vars{"limitBytes": 7, "limitInodes": 7})
+	if errs.Code() != "FAILED_PRECONDITION" || errs[0].Extensions.Field != "limitInodes" || !strings.Contains(errs[0].Message, "it limits bytes") {
+		t.Errorf("a limit that the volume cannot keep: %s", errs)
+	}
+	if errs := set1(managertest.Vars{"limitInodes": -1}); errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "limitInodes" {
+		t.Errorf("less than no file: %s", errs)
+	}
+	if s := c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t)); s.LimitBytes != nil || s.LimitInodes != nil {
+		t.Errorf("after limits that were refused: %v", s)
 	}
 	for name, in := range map[string]managertest.Vars{
 		"nobody":   {"volume": vol.ID, "limitBytes": 1},
