@@ -1,6 +1,6 @@
 import { Button, TextInput } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import type { Failure } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { uploads } from "../../api/transfer";
@@ -61,7 +61,7 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
   useUploadsDone(uploads, folder, again);
   useTasksMove(folder, again);
 
-  const rows = inOrder(list?.files ?? [], list?.cursor === null);
+  const rows = useMemo(() => inOrder(list?.files ?? [], list?.cursor === null), [list]);
   const shown = rows.find((r) => r.path === at) ?? null;
 
   const get = (what: string) => void download(folder, what).catch((failure: Failure) => toast({ failure }));
@@ -136,10 +136,8 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
       ) : null}
       {rows.length > 0 ? (
         <div className={`explorer${shown ? " two" : ""}`}>
-          <div className="list">
-            <FileTable rows={rows} picked={picked} at={at} found={text !== ""} onPick={setPicked} onAt={setAt} onOpen={(f) => (f.type === "directory" ? onOpen(f.path) : setAt(f.path))}
-              onRename={writes ? setRenaming : undefined} onRemove={writes ? setRemoving : undefined} />
-          </div>
+          <FileTable rows={rows} picked={picked} at={at} found={text !== ""} onPick={setPicked} onAt={setAt} onOpen={(f) => (f.type === "directory" ? onOpen(f.path) : setAt(f.path))}
+            onRename={writes ? setRenaming : undefined} onRemove={writes ? setRemoving : undefined} onEnd={more && !text ? more : undefined} />
           {shown ? (
             <FileDetails folder={folder} file={shown} writes={writes} onClose={() => setAt(null)} onDownload={() => get(shown.path)} onOpen={() => onOpen(shown.path)} onRename={() => setRenaming(shown.path)}
               onRelocate={(kind) => setRelocating({ kind, paths: [shown.path] })} onRemove={() => setRemoving([shown.path])} onSaved={reload} />
@@ -147,9 +145,10 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
         </div>
       ) : null}
       {more ? (
-        <Button variant="subtle" fullWidth loading={loading} onClick={more}>
-          {text ? t("Search on") : t("Show more ({{count}} shown)", { count: rows.length })}
-        </Button>
+        <div className="panel-foot row">
+          <span className="dim" role="status">{text ? t("{{n}} found so far", { n: rows.length }) : t("The first {{n}}; more come as you scroll", { n: rows.length.toLocaleString() })}</span>
+          <Button className="push" variant="subtle" size="compact-sm" loading={loading} onClick={more}>{text ? t("Search on") : t("Show more")}</Button>
+        </div>
       ) : null}
       <NameDialog opened={making} title={t("New directory")} action={t("Create")} initial="" mutation={make} valid={(n) => badName(n) === null} onClose={makeOpen.close}
         onName={async (n) => { const done = await make.run({ input: { vfolder: folder, paths: [join(path, n)] } }); return done && one(done.makeDirectories.results); }} />

@@ -1,12 +1,17 @@
 import { Checkbox } from "@mantine/core";
-import { type KeyboardEvent, useRef } from "react";
+import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
+import { useWindow } from "../../hooks/useWindow";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
 import { dirName } from "./files";
 import type { FileEntry } from "./useFiles";
 
+/** As folder.css has them. */
+const rowHeight = 33;
+const foundHeight = 52;
+
 interface Props {
-  rows: FileEntry[];
+  rows: readonly FileEntry[];
   picked: ReadonlySet<string>;
   /** The one whose details are shown. */
   at: string | null;
@@ -18,13 +23,17 @@ interface Props {
   /** F2 and Delete on a row. */
   onRename?: (path: string) => void;
   onRemove?: (paths: string[]) => void;
+  /** The last of the rows is in sight, and there are others behind it. */
+  onEnd?: () => void;
 }
 
-/** The left pane: entries of a directory. Arrows go up and down, space selects, Enter opens. */
-export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRename, onRemove }: Props) {
+/** The left pane: entries of a directory, of which those in sight are drawn. Arrows go up and down, space selects, Enter opens. */
+export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRename, onRemove, onEnd }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const last = useRef<string | null>(null);
-  const all = rows.length > 0 && rows.every((r) => picked.has(r.path));
+  const wanted = useRef<number | null>(null);
+  const { box, first, last: end, before, after, onScroll, show } = useWindow(rows.length, found ? foundHeight : rowHeight, onEnd);
+  const all = useMemo(() => rows.length > 0 && rows.every((r) => picked.has(r.path)), [rows, picked]);
 
   function toggle(path: string, range: boolean) {
     const next = new Set(picked);
@@ -39,6 +48,8 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
     const act: Record<string, () => void> = {
       ArrowDown: () => focus(i + 1),
       ArrowUp: () => focus(i - 1),
+      PageDown: () => focus(i + 15),
+      PageUp: () => focus(i - 15),
       Home: () => focus(0),
       End: () => focus(rows.length - 1),
       " ": () => toggle(file.path, event.shiftKey),
@@ -50,38 +61,55 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
     event.preventDefault();
     found();
   }
-  const focus = (i: number) => body.current?.querySelectorAll<HTMLElement>("button.row-name")[i]?.focus();
+  /** The row may be drawn only after the scrolling. */
+  function focus(i: number) {
+    if (rows.length === 0) return;
+    wanted.current = Math.max(0, Math.min(rows.length - 1, i));
+    show(wanted.current);
+    reach();
+  }
+  function reach() {
+    const button = wanted.current === null ? null : body.current?.querySelector<HTMLElement>(`tr[aria-rowindex="${wanted.current + 2}"] button.row-name`);
+    if (!button) return;
+    wanted.current = null;
+    button.focus({ preventScroll: true });
+  }
+  useEffect(reach);
 
   return (
-    <table className="grid" aria-label={t("Files")}>
-      <thead>
-        <tr>
-          <th className="pick">
-            <Checkbox aria-label={t("Select all")} checked={all} indeterminate={picked.size > 0 && !all} onChange={(e) => onPick(new Set(e.currentTarget.checked ? rows.map((r) => r.path) : []))} />
-          </th>
-          <th>{t("Name")}</th>
-          <th className="num">{t("Size")}</th>
-          <th className="wide">{t("Changed")}</th>
-        </tr>
-      </thead>
-      <tbody ref={body}>
-        {rows.map((f, i) => (
-          <tr key={f.path} aria-selected={picked.has(f.path)} data-at={at === f.path} onClick={() => onAt(f.path)} onDoubleClick={() => onOpen(f)}>
-            <td className="pick" onClick={(e) => e.stopPropagation()}>
-              <Checkbox aria-label={t("Select {{name}}", { name: f.name })} checked={picked.has(f.path)} onChange={(e) => toggle(f.path, (e.nativeEvent as MouseEvent).shiftKey)} />
-            </td>
-            <td className="clip">
-              <button type="button" className="row-name" onKeyDown={(e) => keys(e, f, i)} onFocus={() => onAt(f.path)} onClick={() => (f.type === "directory" ? onOpen(f) : onAt(f.path))}>
-                {f.type === "directory" ? `${f.name}/` : f.name}
-              </button>
-              {f.type === "symlink" || f.type === "other" ? <span className="dim"> {t(f.type)}</span> : null}
-              {found && dirName(f.path) ? <div className="dim clip">{dirName(f.path)}/</div> : null}
-            </td>
-            <td className="num nowrap">{f.type === "file" ? bytes(f.size) : ""}</td>
-            <td className="nowrap dim wide">{when(f.modifiedAt)}</td>
+    <div className="list" ref={box} onScroll={onScroll}>
+      <table className={`grid files${found ? " found" : ""}`} aria-label={t("Files")} aria-rowcount={onEnd ? -1 : rows.length + 1}>
+        <thead>
+          <tr aria-rowindex={1}>
+            <th className="pick">
+              <Checkbox aria-label={t("Select all")} checked={all} indeterminate={picked.size > 0 && !all} onChange={(e) => onPick(new Set(e.currentTarget.checked ? rows.map((r) => r.path) : []))} />
+            </th>
+            <th>{t("Name")}</th>
+            <th className="num size">{t("Size")}</th>
+            <th className="wide changed">{t("Changed")}</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody ref={body}>
+          {before > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={4} style={{ height: before }} /></tr> : null}
+          {rows.slice(first, end).map((f, n) => (
+            <tr key={f.path} aria-rowindex={first + n + 2} aria-selected={picked.has(f.path)} data-at={at === f.path} onClick={() => onAt(f.path)} onDoubleClick={() => onOpen(f)}>
+              <td className="pick" onClick={(e) => e.stopPropagation()}>
+                <Checkbox aria-label={t("Select {{name}}", { name: f.name })} checked={picked.has(f.path)} onChange={(e) => toggle(f.path, (e.nativeEvent as MouseEvent).shiftKey)} />
+              </td>
+              <td className="clip">
+                <button type="button" className="row-name" onKeyDown={(e) => keys(e, f, first + n)} onFocus={() => onAt(f.path)} onClick={() => (f.type === "directory" ? onOpen(f) : onAt(f.path))}>
+                  {f.type === "directory" ? `${f.name}/` : f.name}
+                </button>
+                {f.type === "symlink" || f.type === "other" ? <span className="dim"> {t(f.type)}</span> : null}
+                {found ? <div className="dim clip">{dirName(f.path) ? `${dirName(f.path)}/` : ""}</div> : null}
+              </td>
+              <td className="num nowrap">{f.type === "file" ? bytes(f.size) : ""}</td>
+              <td className="nowrap dim wide">{when(f.modifiedAt)}</td>
+            </tr>
+          ))}
+          {after > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={4} style={{ height: after }} /></tr> : null}
+        </tbody>
+      </table>
+    </div>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { asText, baseName, dirName, inOrder, into } from "./files";
+import { asText, baseName, dirName, inOrder, into, mostOrdered } from "./files";
 import type { FileEntry } from "./useFiles";
 
 const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({ name, path: name, type, size: 0, modifiedAt: "" });
@@ -7,6 +7,10 @@ const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({ 
 describe("inOrder", () => {
   const files = [entry("b10"), entry("b9"), entry("z", "directory")];
   it("shows directories first", () => expect(inOrder(files, true).map((f) => f.name)).toEqual(["z", "b9", "b10"]));
+  it("keeps the server's order of long lists, so that rows do not jump when the last come", () => {
+    const many = [...Array.from({ length: mostOrdered }, (_, i) => entry(`a${i}`)), entry("z", "directory")];
+    expect(inOrder(many, true).at(-1)?.name).toBe("z");
+  });
   it("keeps the server's order while there is more", () => expect(inOrder(files, false).map((f) => f.name)).toEqual(["b10", "b9", "z"]));
 });
 

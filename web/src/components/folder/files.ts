@@ -1,11 +1,15 @@
 import type { FileEntry } from "./useFiles";
 import { join } from "./dropped";
 
-/** Directories first, names as people count; only when all are there, so that rows do not jump while one reads on. */
-export const inOrder = (files: readonly FileEntry[], complete: boolean): FileEntry[] =>
-  complete
-    ? [...files].sort((a, b) => Number(b.type === "directory") - Number(a.type === "directory") || a.name.localeCompare(b.name, undefined, { numeric: true }))
-    : [...files];
+const asPeopleCount = new Intl.Collator(undefined, { numeric: true });
+/** So many are put in order here; longer lists stay as the server gives them, so that rows do not jump while one reads on. */
+export const mostOrdered = 1000;
+
+/** Directories first, names as people count; only when all are there. */
+export const inOrder = (files: readonly FileEntry[], complete: boolean): readonly FileEntry[] =>
+  complete && files.length <= mostOrdered
+    ? [...files].sort((a, b) => Number(b.type === "directory") - Number(a.type === "directory") || asPeopleCount.compare(a.name, b.name))
+    : files;
 
 export const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 export const dirName = (path: string) => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");

@@ -18,8 +18,8 @@ const SearchQuery = graphql(`
   }
 `, [FileFields]);
 
-/** Entries of one page; the server gives at most 1000 at once. */
-const page = 500;
+/** Entries of one page, as many as the server gives at once. */
+const page = 1000;
 /** The server searches for at most so many at once. */
 const foundPage = 100;
 /** A search may give pages with nothing on them: so many are turned before a person is asked. */
@@ -66,8 +66,8 @@ export function useFiles(folder: string, path: string, text: string) {
       try {
         let files = had;
         let cursor = after;
-        for (let pages = 0; pages < patience; pages++) {
-          const next = await fetchPage(Math.min(text ? foundPage : 1000, want), cursor);
+        for (let pages = 0; !text || pages < patience; pages++) {
+          const next = await fetchPage(Math.min(text ? foundPage : page, want), cursor);
           if (mine !== turn.current) return;
           files = [...files, ...next.files];
           cursor = next.cursor;
