@@ -27,6 +27,10 @@ func (p *Progress) By() uuid.UUID {
 	return *p.task.CreatorID
 }
 
+// Again tells whether it is not the task's first run: one that was interrupted may have
+// done more than it saved.
+func (p *Progress) Again() bool { return p.task.Attempt > 1 || len(p.task.State) > 0 }
+
 // State reads what was saved last into v, and leaves v alone before the first save.
 func (p *Progress) State(v any) error {
 	if len(p.task.State) == 0 {
@@ -38,9 +42,11 @@ func (p *Progress) State(v any) error {
 	return nil
 }
 
-// Save keeps where to go on, as JSON. Its error ends the run: the task was
-// cancelled or another leader has it.
+// Save keeps where to go on, as JSON, and how far the task is: a run after another
+// may count just what that has left. Its error ends the run: the task was cancelled
+// or another leader has it.
 func (p *Progress) Save(ctx context.Context, state any, done, total int64) error {
+	done, total = p.onward(done, total)
 	b, err := json.Marshal(state)
 	if err != nil {
 		return fmt.Errorf("encode state: %w", err)
@@ -48,9 +54,19 @@ func (p *Progress) Save(ctx context.Context, state any, done, total int64) error
 	if err := p.update(ctx, func(up *ent.TaskUpdate) { up.SetState(b).SetDone(done).SetTotal(total) }); err != nil {
 		return err
 	}
-	p.task.State, p.task.Total = b, total
+	p.task.State, p.task.Done, p.task.Total = b, done, total
 	p.s.Wake(ctx, p.task.ID)
 	return nil
+}
+
+// onward takes back nothing that was told before.
+func (p *Progress) onward(done, total int64) (int64, int64) {
+	if was := p.task.Total; total == 0 { // not known yet
+		done, total = 0, was
+	} else if total < was {
+		done, total = done+was-total, was
+	}
+	return max(done, p.task.Done), total
 }
 
 func (p *Progress) update(ctx context.Context, set func(*ent.TaskUpdate)) error {

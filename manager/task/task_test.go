@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,12 +25,20 @@ type counter struct {
 	mu   sync.Mutex
 	seen []int
 	at   func(ctx context.Context, n int) error
+	rest bool // tell how far it is of what is left
 }
 
 func (c *counter) Run(ctx context.Context, p *task.Progress, _ []byte) error {
 	var n int
 	if err := p.State(&n); err != nil {
 		return err
+	}
+	from := 0
+	if c.rest {
+		from = n
+		if err := p.Save(ctx, n, 0, 0); err != nil {
+			return err
+		}
 	}
 	for n < 5 {
 		n++
@@ -39,7 +48,7 @@ func (c *counter) Run(ctx context.Context, p *task.Progress, _ []byte) error {
 		if err := c.at(ctx, n); err != nil {
 			return err
 		}
-		if err := p.Save(ctx, n, int64(n), 5); err != nil {
+		if err := p.Save(ctx, n, int64(n-from), int64(5-from)); err != nil {
 			return err
 		}
 	}
@@ -118,6 +127,30 @@ func TestTaskGoesOnAfterACrash(t *testing.T) {
 	}
 	if len(c.seen) != 6 || c.seen[3] != 3 {
 		t.Errorf("steps %v, want only 3 twice", c.seen)
+	}
+}
+
+// A run that counts just what is left does not take back what was told before.
+func TestProgressNeverGoesBack(t *testing.T) {
+	var told []int64
+	var w *world
+	var c *counter
+	crashes := 0
+	w, c = start(t, func(ctx context.Context, n int) error {
+		now := w.Client.Task.GetX(viewer.SystemContext(ctx), w.id)
+		told = append(told, now.Done)
+		if crashes < 2 && n == 2*(crashes+1) {
+			crashes++
+			return errors.New("a cable")
+		}
+		return nil
+	})
+	c.rest = true
+	if got := w.lead(t, nil); got.Status != enttask.StatusDone || got.Done != 5 || got.Total != 5 {
+		t.Errorf("in the end: %v", got)
+	}
+	if !slices.Equal(told, []int64{0, 1, 1, 2, 3, 3, 4}) {
+		t.Errorf("told %v", told)
 	}
 }
 
