@@ -1,0 +1,284 @@
+package folders
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// place is where a folder lies on the server of its volume.
+func place(t *testing.T, on, holder, folder string) string {
+	t.Helper()
+	path, err := volume.FolderPath(holder, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(platform.Mount(on), path)
+}
+
+// grow makes n small files in a directory, a thousand in each below it, as sessions do.
+func grow(t *testing.T, dir string, n int) {
+	t.Helper()
+	for i := range n {
+		below := filepath.Join(dir, fmt.Sprint(i/1000))
+		if i%1000 == 0 {
+			if err := os.Mkdir(below, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(below, fmt.Sprint(i)), fmt.Appendf(nil, "file %d\n", i), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// entries is how many files and directories are on the volume disk.
+func entries(t *testing.T) int {
+	t.Helper()
+	var st unix.Statfs_t
+	if err := unix.Statfs(platform.Mount("disk"), &st); err != nil {
+		t.Fatal(err)
+	}
+	return int(st.Files - st.Ffree)
+}
+
+// files counts those below a directory, which may go meanwhile.
+func files(dir string) (n int) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			n++
+		}
+		return nil
+	})
+	return n
+}
+
+// at waits for a moment in the midst of work that is over soon.
+func at(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(cluster.Patience); !is(); time.Sleep(200 * time.Microsecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not come to where %s", what)
+		}
+	}
+}
+
+// watch follows a task in the background, over any restart, and returns how to wait
+// for its end. How far it is never goes back.
+func watch(t *testing.T, u *cluster.User, id string) (ended func() client.Task) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+	done := make(chan client.Task, 1)
+	go func() {
+		defer cancel()
+		var last client.Task
+		for ctx.Err() == nil && last.EndedAt == nil {
+			got, err := u.Tasks(ctx, client.TaskFilter{ID: id})
+			if err == nil && len(got) == 1 {
+				if now := got[0]; now.Done < last.Done {
+					t.Errorf("the task %q went from %d of %d back to %d of %d", now.Title, last.Done, last.Total, now.Done, now.Total)
+				}
+				last = got[0]
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		done <- last
+	}()
+	return func() client.Task {
+		t.Helper()
+		last := <-done
+		if last.Status != "done" || last.Done != last.Total {
+			t.Fatalf("the task is %s at %d of %d, tried %d times: %s", last.Status, last.Done, last.Total, last.Attempt, last.Message)
+		}
+		return last
+	}
+}
+
+// killManager is kill -9; another one comes at once.
+func killManager(t *testing.T) {
+	t.Helper()
+	m := platform.Managers[0]
+	if err := m.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// killProxies is kill -9 of all of them; both come back at once.
+func killProxies(t *testing.T) {
+	t.Helper()
+	for _, p := range platform.Proxies {
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range platform.Proxies {
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// killing kills the manager and then the storage proxies in the midst of a task that
+// is there to do so much, and waits for its end.
+func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, done func() int) {
+	t.Helper()
+	ended := watch(t, u, task.Task.ID)
+	at(t, "a tenth is done", func() bool { return done() > all/10 })
+	killManager(t)
+	first := done()
+	at(t, "more is done", func() bool { return done() > first+(all-first)/3 })
+	killProxies(t)
+	second := done()
+	last := ended()
+	t.Logf("of %d files %d were done when the manager had been killed, %d the proxies; %d tries", all, first, second, last.Attempt)
+	if first >= all || second >= all {
+		t.Error("nothing was left to go on with")
+	}
+}
+
+// The manager and the storage proxies are killed in the midst of long work on many
+// files. It goes on, and what comes of it is what was asked for, once.
+func TestTasksOutliveTheirServers(t *testing.T) {
+	u := platform.User(t)
+	volumes, err := u.Volumes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, v := range volumes {
+		ids[v.Name] = v.ID
+	}
+	// folder makes one with so many files.
+	folder := func(t *testing.T, name, volume string, n int) (id, dir string) {
+		t.Helper()
+		f, err := u.CreateFolder(t.Context(), name, "", ids[volume])
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir = place(t, volume, u.ID, f.ID)
+		grow(t, dir, n)
+		return f.ID, dir
+	}
+	remove := func(t *testing.T, id string) *client.FolderTask {
+		t.Helper()
+		if _, err := u.TrashFolder(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		begun, err := u.DeleteFolder(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return begun
+	}
+
+	t.Run("delete", func(t *testing.T) {
+		const n = 100_000
+		empty := entries(t)
+		id, _ := folder(t, "many", "disk", n)
+		full := entries(t)
+		killing(t, u.In(t), remove(t, id), n, func() int { return full - entries(t) })
+		if left := entries(t) - empty; left > few {
+			t.Errorf("%d entries are left", left)
+		}
+	})
+
+	const n = 20_000
+	id, dir := folder(t, "original", "disk", n)
+	want := sums(t, dir)
+	t.Run("clone", func(t *testing.T) {
+		before := entries(t)
+		begun, err := u.CloneFolder(t.Context(), client.CloneFolderInput{ID: id, Name: "clone"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		killing(t, u.In(t), begun, n, func() int { return entries(t) - before })
+		if d := cmp.Diff(want, sums(t, place(t, "disk", u.ID, begun.Vfolder.ID))); d != "" {
+			t.Error(d)
+		}
+		if more := entries(t) - before; more > n+n/1000+few {
+			t.Errorf("%d entries came of %d", more, n)
+		}
+		watch(t, u, remove(t, begun.Vfolder.ID).Task.ID)()
+	})
+	t.Run("copy", func(t *testing.T) {
+		before := entries(t)
+		to, err := u.CreateFolder(t.Context(), "copies", "", ids["disk"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var items []client.MoveItem
+		for i := range n / 1000 {
+			items = append(items, client.MoveItem{From: fmt.Sprint(i), To: fmt.Sprint(i)})
+		}
+		begun, err := u.CopyFiles(t.Context(), id, to.ID, items, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		killing(t, u.In(t), begun, n, func() int { return entries(t) - before })
+		if d := cmp.Diff(want, sums(t, place(t, "disk", u.ID, to.ID))); d != "" {
+			t.Error(d)
+		}
+		if more := entries(t) - before; more > n+n/1000+few {
+			t.Errorf("%d entries came of %d", more, n)
+		}
+	})
+	t.Run("hand over", func(t *testing.T) {
+		if ids["pool"] == "" {
+			t.Skip("no btrfs: elsewhere a folder is handed over at once")
+		}
+		const n = n / 4
+		heir := platform.User(t)
+		id, dir := folder(t, "inheritance", "pool", n)
+		want := sums(t, dir)
+		begun, err := platform.Admin(t).HandOverFolder(t.Context(), id, heir.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Dir(filepath.Dir(filepath.Dir(place(t, "pool", heir.ID, id))))
+		killing(t, platform.Admin(t), begun, n, func() int { return files(to) })
+		if d := cmp.Diff(want, sums(t, place(t, "pool", heir.ID, id))); d != "" {
+			t.Error(d)
+		}
+		if left := files(filepath.Dir(filepath.Dir(filepath.Dir(dir)))); left > 0 {
+			t.Errorf("%d files are left behind", left)
+		}
+		theirs, err := heir.Folders(t.Context(), client.FolderFilter{Name: "inheritance"})
+		if err != nil || len(theirs) != 1 || theirs[0].ID != id {
+			t.Errorf("the heir has %v (%v)", theirs, err)
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		before := entries(t)
+		begun, err := u.CloneFolder(t.Context(), client.CloneFolderInput{ID: id, Name: "clone"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at(t, "a tenth is copied", func() bool { return entries(t) > before+n/10 })
+		asked := time.Now()
+		if _, err := u.CancelTask(t.Context(), begun.Task.ID); err != nil {
+			t.Fatal(err)
+		}
+		cluster.Eventually(t, "the clone is gone, with all that was copied", func() bool {
+			left, err := u.Folders(t.Context(), client.FolderFilter{ID: begun.Vfolder.ID})
+			return err == nil && len(left) == 0 && entries(t) <= before+few
+		})
+		t.Logf("gone %s after that was asked for", time.Since(asked).Round(time.Millisecond))
+	})
+}
+
+// few directories that proxies keep for themselves come and go.
+const few = 16
