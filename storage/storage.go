@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/storagepb"
+	"github.com/berthhq/berth/storage/door"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/view"
 	"github.com/berthhq/berth/storage/volume"
@@ -36,6 +38,9 @@ type Config struct {
 	PublicURL string
 	// Origins whose pages may use the HTTP side; none for the same origin.
 	Origins []string
+	// SFTP is where people reach their folders by SFTP; nil for nowhere. The proxy
+	// closes it.
+	SFTP net.Listener
 	// Managers, JoinToken and CAFingerprint lead to the cluster. Without
 	// Managers nothing is dialled and the caller serves GRPC itself.
 	Managers []string
@@ -63,6 +68,7 @@ type Proxy struct {
 
 // New checks the configuration and the kernel and puts the parts together.
 func New(cfg Config) (*Proxy, error) {
+	door    *door.Door    // nil without SFTP
 	if cfg.Name == "" || cfg.Dir == "" {
 		return nil, errors.New("storage: name and state directory are required")
 	}
@@ -106,6 +112,9 @@ func New(cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
+	if p.door, err = newDoor(cfg, p.views, log); err != nil {
+		return nil, err
+	}
 // probe refuses a kernel or sandbox without openat2 (Linux 5.6): it is what
 // keeps paths inside their folder.
 func probe() error {
@@ -133,6 +142,14 @@ func (p *Proxy) Volumes() []volume.State {
 }
 
 // Run works until the context ends or the cluster refuses the node, and
+// HostKey is the fingerprint of the SFTP side's key; "" without one.
+func (p *Proxy) HostKey() string {
+	if p.door == nil {
+		return ""
+	}
+	return p.door.Fingerprint()
+}
+
 // leaves no plugin process behind.
 func (p *Proxy) Run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -156,6 +173,9 @@ func (p *Proxy) Run(parent context.Context) error {
 	wg.Wait()
 	if parent.Err() != nil {
 		return nil
+	}
+	if p.door != nil {
+		run(func(ctx context.Context) error { return p.door.Serve(ctx, p.cfg.SFTP) })
 	}
 	return context.Cause(ctx)
 }

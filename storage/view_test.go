@@ -52,7 +52,7 @@ func newViews(t *testing.T) (*host, *opener) {
 	return h, h.open(t)
 }
 
-func (h *host) open(t *testing.T) *opener {
+func (h *host) open(t testing.TB) *opener {
 	o := &opener{opens: map[string]*storagepb.ListResponse{}}
 	h.stop()
 	h.cfg.Ask = o.ask
@@ -347,22 +347,19 @@ func TestLitmus(t *testing.T) {
 func TestRcloneWebDAV(t *testing.T) {
 	rclone := program(t, "rclone")
 	h, _ := newViews(t)
-	config := filepath.Join(t.TempDir(), "rclone.conf")
 	secret := strings.TrimSpace(run(t, rclone, "obscure", "rw"))
-	text := "[berth]\ntype = webdav\nurl = " + h.http.URL + "/storage/dav\nvendor = other\nuser = me\npass = " + secret + "\n"
+	rcloneRound(t, h, "[berth]\ntype = webdav\nurl = "+h.http.URL+"/storage/dav\nvendor = other\nuser = me\npass = "+secret+"\n")
+}
+
+// rcloneRound copies, checks, moves and deletes with rclone.
+func rcloneRound(t *testing.T, h *host, text string) {
+	t.Helper()
+	rclone := program(t, "rclone")
+	config := filepath.Join(t.TempDir(), "rclone.conf")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	source := t.TempDir()
-	for name, content := range map[string]string{"a.bin": string(random(3 << 20)), "ä ö#?%.txt": "names", "dir/empty": ""} {
-		full := filepath.Join(source, name)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	source := files(t)
 	do := func(args ...string) string { return run(t, rclone, append([]string{"--config", config}, args...)...) }
 	if out := do("lsf", "berth:"); out != "mine/\n" {
 		t.Errorf("root: %q", out)

@@ -3,12 +3,14 @@ package storage
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 
+	"github.com/berthhq/berth/storage/door"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/view"
@@ -27,6 +29,18 @@ func newViews(cfg Config, set *volume.Set, data *transfer.Server, ask view.Ask) 
 	return view.New(view.Config{
 		Volumes: set, Transfers: data, Ask: ask, Prefix: strings.TrimSuffix(u.Path, "/") + view.Path, Logger: cfg.Logger,
 	}), nil
+}
+
+// newDoor is where people come in by SFTP; nil where they do not.
+func newDoor(cfg Config, views *view.Views, log *slog.Logger) (*door.Door, error) {
+	if cfg.SFTP == nil {
+		return nil, nil
+	}
+	d, err := door.New(door.Config{Dir: cfg.Dir, Password: views.EnterByToken, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("storage: SFTP: %w", err)
+	}
+	return d, nil
 }
 
 // ask asks the managers in turn what a token opens.

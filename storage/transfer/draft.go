@@ -26,11 +26,13 @@ type Place struct{ User, Volume, Scope, Folder, Path string }
 type Draft struct {
 	server  *Server
 	volume  *volume.Volume
-	staging *volume.Staging
+	staging *volume.Staging // nil where a file of the folder itself is written to
 	upload  *upload
 	file    *os.File
+	base    int64 // what was there before
 
 	mu       sync.Mutex
+	set      volume.Attributes
 	end      int64 // of what was written
 	reserved int64
 	noted    int64 // end, as the ledger knows it
@@ -55,8 +57,7 @@ func (s *Server) Draft(ctx context.Context, at Place, size int64) (*Draft, error
 	if err := checkTarget(v, c); err != nil {
 		return nil, err
 	}
-	name := uuid.New()
-	d := &Draft{server: s, volume: v, upload: &upload{Claims: c, id: hex.EncodeToString(name[:])}}
+	d := s.newDraft(v, c)
 	if err := d.reserve(ctx, size); err != nil {
 		return nil, err
 	}
@@ -70,6 +71,11 @@ func (s *Server) Draft(ctx context.Context, at Place, size int64) (*Draft, error
 		return nil, errors.Join(err, d.staging.Close())
 	}
 	return d, nil
+}
+
+func (s *Server) newDraft(v *volume.Volume, c ticket.Claims) *Draft {
+	name := uuid.New()
+	return &Draft{server: s, volume: v, upload: &upload{Claims: c, id: hex.EncodeToString(name[:])}}
 }
 
 // reserve makes sure of the room up to an offset.
@@ -135,11 +141,52 @@ func (d *Draft) room(end int64) error {
 	return err
 }
 
+// ReadAt reads what was written.
+func (d *Draft) ReadAt(p []byte, at int64) (int, error) { return d.file.ReadAt(p, at) }
+
+// Truncate makes the file as long as that.
+func (d *Draft) Truncate(size int64) error {
+	if err := d.room(size); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.file.Truncate(size); err != nil {
+		d.failed = d.server.explain(d.upload.Claims, written(err))
+		return d.failed
+	}
+	d.end = size
+	return nil
+}
+
+// Set notes the attributes that the file is to have when it is published.
+func (d *Draft) Set(a volume.Attributes) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if a.Mode != nil {
+		d.set.Mode = a.Mode
+	}
+	if a.Modified != nil {
+		d.set.Modified = a.Modified
+	}
+}
+
 // Stat tells the size and the time of what is there, which publishing keeps.
 func (d *Draft) Stat() (os.FileInfo, error) { return d.file.Stat() }
 
-// Publish makes the file visible at its place; what was there is replaced.
-func (d *Draft) Publish() error {
+// Size is how much there is.
+func (d *Draft) Size() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.end
+}
+
+// Condition looks at what a file would replace, nil for nothing, and refuses to.
+type Condition func(there *volume.Entry) error
+
+// Publish makes the file visible at its place. What was there is replaced if the
+// condition, nil for none, agrees.
+func (d *Draft) Publish(when Condition) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done {
@@ -149,15 +196,56 @@ func (d *Draft) Publish() error {
 		d.discard()
 		return d.failed
 	}
-	d.upload.Claims.Size = d.end
-	x := &session{upload: d.upload, staging: d.staging, file: d.file}
-	if err := x.publish(d.volume); err != nil {
+	d.upload.Claims.Size = d.end - d.base
+	x := &session{upload: d.upload, staging: d.staging, file: d.file, attributes: d.set}
+	if err := d.publish(x, when); err != nil {
 		d.discard()
 		return d.server.explain(d.upload.Claims, err)
 	}
 	d.server.ledger.promise(d.upload.Claims, d.upload.id, 0)
 	d.done = true
+	if d.staging == nil {
+		return nil
+	}
 	return d.staging.Close()
+}
+
+func (d *Draft) publish(x *session, when Condition) error {
+	switch {
+	case d.staging == nil:
+		return d.keep(x)
+	case when == nil:
+		return x.publish(d.volume)
+	}
+	if err := x.settle(); err != nil {
+		return err
+	}
+	f, err := d.volume.Folder(x.Claims.Scope, x.Claims.Folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// Nobody who goes by a condition comes between the look and the step; a file that
+	// others make meanwhile is not replaced but looked at in its turn.
+	d.server.conditional.Lock()
+	defer d.server.conditional.Unlock()
+	for {
+		there, err := f.Stat(x.Claims.Path)
+		seen := &there
+		if errdefs.IsNotFound(err) {
+			seen, err = nil, nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := when(seen); err != nil {
+			return err
+		}
+		err = f.Publish(d.staging, x.part(), x.Claims.Path, seen != nil)
+		if seen != nil || !errdefs.IsAlreadyExists(err) {
+			return err
+		}
+	}
 }
 
 // Discard forgets the file, unless it is published.
@@ -173,11 +261,14 @@ func (d *Draft) discard() {
 	}
 	d.done = true
 	d.file.Close() // nothing of it is wanted, or publishing closed it
+	d.server.ledger.forget(d.upload.Claims, d.upload.id)
+	if d.staging == nil {
+		return
+	}
 	if err := d.staging.Remove(d.upload.part()); err != nil {
 		d.server.log.Warn("discard a draft", "error", err)
 	}
 	d.staging.Close()
-	d.server.ledger.forget(d.upload.Claims, d.upload.id)
 }
 
 // Status is the HTTP status and the words for an error, as docs/storage-http.md

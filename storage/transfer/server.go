@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,6 +40,8 @@ type Server struct {
 	ledger  ledger
 	gate    gate
 	mounts  []mount
+	// conditional is held while a file is put to its place under a condition.
+	conditional sync.Mutex
 }
 
 // New returns a server; Run sweeps its leftovers.

@@ -82,8 +82,9 @@ type session struct {
 	file    *os.File // nil when published
 	offset  int64    // bytes on disk
 
-	patience *patience
-	release  func()
+	attributes volume.Attributes
+	patience   *patience
+	release    func()
 }
 
 func errTaken() error {
@@ -166,7 +167,24 @@ func (x *session) close() {
 // publish makes a complete upload visible in its folder. Network file systems
 // tell of a full disk only at fsync or close, so both are checked first.
 func (x *session) publish(v *volume.Volume) error {
-	if err := x.file.Chmod(0o644); err != nil { // whatever the umask was
+	if err := x.settle(); err != nil {
+		return err
+	}
+	f, err := v.Folder(x.Claims.Scope, x.Claims.Folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Publish(x.staging, x.part(), x.Claims.Path, true)
+}
+
+// settle gives the bytes their attributes and makes sure that they are there.
+func (x *session) settle() error {
+	if x.attributes.Mode == nil {
+		mode := uint32(0o644) // whatever the umask was
+		x.attributes.Mode = &mode
+	}
+	if err := x.attributes.Set(x.file); err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
 	err := x.file.Sync()
@@ -179,12 +197,7 @@ func (x *session) publish(v *volume.Volume) error {
 		return written(err)
 	}
 	x.file = nil
-	f, err := v.Folder(x.Claims.Scope, x.Claims.Folder)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Publish(x.staging, x.part(), x.Claims.Path)
+	return nil
 }
 
 // errLimit is a product that keeps a limit itself.

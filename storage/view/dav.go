@@ -27,7 +27,7 @@ func (v *Views) WebDAV(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return challenge(w, "show an access token as the password")
 	}
-	t := &tree{views: v, guest: Guest{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
+	t := &tree{views: v, protocol: "WebDAV", guest: Guest{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
 	_, err := v.accounts.get(r.Context(), t.guest)
 	if errdefs.IsUnauthorized(err) {
 		return challenge(w, "the access token is wrong or no longer valid")

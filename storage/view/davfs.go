@@ -13,7 +13,6 @@ import (
 	"golang.org/x/net/webdav"
 
 	"github.com/berthhq/berth/storage/transfer"
-	"github.com/berthhq/berth/storage/volume"
 )
 
 // davFS is a tree as package webdav wants it, for one request.
@@ -88,20 +87,8 @@ func (f *reading) opened() error {
 		return nil
 	}
 	var err error
-	f.file, f.at, err = f.fs.t.file(f.ctx, f.name)
+	f.file, f.at, err = f.fs.t.open(f.ctx, f.name)
 	return f.fs.told(err)
-}
-
-// file opens a regular file.
-func (t *tree) file(ctx context.Context, name string) (file *os.File, at place, err error) {
-	if at, err = t.inside(ctx, name, false); err != nil {
-		return nil, at, err
-	}
-	err = t.in(at.folder, func(f *volume.Folder) error {
-		file, err = f.Open(at.path)
-		return err
-	})
-	return file, at, err
 }
 
 func (f *reading) Read(p []byte) (int, error) {
@@ -121,11 +108,8 @@ func (f *reading) Seek(offset int64, whence int) (int64, error) {
 	return f.file.Seek(offset, whence)
 }
 
-func (f *reading) Readdir(int) (all []fs.FileInfo, err error) {
-	err = f.fs.t.list(f.ctx, f.name, func(i info) error {
-		all = append(all, i)
-		return f.ctx.Err()
-	})
+func (f *reading) Readdir(int) ([]fs.FileInfo, error) {
+	all, err := f.fs.t.list(f.ctx, f.name)
 	return all, f.fs.told(err)
 }
 
@@ -187,7 +171,7 @@ func (f *writing) Stat() (fs.FileInfo, error) {
 	if err != nil {
 		return nil, f.fs.told(err)
 	}
-	return info{name: f.at.path, size: i.Size(), modified: i.ModTime()}, nil
+	return info{name: f.at.path, mode: 0o644, size: i.Size(), modified: i.ModTime()}, nil
 }
 
 func (f *writing) Close() error {
@@ -199,7 +183,7 @@ func (f *writing) Close() error {
 		f.draft.Discard()
 		return f.fs.told(err)
 	}
-	return f.fs.told(f.draft.Publish())
+	return f.fs.told(f.draft.Publish(nil))
 }
 
 func (f *writing) Read([]byte) (int, error)           { return 0, fs.ErrPermission }

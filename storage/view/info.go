@@ -17,6 +17,7 @@ import (
 type info struct {
 	name     string
 	dir      bool
+	mode     fs.FileMode // the permissions
 	size     int64
 	modified time.Time
 }
@@ -28,9 +29,9 @@ func (i info) ModTime() time.Time { return i.modified }
 func (i info) Sys() any           { return nil }
 func (i info) Mode() fs.FileMode {
 	if i.dir {
-		return fs.ModeDir | 0o755
+		return fs.ModeDir | i.mode
 	}
-	return 0o644
+	return i.mode
 }
 
 // ContentType goes by the name: what is in a file is not looked at.
@@ -54,6 +55,12 @@ func shown(e volume.Entry) bool {
 	return err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR)
 }
 
-func infoOf(e volume.Entry) info {
-	return info{name: e.Name, dir: e.Mode&unix.S_IFMT == unix.S_IFDIR, size: e.Size, modified: e.Modified}
+// infoOf describes an entry of a folder to who has it; who may only read it sees
+// that.
+func (o *open) infoOf(e volume.Entry) info {
+	i := info{name: e.Name, dir: e.Mode&unix.S_IFMT == unix.S_IFDIR, mode: fs.FileMode(e.Mode & 0o777), size: e.Size, modified: e.Modified}
+	if !o.write {
+		i.mode &^= 0o222
+	}
+	return i
 }

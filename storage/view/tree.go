@@ -3,7 +3,9 @@ package view
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -16,8 +18,9 @@ import (
 
 // tree is the folders of one guest. Every call looks anew at what his token opens.
 type tree struct {
-	views *Views
-	guest Guest
+	views    *Views
+	guest    Guest
+	protocol string
 }
 
 // place is what a name in the view means.
@@ -116,6 +119,9 @@ func (t *tree) statAt(at place) (out info, err error) {
 	}
 	if at.path == "" {
 		out = t.above(path.Base(at.folder.path))
+		if !at.folder.write {
+			out.mode &^= 0o222
+		}
 	}
 	if at.folder.read {
 		err = t.in(at.folder, func(f *volume.Folder) error {
@@ -126,7 +132,7 @@ func (t *tree) statAt(at place) (out info, err error) {
 			if at.path == "" {
 				out.modified = e.Modified
 			} else {
-				out = infoOf(e)
+				out = at.folder.infoOf(e)
 			}
 			return err
 		})
@@ -141,49 +147,64 @@ func (t *tree) above(name string) info {
 	if name == "" {
 		name = "/"
 	}
-	return info{name: name, dir: true, modified: t.views.began}
+	return info{name: name, dir: true, mode: 0o755, modified: t.views.began}
 }
 
-// list calls f with what is in a directory, in the order of names.
-func (t *tree) list(ctx context.Context, name string, f func(info) error) error {
+// page lists what is in a directory, in the order of names, a page at a time; the
+// cursor of the first is "", and so is that after the last.
+func (t *tree) page(ctx context.Context, name, cursor string) (page []info, next string, err error) {
 	at, err := t.find(ctx, name)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	if at.folder == nil {
 		for _, name := range slices.Sorted(maps.Keys(at.node.below)) {
-			i := t.above(name)
-			if err := f(i); err != nil {
-				return err
-			}
+			page = append(page, t.above(name))
 		}
-		return nil
+		return page, "", nil
 	}
 	if err := at.folder.check(false); err != nil {
-		return err
+		return nil, "", err
 	}
-	return t.in(at.folder, func(folder *volume.Folder) error {
-		for cursor := ""; ; {
-			entries, next, err := folder.List(at.path, volume.MaxPage, cursor)
-			if err != nil {
-				return err
-			}
-			for _, e := range entries {
-				if !shown(e) {
-					continue
-				}
-				if err := f(infoOf(e)); err != nil {
-					return err
-				}
-			}
-			if cursor = next; cursor == "" {
-				return nil
-			}
-			if err := t.still(ctx, at.folder, false); err != nil {
-				return err
+	err = t.in(at.folder, func(folder *volume.Folder) error {
+		var entries []volume.Entry
+		entries, next, err = folder.List(at.path, volume.MaxPage, cursor)
+		for _, e := range entries {
+			if shown(e) {
+				page = append(page, at.folder.infoOf(e))
 			}
 		}
+		return err
 	})
+	return page, next, err
+}
+
+// list lists what is in a directory.
+func (t *tree) list(ctx context.Context, name string) (all []fs.FileInfo, err error) {
+	for cursor := ""; ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		page, next, err := t.page(ctx, name, cursor)
+		for _, i := range page {
+			all = append(all, i)
+		}
+		if cursor = next; err != nil || cursor == "" {
+			return all, err
+		}
+	}
+}
+
+// open opens a regular file.
+func (t *tree) open(ctx context.Context, name string) (file *os.File, at place, err error) {
+	if at, err = t.inside(ctx, name, false); err != nil {
+		return nil, at, err
+	}
+	err = t.in(at.folder, func(f *volume.Folder) error {
+		file, err = f.Open(at.path)
+		return err
+	})
+	return file, at, err
 }
 
 // mkdir makes a directory in one that is there.
@@ -223,14 +244,19 @@ func (t *tree) parent(at place) error {
 // remove removes a file or a directory; with all that is in it where that is
 // asked for.
 func (t *tree) remove(ctx context.Context, name string, recursive bool) error {
-	at, err := t.inside(ctx, name, true)
+	at, err := t.removable(ctx, name)
 	if err != nil {
 		return err
 	}
-	if at.path == "" {
-		return fmt.Errorf("folder %q: is deleted elsewhere, not here: %w", at.folder.path, errdefs.ErrPermissionDenied)
-	}
 	return t.in(at.folder, func(f *volume.Folder) error { return f.Remove(ctx, at.path, recursive, volume.NewMeter()) })
+}
+
+func (t *tree) removable(ctx context.Context, name string) (place, error) {
+	at, err := t.inside(ctx, name, true)
+	if err == nil && at.path == "" {
+		err = fmt.Errorf("folder %q: is deleted elsewhere, not here: %w", at.folder.path, errdefs.ErrPermissionDenied)
+	}
+	return at, err
 }
 
 // movable refuses what rename would.
@@ -275,21 +301,71 @@ func (t *tree) rename(ctx context.Context, from, to string, overwrite bool) erro
 	})
 }
 
+// rmdir removes an empty directory.
+func (t *tree) rmdir(ctx context.Context, name string) error {
+	at, err := t.removable(ctx, name)
+	if err != nil {
+		return err
+	}
+	return t.in(at.folder, func(f *volume.Folder) error { return f.RemoveDirectory(at.path) })
+}
+
 // draft begins a file in a directory that is there.
 func (t *tree) draft(ctx context.Context, name string, size int64) (*transfer.Draft, place, error) {
-	at, err := t.inside(ctx, name, true)
+	at, err := t.file(ctx, name, true)
 	if err != nil {
 		return nil, at, err
-	}
-	if at.path == "" {
-		return nil, at, fmt.Errorf("folder %q: is a directory: %w", at.folder.path, errdefs.ErrFailedPrecondition)
 	}
 	if err := t.parent(at); err != nil {
 		return nil, at, err
 	}
-	ref := at.folder.ref
-	d, err := t.views.cfg.Transfers.Draft(ctx, transfer.Place{
-		User: at.user, Volume: ref.Volume, Scope: ref.Scope, Folder: ref.Folder, Path: at.path,
-	}, size)
+	d, err := t.views.cfg.Transfers.Draft(ctx, at.transfer(), size)
 	return d, at, err
+}
+
+// edit begins to change a file where it is.
+func (t *tree) edit(ctx context.Context, name string) (*transfer.Draft, place, error) {
+	at, err := t.file(ctx, name, true)
+	if err != nil {
+		return nil, at, err
+	}
+	d, err := t.views.cfg.Transfers.Edit(at.transfer())
+	return d, at, err
+}
+
+// file is inside for what is not the folder itself.
+func (t *tree) file(ctx context.Context, name string, write bool) (place, error) {
+	at, err := t.inside(ctx, name, write)
+	if err == nil && at.path == "" {
+		err = fmt.Errorf("folder %q: is a directory: %w", at.folder.path, errdefs.ErrFailedPrecondition)
+	}
+	return at, err
+}
+
+func (at place) transfer() transfer.Place {
+	ref := at.folder.ref
+	return transfer.Place{User: at.user, Volume: ref.Volume, Scope: ref.Scope, Folder: ref.Folder, Path: at.path}
+}
+
+// set sets attributes of what is there.
+func (t *tree) set(ctx context.Context, name string, a volume.Attributes) error {
+	at, err := t.inside(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	return t.in(at.folder, func(f *volume.Folder) error { return f.SetAttributes(at.path, a) })
+}
+
+// space is how many bytes there are for a place and how many are left; none above
+// the folders.
+func (t *tree) space(ctx context.Context, name string) (total, left int64, err error) {
+	at, err := t.find(ctx, name)
+	if err != nil || at.folder == nil {
+		return 0, 0, err
+	}
+	err = t.in(at.folder, func(f *volume.Folder) (err error) {
+		total, left, err = f.Space(ctx)
+		return err
+	})
+	return total, left, err
 }

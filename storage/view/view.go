@@ -1,7 +1,8 @@
-// Package view shows people their folders as WebDAV has it, to who
-// shows an access token: a tree with a directory per folder. Whose folders a token
-// opens a manager says; what is in them package volume resolves, and files are
-// written by package transfer. Package storage imports it.
+// Package view shows people their folders by WebDAV and SFTP, to who shows an
+// access token: a tree with a directory per folder. Whose folders a token opens a
+// manager says; what is in them package volume resolves, files are written by
+// package transfer, and package door lets SSH connections in. Package storage
+// imports it.
 package view
 
 import (

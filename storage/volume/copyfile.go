@@ -23,7 +23,7 @@ func (c *copier) file(from, to *os.File, name, as, path string, st *unix.Stat_t)
 			return err
 		}
 	}
-	source, err := openRegular(from, name)
+	source, err := openRegular(from, name, unix.O_RDONLY)
 	if err != nil {
 		return skipped(path, err)
 	}

@@ -118,14 +118,27 @@ func (f *Folder) Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := openRegular(f.dir, path)
+	file, err := openRegular(f.dir, path, unix.O_RDONLY)
 	if err != nil {
 		return nil, classify("open", path, err)
 	}
 	return file, nil
 }
 
-func openRegular(dir *os.File, path string) (*os.File, error) {
+// OpenToChange is Open for reading and writing.
+func (f *Folder) OpenToChange(path string) (*os.File, error) {
+	path, err := CleanNew(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := openRegular(f.dir, path, unix.O_RDWR)
+	if err != nil {
+		return nil, classify("open", path, err)
+	}
+	return file, nil
+}
+
+func openRegular(dir *os.File, path string, access int) (*os.File, error) {
 	// O_NONBLOCK: a FIFO opens at once instead of waiting for a writer. An
 	// O_PATH look first keeps even that from happening in the ordinary case.
 	look, err := openat2(dir, path, unix.O_PATH|unix.O_NOFOLLOW, 0, inside)
@@ -137,7 +150,7 @@ func openRegular(dir *os.File, path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := openat2(dir, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0, inside)
+	file, err := openat2(dir, path, access|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0, inside)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,20 @@ func (f *Folder) Remove(ctx context.Context, path string, recursive bool, m *Met
 	return nil
 }
 
+// RemoveDirectory removes an empty directory.
+func (f *Folder) RemoveDirectory(path string) error {
+	path, err := CleanNew(path)
+	if err != nil {
+		return err
+	}
+	parent, name, err := f.parent(path)
+	if err != nil {
+		return classify("remove directory", path, err)
+	}
+	defer parent.Close()
+	return classify("remove directory", path, unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR))
+}
+
 // expectEntries counts what is to be removed; where that fails, the total grows
 // with what is done.
 func expectEntries(ctx context.Context, dir *os.File, name string, m *Meter) {

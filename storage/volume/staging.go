@@ -93,8 +93,9 @@ func (s *Staging) Each(f func(name string, modified time.Time)) error {
 }
 
 // Publish moves a complete staging file to its place in a folder, in one
-// step, making missing directories. It replaces a file or link there.
-func (f *Folder) Publish(s *Staging, name, path string) error {
+// step, making missing directories. A file or link there it replaces, where that
+// is asked for.
+func (f *Folder) Publish(s *Staging, name, path string, overwrite bool) error {
 	path, err := CleanNew(path)
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (f *Folder) Publish(s *Staging, name, path string) error {
 		return classify("publish", path, err)
 	}
 	defer parent.Close()
-	if err := unix.Renameat(int(s.dir.Fd()), name, int(parent.Fd()), last); err != nil {
+	if err := rename(s.dir, name, parent, last, overwrite); err != nil {
 		return classify("publish", path, err)
 	}
 	return classify("publish", path, parent.Sync())

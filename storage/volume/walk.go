@@ -53,7 +53,7 @@ func walk(ctx context.Context, dir *os.File, path string, depth int, f func(Node
 }
 
 func visit(ctx context.Context, dir *os.File, name, path string, depth int, f func(Node) error) error {
-	file, err := openRegular(dir, name)
+	file, err := openRegular(dir, name, unix.O_RDONLY)
 	if errors.Is(err, unix.EISDIR) {
 		return descend(ctx, dir, name, path, depth, f)
 	}

@@ -1,0 +1,494 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// newSFTP is newViews with SFTP at an address.
+func newSFTP(t testing.TB) (h *host, o *opener, address string) {
+	t.Helper()
+	h = newHost(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.cfg.SFTP = l
+	return h, h.open(t), l.Addr().String()
+}
+
+// dial comes in as a client of Go's.
+func dial(t testing.TB, address, token string) (*ssh.Client, error) {
+	t.Helper()
+	c, err := ssh.Dial("tcp", address, &ssh.ClientConfig{
+		User: "me@example.org", Auth: []ssh.AuthMethod{ssh.Password(token)}, Timeout: 30 * time.Second,
+		HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	})
+	if err == nil {
+		t.Cleanup(func() { c.Close() })
+	}
+	return c, err
+}
+
+func client(t testing.TB, address, token string) *sftp.Client {
+	t.Helper()
+	c, err := dial(t, address, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sftp.NewClient(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// openssh runs OpenSSH's sftp with commands, and answers with what it prints.
+func openssh(t *testing.T, address, token string, commands ...string) (string, error) {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(address)
+	dir := t.TempDir()
+	ask := filepath.Join(dir, "ask")
+	if err := os.WriteFile(ask, []byte("#!/bin/sh\necho "+token+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	// A batch file would rule a password out: the commands come by standard input.
+	cmd := exec.CommandContext(ctx, program(t, "sftp"), "-P", port, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile="+dir+"/known",
+		"-o", "NumberOfPasswordPrompts=1", "-o", "PubkeyAuthentication=no", "me@example.org@"+host)
+	cmd.Env = append(os.Environ(), "SSH_ASKPASS="+ask, "SSH_ASKPASS_REQUIRE=force", "DISPLAY=:0", "LC_ALL=C.UTF-8")
+	cmd.Dir = dir
+	cmd.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	return string(out), err
+}
+
+// tree writes some files to send, and answers with where.
+func files(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "src")
+	for name, content := range map[string]string{"a.bin": string(random(3 << 20)), "ä ö#?%.txt": "names", "dir/empty": "", "dir/run": "#!/bin/sh\n"} {
+		full := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "dir/run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func same(t *testing.T, a, b string) {
+	t.Helper()
+	run(t, "diff", "-r", a, b)
+}
+
+func TestOpenSSH(t *testing.T) {
+	h, _, address := newSFTP(t)
+	src := files(t)
+	back := t.TempDir()
+	out, err := openssh(t, address, "rw", "put -r "+src+" mine/data/up", "ls -l mine/data/up/dir", "get -r mine/data/up "+back+"/up", "df mine/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, src, filepath.Join(h.path, "up"))
+	same(t, src, filepath.Join(back, "up"))
+	if !strings.Contains(out, "-rwxr-xr-x") {
+		t.Errorf("an executable lost its mode: %s", out)
+	}
+	out, err = openssh(t, address, "rw",
+		"rename mine/data/up/a.bin mine/data/up/dir/empty", "chmod 600 mine/data/up/dir/run", "mkdir mine/data/new", "rmdir mine/data/new",
+		"rm mine/data/up/*.txt", "rm mine/data/up/dir", "rmdir mine/data/up/dir", "ln mine/data/up mine/data/link", "symlink /etc mine/data/link",
+		"mkdir mine/other", "rm mine/data/none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(filepath.Join(h.path, "up/dir/empty")); err != nil || st.Size() != 3<<20 {
+		t.Errorf("rename: %v %v", st, err)
+	}
+	if st, err := os.Stat(filepath.Join(h.path, "up/dir/run")); err != nil || st.Mode() != 0o600 {
+		t.Errorf("chmod: %v %v", st, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(h.path, "up/*")); len(left) != 1 {
+		t.Errorf("left: %q", left)
+	}
+	if n := strings.Count(out, "Operation unsupported"); n != 2 {
+		t.Errorf("%d links were refused: %s", n, out)
+	}
+}
+
+// What is there in part is gone on with; what was not closed is not there.
+func TestResume(t *testing.T) {
+	h, _, address := newSFTP(t)
+	whole := random(2 << 20)
+	source := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(source, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h.write("f", string(whole[:1<<20]))
+	if _, err := openssh(t, address, "rw", "reput "+source+" mine/data/f"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(h.path, "f")); !bytes.Equal(got, whole) {
+		t.Errorf("reput: %d bytes, %v", len(got), err)
+	}
+	c, err := dial(t, address, "rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sftp.NewClient(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"/mine/data/f", "/mine/data/cut"} {
+		f, err := s.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte("half")); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := s.Stat(name); err != nil || st.Size() != 4 {
+			t.Errorf("who writes sees %v %v", st, err)
+		}
+	}
+	f, err := s.OpenFile("/mine/data/f", os.O_WRONLY|os.O_APPEND)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("over the beginning")); err == nil {
+		t.Error("what is there was written over by who appends")
+	}
+	c.Close()
+	staged := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload")
+	eventually(t, 15*time.Second, "nothing is left of what was not whole", func() bool {
+		left, err := os.ReadDir(staged)
+		return err == nil && len(left) == 0
+	})
+	if got, err := os.ReadFile(filepath.Join(h.path, "f")); !bytes.Equal(got, whole) {
+		t.Errorf("after the cut: %d bytes, %v", len(got), err)
+	}
+	if _, err := os.Stat(filepath.Join(h.path, "cut")); !os.IsNotExist(err) {
+		t.Errorf("cut: %v", err)
+	}
+}
+
+// denied and absent are what clients see.
+func class(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case os.IsNotExist(err):
+		return "absent"
+	case os.IsPermission(err):
+		return "denied"
+	}
+	return "failure"
+}
+
+func TestSFTPTree(t *testing.T) {
+	h, _, address := newSFTP(t)
+	h.write("a/b.txt", "hello")
+	if err := unix.Mkfifo(filepath.Join(h.path, "fifo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"out": "/etc", "link": "a/b.txt", "up": ".."} {
+		if err := os.Symlink(to, filepath.Join(h.path, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rw, ro := client(t, address, "rw"), client(t, address, "ro")
+	put := func(c *sftp.Client, name string, flags int) error {
+		f, err := c.OpenFile(name, os.O_WRONLY|flags)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write([]byte("x"))
+		return firstError(err, f.Close())
+	}
+	get := func(c *sftp.Client, name string) error {
+		f, err := c.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		raw, err := io.ReadAll(f)
+		if strings.Contains(string(raw), "root:") {
+			t.Errorf("%s: escaped", name)
+		}
+		return err
+	}
+	const fresh = os.O_CREATE | os.O_TRUNC
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"read", get(rw, "/mine/data/a/b.txt"), "ok"},
+		{"read what is shared", get(ro, "/shared/a@b/data/a/b.txt"), "ok"},
+		{"read a link", get(rw, "/mine/data/link"), "failure"},
+		{"read by a link out", get(rw, "/mine/data/out/passwd"), "failure"},
+		{"read by a link up", get(rw, "/mine/data/up/x"), "failure"},
+		{"read by dots", get(rw, "/mine/data/../../../etc/passwd"), "absent"},
+		{"read a FIFO", get(rw, "/mine/data/fifo"), "failure"},
+		{"write to a FIFO", put(rw, "/mine/data/fifo", 0), "absent"},
+		{"write by a link out", put(rw, "/mine/data/out/new", fresh), "failure"},
+		{"write through a link", put(rw, "/mine/data/link", 0), "absent"},
+		{"write to a name of control characters", put(rw, "/mine/data/a\nb", fresh), "failure"},
+		{"write in no directory", put(rw, "/mine/data/no/new", fresh), "absent"},
+		{"write to nothing", put(rw, "/mine/data/new", 0), "absent"},
+		{"write to a directory", put(rw, "/mine/data/a", fresh), "failure"},
+		{"write beside folders", put(rw, "/mine/new", fresh), "absent"},
+		{"make one alone", put(rw, "/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
+		{"write what is to be read", put(ro, "/shared/a@b/data/new", fresh), "denied"},
+		{"change what is to be read", put(ro, "/shared/a@b/data/a/b.txt", 0), "denied"},
+		{"make a directory there", ro.Mkdir("/shared/a@b/data/d"), "denied"},
+		{"delete there", ro.Remove("/shared/a@b/data/a/b.txt"), "denied"},
+		{"rename there", ro.Rename("/shared/a@b/data/a", "/shared/a@b/data/c"), "denied"},
+		{"chmod there", ro.Chmod("/shared/a@b/data/a", 0o700), "denied"},
+		{"truncate there", ro.Truncate("/shared/a@b/data/a/b.txt", 0), "denied"},
+		{"the name of somebody else", get(ro, "/mine/data/a/b.txt"), "absent"},
+		{"make a folder", rw.Mkdir("/mine/more"), "absent"},
+		{"delete a folder", rw.RemoveDirectory("/mine/data"), "denied"},
+		{"rename a folder", rw.Rename("/mine/data", "/mine/other"), "absent"},
+		{"make", put(rw, "/mine/data/new", fresh|os.O_EXCL), "ok"},
+		{"rename onto something", rw.Rename("/mine/data/new", "/mine/data/a/b.txt"), "failure"},
+		{"rename over something", rw.PosixRename("/mine/data/new", "/mine/data/a/b.txt"), "ok"},
+		{"change the owner", rw.Chown("/mine/data/a/b.txt", 1, 1), "denied"},
+		{"chmod", rw.Chmod("/mine/data/a/b.txt", 0o4711), "ok"},
+		{"chmod of a link", rw.Chmod("/mine/data/link", 0o777), "failure"},
+		{"chmod of a FIFO", rw.Chmod("/mine/data/fifo", 0o777), "failure"},
+		{"truncate", rw.Truncate("/mine/data/a/b.txt", 100), "ok"},
+		{"date", rw.Chtimes("/mine/data/a/b.txt", time.Unix(5, 0), time.Unix(1e9, 0)), "ok"},
+		{"make a link", rw.Symlink("/etc", "/mine/data/more"), "failure"},
+		{"make a hard link", rw.Link("/mine/data/a/b.txt", "/mine/data/more"), "failure"},
+	} {
+		if got := class(c.err); got != c.want {
+			t.Errorf("%s: %v (%s), want %s", c.name, c.err, got, c.want)
+		}
+	}
+	st, err := os.Stat(filepath.Join(h.path, "a/b.txt"))
+	if err != nil || st.Mode() != 0o711 || st.Size() != 100 || st.ModTime().Unix() != 1e9 {
+		t.Errorf("attributes: %v %v", st, err)
+	}
+	list, err := rw.ReadDir("/mine/data")
+	if err != nil || len(list) != 1 || list[0].Name() != "a" {
+		t.Errorf("list: %v %v", list, err)
+	}
+	if list, err = ro.ReadDir("/"); err != nil || len(list) != 1 || list[0].Name() != "shared" {
+		t.Errorf("root: %v %v", list, err)
+	}
+	if st, err := ro.Stat("/shared/a@b/data/a"); err != nil || st.Mode().Perm() != 0o555 {
+		t.Errorf("what is to be read is shown as %v %v", st, err)
+	}
+}
+
+func firstError(list ...error) error {
+	for _, err := range list {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// All of a large directory is listed, a page at a time.
+func TestSFTPLargeDirectory(t *testing.T) {
+	h, _, address := newSFTP(t)
+	for i := range 2500 {
+		h.touch(fmt.Sprintf("f%04d", i))
+	}
+	list, err := client(t, address, "rw").ReadDir("/mine/data")
+	if err != nil || len(list) != 2500 || list[2499].Name() != "f2499" {
+		t.Errorf("%d entries, %v", len(list), err)
+	}
+}
+
+func TestSFTPLimit(t *testing.T) {
+	h, _, address := newSFTP(t)
+	limit := int64(4 << 20)
+	if _, err := h.api.SetScopeLimit(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope, LimitBytes: &limit}); err != nil {
+		t.Fatal(err)
+	}
+	h.write("old", "old")
+	big := filepath.Join(t.TempDir(), "big")
+	if err := os.WriteFile(big, random(5<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := openssh(t, address, "rw", "put "+big+" mine/data/old", "put "+big+" mine/data/new", "df mine/data")
+	if !strings.Contains(out, "the scope's limit is 4194304 bytes") {
+		t.Errorf("no reason is told: %s", out)
+	}
+	if !strings.Contains(out, "4096") {
+		t.Errorf("the limit is not told: %s", out)
+	}
+	if raw, err := os.ReadFile(filepath.Join(h.path, "old")); string(raw) != "old" {
+		t.Errorf("is now %d bytes, %v", len(raw), err)
+	}
+	if _, err := os.Stat(filepath.Join(h.path, "new")); !os.IsNotExist(err) {
+		t.Errorf("a part is there: %v", err)
+	}
+	c := client(t, address, "rw")
+	if err := c.Truncate("/mine/data/old", 1<<40); class(err) != "failure" {
+		t.Errorf("made longer than the limit: %v", err)
+	}
+}
+
+// A token that is revoked ends the connection, also one that does nothing, and what
+// was begun with it is not there.
+func TestSFTPEnds(t *testing.T) {
+	h, o, address := newSFTP(t)
+	c, err := dial(t, address, "rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sftp.NewClient(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Create("/mine/data/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("some")); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	began := time.Now()
+	o.set("rw", nil)
+	select {
+	case <-ended:
+		t.Logf("the connection ended after %v", time.Since(began))
+	case <-time.After(time.Minute):
+		t.Fatal("the connection goes on")
+	}
+	if _, err := os.Stat(filepath.Join(h.path, "late")); !os.IsNotExist(err) {
+		t.Errorf("it is there: %v", err)
+	}
+	if _, err := dial(t, address, "rw"); err == nil {
+		t.Error("the token is good again")
+	}
+}
+
+// A share that ends ends what is done with it, and nothing else.
+func TestSFTPShareEnds(t *testing.T) {
+	h, o, address := newSFTP(t)
+	h.write("f", "f")
+	c := client(t, address, "ro")
+	f, err := c.Open("/shared/a@b/data/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := uuid.New()
+	o.set("ro", &storagepb.ListResponse{User: user[:]})
+	eventually(t, time.Minute, "reading ends", func() bool {
+		_, err := f.ReadAt(make([]byte, 1), 0)
+		return class(err) == "denied"
+	})
+	if _, err := c.ReadDir("/"); err != nil {
+		t.Errorf("the rest ends too: %v", err)
+	}
+}
+
+// There is nothing but SFTP.
+func TestSFTPAlone(t *testing.T) {
+	_, _, address := newSFTP(t)
+	c, err := dial(t, address, "rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"id", ""} {
+		s, err := c.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		s.Stderr = &said
+		if command == "" {
+			if err = s.Shell(); err == nil {
+				err = s.Wait()
+			}
+		} else {
+			err = s.Run(command)
+		}
+		if e, ok := err.(*ssh.ExitError); !ok || e.ExitStatus() != 1 || !strings.Contains(said.String(), "SFTP alone") {
+			t.Errorf("%q: %v, said %q", command, err, said.String())
+		}
+	}
+	if _, err := c.Dial("tcp", address); err == nil || !strings.Contains(err.Error(), "SFTP alone") {
+		t.Errorf("forwarding: %v", err)
+	}
+	if _, err := c.Listen("tcp", "127.0.0.1:0"); err == nil {
+		t.Error("forwarding back is offered")
+	}
+	s, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RequestSubsystem("shell"); err == nil {
+		t.Error("another subsystem is there")
+	}
+}
+
+func TestSFTPGuesses(t *testing.T) {
+	h, o, address := newSFTP(t)
+	first := h.proxy.HostKey()
+	for i := range 50 {
+		if _, err := dial(t, address, fmt.Sprint("guess", i)); err == nil {
+			t.Fatal("a guess was good")
+		}
+	}
+	if _, err := dial(t, address, "rw"); err == nil {
+		t.Error("who guesses may go on")
+	}
+	if strings.Contains(h.logs.String(), "guess1") {
+		t.Error("a password is logged")
+	}
+	// A proxy that starts again is the same host.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	h.cfg.SFTP = l
+	h.start()
+	_ = o
+	if again := h.proxy.HostKey(); again != first || !strings.HasPrefix(first, "SHA256:") {
+		t.Errorf("host key %s, then %s", first, again)
+	}
+	st, err := os.Stat(filepath.Join(h.cfg.Dir, "sftp_host_ed25519_key"))
+	if err != nil || st.Mode() != 0o600 {
+		t.Errorf("host key: %v %v", st, err)
+	}
+}
+
+func TestRcloneSFTP(t *testing.T) {
+	h, _, address := newSFTP(t)
+	host, port, _ := net.SplitHostPort(address)
+	rclone := program(t, "rclone")
+	secret := strings.TrimSpace(run(t, rclone, "obscure", "rw"))
+	rcloneRound(t, h, "[berth]\ntype = sftp\nhost = "+host+"\nport = "+port+"\nuser = me\npass = "+secret+"\n")
+}

@@ -1,0 +1,42 @@
+package transfer
+
+import (
+	"errors"
+
+	"github.com/berthhq/berth/internal/ticket"
+)
+
+// Edit begins to change a file of a folder where it is, for who goes on with a part
+// of it or writes into its middle: what is written is there at once, Publish makes
+// it durable, and Discard keeps it.
+func (s *Server) Edit(at Place) (*Draft, error) {
+	c := ticket.Claims{Operation: ticket.Upload, Volume: at.Volume, Scope: at.Scope, Folder: at.Folder, Path: at.Path, User: at.User}
+	v, err := s.cfg.Volumes.Get(c.Volume)
+	if err != nil {
+		return nil, err
+	}
+	f, err := v.Folder(c.Scope, c.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d := s.newDraft(v, c)
+	if d.file, err = f.OpenToChange(c.Path); err != nil {
+		return nil, err
+	}
+	info, err := d.file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, d.file.Close())
+	}
+	d.base, d.end, d.reserved, d.noted = info.Size(), info.Size(), info.Size(), info.Size()
+	return d, nil
+}
+
+// keep makes sure that what was changed where it is will stay.
+func (d *Draft) keep(x *session) error {
+	err := d.set.Set(x.file)
+	if err := errors.Join(err, x.file.Sync(), x.file.Close()); err != nil {
+		return written(err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package view
+
+import (
+	"fmt"
+	"os"
+	"path"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/storage/transfer"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// sftpReading is a file that is read.
+type sftpReading struct {
+	fs   *sftpFS
+	name string
+	file *os.File
+	at   place
+}
+
+func (r *sftpReading) ReadAt(p []byte, at int64) (int, error) {
+	if err := r.fs.t.still(r.fs.ctx, r.at.folder, false); err != nil {
+		return 0, r.fs.told(r.name, err)
+	}
+	n, err := r.file.ReadAt(p, at)
+	return n, r.fs.told(r.name, err)
+}
+
+func (r *sftpReading) Close() error {
+	r.fs.end()
+	return r.file.Close()
+}
+
+// sftpWriting is a file that is written.
+type sftpWriting struct {
+	fs        *sftpFS
+	name      string
+	at        place
+	draft     *transfer.Draft
+	exclusive bool  // it must be a new one
+	floor     int64 // where who appends may begin
+	cut       error // why the client will not close it
+}
+
+func (w *sftpWriting) WriteAt(p []byte, at int64) (int, error) {
+	if err := w.fs.t.still(w.fs.ctx, w.at.folder, true); err != nil {
+		return 0, w.fs.told(w.name, err)
+	}
+	if at < w.floor {
+		return 0, w.fs.told(w.name, fmt.Errorf("%q: is open for appending, and byte %d is there: %w", w.name, at, errdefs.ErrInvalidArgument))
+	}
+	n, err := w.draft.WriteAt(p, at)
+	return n, w.fs.told(w.name, err)
+}
+
+func (w *sftpWriting) ReadAt(p []byte, at int64) (int, error) {
+	if err := w.fs.t.still(w.fs.ctx, w.at.folder, false); err != nil {
+		return 0, w.fs.told(w.name, err)
+	}
+	n, err := w.draft.ReadAt(p, at)
+	return n, w.fs.told(w.name, err)
+}
+
+func (w *sftpWriting) stat() (info, error) {
+	i, err := w.draft.Stat()
+	if err != nil {
+		return info{}, err
+	}
+	return info{name: path.Base(w.name), mode: i.Mode().Perm(), size: i.Size(), modified: i.ModTime()}, nil
+}
+
+// TransferError is told when the connection has gone: what is there is not the file.
+func (w *sftpWriting) TransferError(err error) { w.cut = err }
+
+// Close publishes the file.
+func (w *sftpWriting) Close() error {
+	w.fs.mu.Lock()
+	w.fs.open--
+	if w.fs.writing[w.name] == w {
+		delete(w.fs.writing, w.name)
+	}
+	w.fs.mu.Unlock()
+	if w.cut != nil {
+		w.draft.Discard()
+		return nil
+	}
+	if err := w.fs.t.still(w.fs.ctx, w.at.folder, true); err != nil {
+		w.draft.Discard()
+		return w.fs.told(w.name, err)
+	}
+	var when transfer.Condition
+	if w.exclusive {
+		when = func(there *volume.Entry) error {
+			if there != nil {
+				return fmt.Errorf("%q: exists: %w", w.name, errdefs.ErrAlreadyExists)
+			}
+			return nil
+		}
+	}
+	return w.fs.told(w.name, w.draft.Publish(when))
+}

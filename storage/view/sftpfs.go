@@ -1,0 +1,304 @@
+package view
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/pkg/sftp"
+
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// maxOpen is how many files and directories a channel may hold open.
+const maxOpen = 256
+
+// sftpFS is a tree as package sftp wants it, for one channel. Its paths are
+// absolute and clean.
+type sftpFS struct {
+	ctx context.Context
+	t   *tree
+	say func(string)
+
+	mu      sync.Mutex
+	open    int
+	writing map[string]*sftpWriting // by name; there is no file of that name yet
+}
+
+// begin counts what is opened; the caller ends it.
+func (f *sftpFS) begin() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open >= maxOpen {
+		return sftpError{fmt.Sprintf("a channel has at most %d files open", maxOpen), sftp.ErrSSHFxFailure}
+	}
+	f.open++
+	return nil
+}
+
+func (f *sftpFS) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open--
+}
+
+// at is the file that is written under a name.
+func (f *sftpFS) at(name string) *sftpWriting {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writing[name]
+}
+
+// Fileread opens a file for reading.
+func (f *sftpFS) Fileread(r *sftp.Request) (io.ReaderAt, error) {
+	if err := f.begin(); err != nil {
+		return nil, err
+	}
+	file, at, err := f.t.open(f.ctx, r.Filepath)
+	if err != nil {
+		f.end()
+		return nil, f.told(r.Filepath, err)
+	}
+	return &sftpReading{fs: f, name: r.Filepath, file: file, at: at}, nil
+}
+
+// Filewrite opens a file for writing.
+func (f *sftpFS) Filewrite(r *sftp.Request) (io.WriterAt, error) { return f.OpenFile(r) }
+
+// OpenFile opens a file for writing and reading: a new one, which appears when it
+// is closed, or one that is there, which is changed where it is unless it is to be
+// truncated.
+func (f *sftpFS) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
+	if err := f.begin(); err != nil {
+		return nil, err
+	}
+	w, err := f.openFile(r)
+	if err != nil {
+		f.end()
+		return nil, f.told(r.Filepath, err)
+	}
+	return w, nil
+}
+
+func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
+	flags := r.Pflags()
+	w = &sftpWriting{fs: f, name: r.Filepath, exclusive: flags.Excl}
+	there, err := f.t.stat(f.ctx, r.Filepath)
+	absent := errdefs.IsNotFound(err)
+	switch {
+	case err != nil && !absent:
+		return nil, err
+	case absent && !flags.Creat:
+		return nil, err
+	case !absent && flags.Creat && flags.Excl:
+		return nil, fmt.Errorf("%q: exists: %w", r.Filepath, errdefs.ErrAlreadyExists)
+	case !absent && there.dir:
+		return nil, fmt.Errorf("%q: is a directory: %w", r.Filepath, errdefs.ErrFailedPrecondition)
+	case !absent && !flags.Trunc:
+		w.draft, w.at, err = f.t.edit(f.ctx, r.Filepath)
+		if err == nil && flags.Append {
+			w.floor = w.draft.Size()
+		}
+		return w, err
+	}
+	w.draft, w.at, err = f.t.draft(f.ctx, r.Filepath, 0)
+	if err != nil {
+		return nil, err
+	}
+	mode := uint32(there.mode)
+	if absent {
+		mode = modeOf(r)
+	}
+	w.draft.Set(volume.Attributes{Mode: &mode})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.writing[w.name] = w
+	return w, nil
+}
+
+// modeOf is the mode that a client wants a new file to have. Package sftp keeps the
+// attributes of an open request without the word that says which they are: of all
+// that clients send, the mode alone has four bytes.
+func modeOf(r *sftp.Request) uint32 {
+	if len(r.Attrs) == 4 {
+		if mode := binary.BigEndian.Uint32(r.Attrs) & 0o777; mode != 0 {
+			return mode
+		}
+	}
+	return 0o644
+}
+
+// Filecmd does what has no answer but its success.
+func (f *sftpFS) Filecmd(r *sftp.Request) error { return f.told(r.Filepath, f.command(r)) }
+
+func (f *sftpFS) command(r *sftp.Request) error {
+	switch r.Method {
+	case "Mkdir":
+		return f.t.mkdir(f.ctx, r.Filepath)
+	case "Rmdir":
+		return f.t.rmdir(f.ctx, r.Filepath)
+	case "Remove":
+		i, err := f.t.stat(f.ctx, r.Filepath)
+		if err == nil && i.dir {
+			err = fmt.Errorf("%q: is a directory: %w", r.Filepath, errdefs.ErrFailedPrecondition)
+		}
+		if err != nil {
+			return err
+		}
+		return f.t.remove(f.ctx, r.Filepath, false)
+	case "Rename":
+		return f.t.rename(f.ctx, r.Filepath, r.Target, false)
+	case "Setstat":
+		return f.set(r)
+	}
+	return fmt.Errorf("%s: links are not made here: %w", r.Method, errdefs.ErrNotImplemented)
+}
+
+// PosixRename replaces what is at the target.
+func (f *sftpFS) PosixRename(r *sftp.Request) error {
+	return f.told(r.Filepath, f.t.rename(f.ctx, r.Filepath, r.Target, true))
+}
+
+func (f *sftpFS) set(r *sftp.Request) error {
+	has, to := r.AttrFlags(), r.Attributes()
+	if to == nil {
+		return fmt.Errorf("%q: the attributes are cut off: %w", r.Filepath, errdefs.ErrInvalidArgument)
+	}
+	if has.UidGid {
+		return fmt.Errorf("%q: owners are not changed here: %w", r.Filepath, errdefs.ErrPermissionDenied)
+	}
+	var a volume.Attributes
+	if has.Permissions {
+		a.Mode = &to.Mode
+	}
+	if has.Acmodtime {
+		at := time.Unix(int64(to.Mtime), 0)
+		a.Modified = &at
+	}
+	if has.Size {
+		if err := f.truncate(r.Filepath, int64(to.Size)); err != nil {
+			return err
+		}
+	}
+	if w := f.at(r.Filepath); w != nil {
+		w.draft.Set(a)
+		return nil
+	}
+	return f.t.set(f.ctx, r.Filepath, a)
+}
+
+func (f *sftpFS) truncate(name string, size int64) error {
+	if size < 0 {
+		return fmt.Errorf("%q: size %d: %w", name, uint64(size), errdefs.ErrInvalidArgument)
+	}
+	if w := f.at(name); w != nil {
+		return w.draft.Truncate(size)
+	}
+	d, _, err := f.t.edit(f.ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := d.Truncate(size); err != nil {
+		d.Discard()
+		return err
+	}
+	return d.Publish(nil)
+}
+
+// blockSize is the unit of statvfs.
+const blockSize = 4096
+
+// StatVFS tells of the folder's limit as of the size of a disk.
+func (f *sftpFS) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
+	total, left, err := f.t.space(f.ctx, r.Filepath)
+	if err != nil {
+		return nil, f.told(r.Filepath, err)
+	}
+	blocks, free := uint64(total)/blockSize, uint64(left)/blockSize
+	return &sftp.StatVFS{Bsize: blockSize, Frsize: blockSize, Blocks: blocks, Bfree: free, Bavail: free, Namemax: 255}, nil
+}
+
+// Filelist lists a directory or describes one name.
+func (f *sftpFS) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
+	switch r.Method {
+	case "List":
+		return f.list(r.Filepath)
+	case "Stat":
+		return f.Lstat(r)
+	}
+	return nil, f.told(r.Filepath, fmt.Errorf("%s: links are not shown here: %w", r.Method, errdefs.ErrNotImplemented))
+}
+
+// Lstat describes a name; no name is that of a link.
+func (f *sftpFS) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
+	if w := f.at(r.Filepath); w != nil {
+		i, err := w.stat()
+		return sftpOne{i}, f.told(r.Filepath, err)
+	}
+	i, err := f.t.stat(f.ctx, r.Filepath)
+	return sftpOne{i}, f.told(r.Filepath, err)
+}
+
+// sftpOne is a list of one.
+type sftpOne struct{ info }
+
+func (o sftpOne) ListAt(out []os.FileInfo, at int64) (int, error) {
+	if at > 0 {
+		return 0, io.EOF
+	}
+	return copy(out, []fs.FileInfo{o.info}), nil
+}
+
+func (f *sftpFS) list(name string) (sftp.ListerAt, error) {
+	if err := f.begin(); err != nil {
+		return nil, err
+	}
+	l := &sftpList{fs: f, name: name}
+	if err := l.more(); err != nil {
+		f.end()
+		return nil, f.told(name, err)
+	}
+	return l, nil
+}
+
+// sftpList is a directory that is read page by page; it is asked for one after the
+// other.
+type sftpList struct {
+	fs     *sftpFS
+	name   string
+	page   []info
+	cursor string
+}
+
+func (l *sftpList) more() (err error) {
+	l.page, l.cursor, err = l.fs.t.page(l.fs.ctx, l.name, l.cursor)
+	return err
+}
+
+func (l *sftpList) ListAt(out []os.FileInfo, _ int64) (n int, err error) {
+	for len(l.page) == 0 {
+		if l.cursor == "" {
+			return 0, io.EOF
+		}
+		if err := l.more(); err != nil {
+			return 0, l.fs.told(l.name, err)
+		}
+	}
+	n = min(len(out), len(l.page))
+	for i, entry := range l.page[:n] {
+		out[i] = entry
+	}
+	l.page = l.page[n:]
+	return n, nil
+}
+
+func (l *sftpList) Close() error {
+	l.fs.end()
+	return nil
+}
