@@ -18,8 +18,8 @@ import (
 
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/ticket"
-	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/door"
+	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/view"
 	"github.com/berthhq/berth/storage/volume"
@@ -36,11 +36,11 @@ type Config struct {
 	// PublicURL is the base of the HTTP side as people reach it; "" or a path
 	// means the manager's origin.
 	PublicURL string
-	// Origins whose pages may use the HTTP side; none for the same origin.
-	Origins []string
 	// SFTP is where people reach their folders by SFTP; nil for nowhere. The proxy
 	// closes it.
 	SFTP net.Listener
+	// Origins whose pages may use the HTTP side; none for the same origin.
+	Origins []string
 	// Managers, JoinToken and CAFingerprint lead to the cluster. Without
 	// Managers nothing is dialled and the caller serves GRPC itself.
 	Managers []string
@@ -63,12 +63,12 @@ type Proxy struct {
 	grpc    *grpc.Server
 	service *service
 	views   *view.Views
+	door    *door.Door    // nil without SFTP
 	node    *cluster.Node // nil outside a cluster
 }
 
 // New checks the configuration and the kernel and puts the parts together.
 func New(cfg Config) (*Proxy, error) {
-	door    *door.Door    // nil without SFTP
 	if cfg.Name == "" || cfg.Dir == "" {
 		return nil, errors.New("storage: name and state directory are required")
 	}
@@ -103,6 +103,9 @@ func New(cfg Config) (*Proxy, error) {
 		return nil, err
 	}
 	data.Mount(view.Path, "dav", p.views.WebDAV)
+	if p.door, err = newDoor(cfg, p.views, log); err != nil {
+		return nil, err
+	}
 	p.service = newService(p)
 	if p.node != nil {
 		p.service.learn = p.node.Learn
@@ -112,9 +115,6 @@ func New(cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-	if p.door, err = newDoor(cfg, p.views, log); err != nil {
-		return nil, err
-	}
 // probe refuses a kernel or sandbox without openat2 (Linux 5.6): it is what
 // keeps paths inside their folder.
 func probe() error {
@@ -132,6 +132,14 @@ func (p *Proxy) Handler() http.Handler { return p.http }
 // GRPC is the control side, for a caller who serves it on a listener of his.
 func (p *Proxy) GRPC() *grpc.Server { return p.grpc }
 
+// HostKey is the fingerprint of the SFTP side's key; "" without one.
+func (p *Proxy) HostKey() string {
+	if p.door == nil {
+		return ""
+	}
+	return p.door.Fingerprint()
+}
+
 // Volumes tells the state of every volume.
 func (p *Proxy) Volumes() []volume.State {
 	var out []volume.State
@@ -142,14 +150,6 @@ func (p *Proxy) Volumes() []volume.State {
 }
 
 // Run works until the context ends or the cluster refuses the node, and
-// HostKey is the fingerprint of the SFTP side's key; "" without one.
-func (p *Proxy) HostKey() string {
-	if p.door == nil {
-		return ""
-	}
-	return p.door.Fingerprint()
-}
-
 // leaves no plugin process behind.
 func (p *Proxy) Run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -164,6 +164,9 @@ func (p *Proxy) Run(parent context.Context) error {
 	}
 	run(p.set.Run)
 	run(p.http.Run)
+	if p.door != nil {
+		run(func(ctx context.Context) error { return p.door.Serve(ctx, p.cfg.SFTP) })
+	}
 	if p.node != nil {
 		run(p.serveCluster)
 	}
@@ -173,9 +176,6 @@ func (p *Proxy) Run(parent context.Context) error {
 	wg.Wait()
 	if parent.Err() != nil {
 		return nil
-	}
-	if p.door != nil {
-		run(func(ctx context.Context) error { return p.door.Serve(ctx, p.cfg.SFTP) })
 	}
 	return context.Cause(ctx)
 }
