@@ -61,6 +61,7 @@ var rules = []rule{
 	{"manager/oidc", downhill("manager/oidc", "manager/signup", "manager/auth", "manager/identity"), "services import siblings only downhill"},
 	{"manager/rekey", []string{"internal/seal"}, "keys are changed where no service runs"},
 	{"manager/vfolder", downhill("manager/vfolder", "manager/policy", "manager/task"), "services import siblings only downhill"},
+	{"manager/objectstorage", downhill("manager/objectstorage", "manager/vfolder", "manager/task"), "services import siblings only downhill"},
 	{"manager/overlay", downhill(), "services import siblings only downhill"},
 	{"manager/session", downhill("manager/session", "manager/policy", "manager/overlay", "manager/vfolder"), "services import siblings only downhill"},
 	{"manager/scheduler", downhill("manager/scheduler", "manager/session", "manager/policy", "manager/stats", "manager/overlay"), "services import siblings only downhill"},

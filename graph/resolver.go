@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
@@ -32,29 +33,30 @@ import (
 
 // Resolver holds the services that the resolvers call.
 type Resolver struct {
-	Client    *ent.Client
-	Bus       *event.Bus
-	Agents    *agents.Service
-	Occupancy *occupancy.Service
-	Audit     *audit.Service
-	Auth      *auth.Service
-	Identity  *identity.Service
-	Tasks     *task.Service
-	Images    *image.Service
-	Providers *oidc.Service
-	SignUps   *signup.Service
-	Policies  *policy.Service
-	Groups    *group.Service
-	Roles     *role.Service
-	Sessions  *session.Service
-	Stats     *stats.Service
-	Folders   *vfolder.Service
-	Presets   *preset.Service
-	Idle      *idle.Service
-	Scheduler *scheduler.Scheduler
-	Advisor   *scheduler.Advisor
-	Version   string
-	Logger    *slog.Logger
+	Client       *ent.Client
+	Bus          *event.Bus
+	Agents       *agents.Service
+	Occupancy    *occupancy.Service
+	Audit        *audit.Service
+	Auth         *auth.Service
+	Identity     *identity.Service
+	Tasks        *task.Service
+	Images       *image.Service
+	Providers    *oidc.Service
+	SignUps      *signup.Service
+	Policies     *policy.Service
+	Groups       *group.Service
+	Roles        *role.Service
+	Sessions     *session.Service
+	Stats        *stats.Service
+	Folders      *vfolder.Service
+	ObjectStores *objectstorage.Service
+	Presets      *preset.Service
+	Idle         *idle.Service
+	Scheduler    *scheduler.Scheduler
+	Advisor      *scheduler.Advisor
+	Version      string
+	Logger       *slog.Logger
 }
 
 type (
@@ -93,6 +95,9 @@ type (
 	viewerResolver              struct{ *Resolver }
 	pendingReportResolver       struct{ *Resolver }
 	queueEntryResolver          struct{ *Resolver }
+	objectStorageResolver       struct{ *Resolver }
+	objectTransferResolver      struct{ *Resolver }
+	taskResolver                struct{ *Resolver }
 	dryRunResolver              struct{ *Resolver }
 )
 
@@ -113,6 +118,9 @@ func (r *Resolver) LoginSession() exec.LoginSessionResolver     { return loginSe
 func (r *Resolver) Project() exec.ProjectResolver               { return projectResolver{r} }
 func (r *Resolver) Session() exec.SessionResolver               { return sessionResolver{r} }
 func (r *Resolver) Volume() exec.VolumeResolver                 { return volumeResolver{r} }
+func (r *Resolver) ObjectStorage() exec.ObjectStorageResolver   { return objectStorageResolver{r} }
+func (r *Resolver) ObjectTransfer() exec.ObjectTransferResolver { return objectTransferResolver{r} }
+func (r *Resolver) Task() exec.TaskResolver                     { return taskResolver{r} }
 func (r *Resolver) QuotaScope() exec.QuotaScopeResolver         { return quotaScopeResolver{r} }
 func (r *Resolver) VfolderShare() exec.VfolderShareResolver     { return vfolderShareResolver{r} }
 func (r *Resolver) VolumeGrant() exec.VolumeGrantResolver       { return volumeGrantResolver{r} }

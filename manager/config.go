@@ -31,6 +31,9 @@ type Config struct {
 	// OverlayRange is divided among sessions over several agents, the same for all
 	// replicas; "" = 10.214.0.0/16. It must not be in use where agents are.
 	OverlayRange string
+	// ObjectStorages are hosts and networks where object storages that users name may
+	// be, beside the Internet.
+	ObjectStorages []string
 	// TLS tells that people reach HTTP through TLS, so cookies are Secure.
 	TLS bool
 	// TrustedProxies are networks whose X-Forwarded-For is believed.

@@ -27,6 +27,7 @@ import (
 	"github.com/berthhq/berth/graph"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/discovery"
+	"github.com/berthhq/berth/internal/egress"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/ticket"
@@ -38,6 +39,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/overlay"
@@ -78,6 +80,7 @@ type Manager struct {
 	images    *image.Service
 	agents    *agents.Service
 	folders   *vfolder.Service
+	objects   *objectstorage.Service
 	presets   *preset.Service
 	stats     *stats.Service
 	sessions  *session.Service
@@ -147,6 +150,11 @@ func (m *Manager) wire() error {
 	m.agents.Fingerprint = m.ca.Fingerprint()
 	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, m.tasks, managers, m.log)
 	m.audit.Trash = m.folders.SweepTrash
+	reach, err := egress.Parse(m.cfg.ObjectStorages)
+	if err != nil {
+		return fmt.Errorf("object storages: %w", err)
+	}
+	m.objects = objectstorage.New(m.client, m.keys, m.folders, m.tasks, reach, m.log)
 	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
 	networks, err := overlay.Parse(m.cfg.OverlayRange)
 	if err != nil {
@@ -182,7 +190,7 @@ func (m *Manager) wire() error {
 	m.graph = &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Occupancy: m.occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
-		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle,
+		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle,
 		Version: m.cfg.Version, Logger: m.log,
 	}
 	return nil

@@ -17,8 +17,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/egress"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/door"
+	"github.com/berthhq/berth/storage/object"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/view"
@@ -48,9 +50,12 @@ type Config struct {
 	Ask           view.Ask
 	JoinToken     string
 	CAFingerprint string
-	Version       string
-	Logger        *slog.Logger
-	Registerer    prometheus.Registerer // nil = no metrics
+	// ObjectStorages are hosts and networks where object storages that users name may
+	// be, beside the Internet.
+	ObjectStorages []string
+	Version        string
+	Logger         *slog.Logger
+	Registerer     prometheus.Registerer // nil = no metrics
 }
 
 // Proxy is a storage proxy. Make it with New.
@@ -79,6 +84,10 @@ func New(cfg Config) (*Proxy, error) {
 		return nil, err
 	}
 	log := cfg.Logger.With("storage", cfg.Name)
+	reach, err := egress.Parse(cfg.ObjectStorages)
+	if err != nil {
+		return nil, fmt.Errorf("storage: object storages: %w", err)
+	}
 	set, err := volume.NewSet(cfg.Dir, cfg.Volumes, log)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
@@ -112,6 +121,7 @@ func New(cfg Config) (*Proxy, error) {
 	}
 	p.grpc = grpc.NewServer(grpc.ChainUnaryInterceptor(p.unary), grpc.ChainStreamInterceptor(p.stream))
 	storagepb.RegisterStorageServer(p.grpc, p.service)
+	storagepb.RegisterObjectsServer(p.grpc, &objects{service: p.service, mover: object.New(data, reach)})
 	return p, nil
 }
 

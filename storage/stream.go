@@ -44,11 +44,18 @@ func (r *results) take() []*storagepb.FileResult {
 // long runs a call that may take hours and streams how far it is. It returns
 // after the work has ended.
 func (s *service) long(out grpc.ServerStreamingServer[storagepb.Progress], work func(context.Context, *volume.Meter, *results) error) error {
+	m, settled := volume.NewMeter(), &results{}
+	say := func(last bool) *storagepb.Progress { return progress(m, settled, last) }
+	return attend(s, out, m.Moved(), say, func(ctx context.Context) error { return work(ctx, m, settled) })
+}
+
+// attend runs the work of a call and says how far it is when much has moved, from
+// time to time, and at last.
+func attend[T any](s *service, out grpc.ServerStreamingServer[T], moved <-chan struct{}, say func(last bool) *T, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(out.Context()))
 	defer cancel(nil)
-	m, settled := volume.NewMeter(), &results{}
 	done := make(chan error, 1)
-	go func() { done <- work(ctx, m, settled) }()
+	go func() { done <- work(ctx) }()
 
 	ticks := time.NewTicker(progressEvery)
 	defer ticks.Stop()
@@ -63,10 +70,8 @@ func (s *service) long(out grpc.ServerStreamingServer[storagepb.Progress], work 
 			if err != nil {
 				return err
 			}
-			last := progress(m, settled)
-			last.FilesTotal, last.BytesTotal, last.Finished = last.Files, last.Bytes, true
-			return out.Send(last)
-		case <-m.Moved():
+			return out.Send(say(true))
+		case <-moved:
 		case <-ticks.C:
 		case <-s.stopping:
 			return end(errStopping)
@@ -78,15 +83,18 @@ func (s *service) long(out grpc.ServerStreamingServer[storagepb.Progress], work 
 				return end(context.Canceled) // the caller has gone, or has no time left
 			}
 		}
-		if err := out.Send(progress(m, settled)); err != nil && !errors.Is(out.Context().Err(), context.Canceled) {
+		if err := out.Send(say(false)); err != nil && !errors.Is(out.Context().Err(), context.Canceled) {
 			return end(err)
 		}
 	}
 }
 
-func progress(m *volume.Meter, settled *results) *storagepb.Progress {
+func progress(m *volume.Meter, settled *results, last bool) *storagepb.Progress {
 	p := m.Read()
+	if last {
+		p.FilesTotal, p.BytesTotal = p.Files, p.Bytes
+	}
 	return &storagepb.Progress{
-		Files: p.Files, FilesTotal: p.FilesTotal, Bytes: p.Bytes, BytesTotal: p.BytesTotal, Results: settled.take(),
+		Files: p.Files, FilesTotal: p.FilesTotal, Bytes: p.Bytes, BytesTotal: p.BytesTotal, Results: settled.take(), Finished: last,
 	}
 }

@@ -59,6 +59,7 @@ func managerCommand() *cobra.Command {
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how nodes reach --cluster, when it differs")
 	pathFlag(cmd, &cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
 	f.StringVar(&cfg.OverlayRange, "overlay-range", "", "addresses for sessions over several agents, the same for all replicas (default 10.214.0.0/16)")
+	f.StringSliceVar(&cfg.ObjectStorages, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through TLS")
 	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
 	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")

@@ -30,6 +30,7 @@ type upOptions struct {
 	mock                             int
 	fixtures                         []string
 	pluginFile, volumeFile           string
+	reach                            []string
 	stopSessions                     bool
 	level                            string
 	asJSON                           bool
@@ -64,6 +65,7 @@ unless --stop-sessions is given.`,
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this made-up machine: a name of berthd fixture ls, or a YAML file; repeatable")
 	pathFlag(cmd, &o.pluginFile, "plugin-file", "", "YAML file of accelerator plugins and their settings")
 	pathFlag(cmd, &o.volumeFile, "volume-file", "", "YAML file of more volumes with their plugins and options, see docs/storage")
+	f.StringSliceVar(&o.reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
 	logFlags(cmd, &o.level, &o.asJSON, "warn")
 	return cmd
@@ -167,7 +169,7 @@ func (p *platform) open(ctx context.Context) (err error) {
 	p.manager, err = manager.New(ctx, manager.Config{
 		PostgresDSN: p.stores.Postgres.DSN("berth"), RedisURL: p.stores.Redis.URL(),
 		EtcdEndpoints: []string{p.stores.Etcd.Endpoint()},
-		HTTP:          p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door,
+		HTTP:          p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
 		AdminEmail: p.email, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics,
 	})
 	if err != nil {
@@ -196,7 +198,7 @@ func (p *platform) openStorage(ctx context.Context, managers string) (*storage.P
 		return nil, err
 	}
 	return storage.New(storage.Config{
-		Name: "local", Dir: p.dir("storage"), PublicURL: "/storage", Volumes: p.volumes,
+		Name: "local", Dir: p.dir("storage"), PublicURL: "/storage", ObjectStorages: p.reach, Volumes: p.volumes,
 		Managers: []string{managers}, JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
 		Version: version, Logger: p.log.With("part", "storage"), Registerer: p.metrics,
 	})

@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/loginattempt"
+	objectstorage1 "github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/resourcegroup"
@@ -50,6 +51,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
@@ -93,6 +95,8 @@ type ResolverRoot interface {
 	Kernel() KernelResolver
 	LoginSession() LoginSessionResolver
 	Mutation() MutationResolver
+	ObjectStorage() ObjectStorageResolver
+	ObjectTransfer() ObjectTransferResolver
 	PendingReport() PendingReportResolver
 	Project() ProjectResolver
 	Query() QueryResolver
@@ -107,6 +111,7 @@ type ResolverRoot interface {
 	Session() SessionResolver
 	ShareHolder() ShareHolderResolver
 	Subscription() SubscriptionResolver
+	Task() TaskResolver
 	User() UserResolver
 	Vfolder() VfolderResolver
 	VfolderShare() VfolderShareResolver
@@ -274,6 +279,10 @@ type ComplexityRoot struct {
 	}
 
 	DeleteKeypairPayload struct {
+		ID func(childComplexity int) int
+	}
+
+	DeleteObjectStoragePayload struct {
 		ID func(childComplexity int) int
 	}
 
@@ -461,6 +470,11 @@ type ComplexityRoot struct {
 
 	FilesPayload struct {
 		Results func(childComplexity int) int
+	}
+
+	FolderTransferPayload struct {
+		Task    func(childComplexity int) int
+		Vfolder func(childComplexity int) int
 	}
 
 	ForgetImagePayload struct {
@@ -779,6 +793,7 @@ type ComplexityRoot struct {
 		CreateInvitation        func(childComplexity int, input signup.CreateInvitationInput) int
 		CreateJoinToken         func(childComplexity int, input agents.CreateJoinTokenInput) int
 		CreateKeypair           func(childComplexity int, input auth.CreateKeypairInput) int
+		CreateObjectStorage     func(childComplexity int, input objectstorage.CreateObjectStorageInput) int
 		CreateProject           func(childComplexity int, input identity.CreateProjectInput) int
 		CreateRegistry          func(childComplexity int, input image.CreateRegistryInput) int
 		CreateResourceGroup     func(childComplexity int, input group.CreateResourceGroupInput) int
@@ -796,6 +811,7 @@ type ComplexityRoot struct {
 		DeleteIdentityProvider  func(childComplexity int, input oidc.DeleteIdentityProviderInput) int
 		DeleteIdleChecker       func(childComplexity int, input idle.DeleteIdleCheckerInput) int
 		DeleteKeypair           func(childComplexity int, input auth.DeleteKeypairInput) int
+		DeleteObjectStorage     func(childComplexity int, input objectstorage.DeleteObjectStorageInput) int
 		DeleteResourceGroup     func(childComplexity int, input group.DeleteResourceGroupInput) int
 		DeleteResourcePolicy    func(childComplexity int, input policy.DeleteResourcePolicyInput) int
 		DeleteResourcePreset    func(childComplexity int, input preset.DeleteResourcePresetInput) int
@@ -807,10 +823,12 @@ type ComplexityRoot struct {
 		DisableTotp             func(childComplexity int, input auth.DisableTotpInput) int
 		DrainAgent              func(childComplexity int, input agents.DrainAgentInput) int
 		EmptyTrash              func(childComplexity int, input vfolder.EmptyTrashInput) int
+		ExportFolder            func(childComplexity int, input objectstorage.ExportFolderInput) int
 		ForgetImage             func(childComplexity int, input image.ForgetImageInput) int
 		GrantResourceGroup      func(childComplexity int, input group.GrantResourceGroupInput) int
 		GrantRole               func(childComplexity int, input role.GrantRoleInput) int
 		HandOverVfolder         func(childComplexity int, input vfolder.HandOverVfolderInput) int
+		ImportFolder            func(childComplexity int, input objectstorage.ImportFolderInput) int
 		ImportUsers             func(childComplexity int, input identity.ImportUsersInput) int
 		MakeDirectories         func(childComplexity int, input vfolder.MakeDirectoriesInput) int
 		MoveFiles               func(childComplexity int, input vfolder.MoveFilesInput) int
@@ -846,6 +864,7 @@ type ComplexityRoot struct {
 		ShareVfolder            func(childComplexity int, input vfolder.ShareVfolderInput) int
 		StartTotp               func(childComplexity int) int
 		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
+		TestObjectStorage       func(childComplexity int, input objectstorage.TestObjectStorageInput) int
 		TrashVfolder            func(childComplexity int, input vfolder.TrashVfolderInput) int
 		UnbindIdleChecker       func(childComplexity int, input idle.UnbindIdleCheckerInput) int
 		UndrainAgent            func(childComplexity int, input agents.UndrainAgentInput) int
@@ -854,6 +873,7 @@ type ComplexityRoot struct {
 		UpdateIdentityProvider  func(childComplexity int, input oidc.UpdateIdentityProviderInput) int
 		UpdateIdleChecker       func(childComplexity int, input idle.UpdateIdleCheckerInput) int
 		UpdateKeypair           func(childComplexity int, input auth.UpdateKeypairInput) int
+		UpdateObjectStorage     func(childComplexity int, input objectstorage.UpdateObjectStorageInput) int
 		UpdatePendingSession    func(childComplexity int, input session.UpdatePendingSessionInput) int
 		UpdateProfile           func(childComplexity int, input identity.UpdateProfileInput) int
 		UpdateProject           func(childComplexity int, input identity.UpdateProjectInput) int
@@ -871,6 +891,53 @@ type ComplexityRoot struct {
 		Free      func(childComplexity int) int
 		Requested func(childComplexity int) int
 		Slot      func(childComplexity int) int
+	}
+
+	ObjectList struct {
+		EndCursor func(childComplexity int) int
+		Objects   func(childComplexity int) int
+	}
+
+	ObjectStorage struct {
+		AccessKeyID func(childComplexity int) int
+		Addressing  func(childComplexity int) int
+		Bucket      func(childComplexity int) int
+		CreatedAt   func(childComplexity int) int
+		Domain      func(childComplexity int) int
+		Endpoint    func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Name        func(childComplexity int) int
+		Objects     func(childComplexity int, path *string, first *int, after *string) int
+		Owner       func(childComplexity int) int
+		Permissions func(childComplexity int) int
+		Prefix      func(childComplexity int) int
+		ReadOnly    func(childComplexity int) int
+		Region      func(childComplexity int) int
+	}
+
+	ObjectStorageConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ObjectStorageEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ObjectStoragePayload struct {
+		ObjectStorage func(childComplexity int) int
+	}
+
+	ObjectTransfer struct {
+		Bytes      func(childComplexity int) int
+		BytesTotal func(childComplexity int) int
+		Failed     func(childComplexity int) int
+		Failures   func(childComplexity int) int
+		Files      func(childComplexity int) int
+		FilesTotal func(childComplexity int) int
+		Left       func(childComplexity int) int
 	}
 
 	OccupancyAudit struct {
@@ -1015,6 +1082,7 @@ type ComplexityRoot struct {
 		LoginSessions       func(childComplexity int, user *uuid.UUID) int
 		Node                func(childComplexity int, id uuid.UUID) int
 		Nodes               func(childComplexity int, ids []uuid.UUID) int
+		ObjectStorages      func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ObjectStorageOrder, where *ent.ObjectStorageWhereInput) int
 		OccupancyAudit      func(childComplexity int) int
 		Projects            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
 		QuotaScopes         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput, mine *bool) int
@@ -1525,6 +1593,15 @@ type ComplexityRoot struct {
 		URL    func(childComplexity int) int
 	}
 
+	StoredObject struct {
+		Directory  func(childComplexity int) int
+		Etag       func(childComplexity int) int
+		ModifiedAt func(childComplexity int) int
+		Name       func(childComplexity int) int
+		Path       func(childComplexity int) int
+		Size       func(childComplexity int) int
+	}
+
 	Subscription struct {
 		AgentChanged        func(childComplexity int, id *uuid.UUID) int
 		KernelLogs          func(childComplexity int, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) int
@@ -1548,18 +1625,19 @@ type ComplexityRoot struct {
 	}
 
 	Task struct {
-		Attempt   func(childComplexity int) int
-		CreatedAt func(childComplexity int) int
-		Done      func(childComplexity int) int
-		EndedAt   func(childComplexity int) int
-		ID        func(childComplexity int) int
-		Kind      func(childComplexity int) int
-		Message   func(childComplexity int) int
-		StartedAt func(childComplexity int) int
-		Status    func(childComplexity int) int
-		SubjectID func(childComplexity int) int
-		Title     func(childComplexity int) int
-		Total     func(childComplexity int) int
+		Attempt        func(childComplexity int) int
+		CreatedAt      func(childComplexity int) int
+		Done           func(childComplexity int) int
+		EndedAt        func(childComplexity int) int
+		ID             func(childComplexity int) int
+		Kind           func(childComplexity int) int
+		Message        func(childComplexity int) int
+		ObjectTransfer func(childComplexity int) int
+		StartedAt      func(childComplexity int) int
+		Status         func(childComplexity int) int
+		SubjectID      func(childComplexity int) int
+		Title          func(childComplexity int) int
+		Total          func(childComplexity int) int
 	}
 
 	TaskConnection struct {
@@ -1575,6 +1653,13 @@ type ComplexityRoot struct {
 
 	TaskPayload struct {
 		Task func(childComplexity int) int
+	}
+
+	TestObjectStoragePayload struct {
+		Field         func(childComplexity int) int
+		Message       func(childComplexity int) int
+		ObjectStorage func(childComplexity int) int
+		Ok            func(childComplexity int) int
 	}
 
 	UploadTarget struct {
@@ -1891,6 +1976,12 @@ type MutationResolver interface {
 	RegenerateRecoveryCodes(ctx context.Context, input auth.RegenerateRecoveryCodesInput) (*auth.RecoveryCodesPayload, error)
 	ResetTotp(ctx context.Context, input auth.ResetTotpInput) (*auth.ResetTotpPayload, error)
 	ResetUserPassword(ctx context.Context, input auth.ResetUserPasswordInput) (*auth.ResetUserPasswordPayload, error)
+	CreateObjectStorage(ctx context.Context, input objectstorage.CreateObjectStorageInput) (*objectstorage.ObjectStoragePayload, error)
+	UpdateObjectStorage(ctx context.Context, input objectstorage.UpdateObjectStorageInput) (*objectstorage.ObjectStoragePayload, error)
+	DeleteObjectStorage(ctx context.Context, input objectstorage.DeleteObjectStorageInput) (*objectstorage.DeleteObjectStoragePayload, error)
+	TestObjectStorage(ctx context.Context, input objectstorage.TestObjectStorageInput) (*objectstorage.TestObjectStoragePayload, error)
+	ImportFolder(ctx context.Context, input objectstorage.ImportFolderInput) (*objectstorage.FolderTransferPayload, error)
+	ExportFolder(ctx context.Context, input objectstorage.ExportFolderInput) (*objectstorage.FolderTransferPayload, error)
 	UpdateDomain(ctx context.Context, input identity.UpdateDomainInput) (*identity.DomainPayload, error)
 	PurgeDomain(ctx context.Context, input identity.PurgeDomainInput) (*identity.PurgePayload, error)
 	UpdateProject(ctx context.Context, input identity.UpdateProjectInput) (*identity.ProjectPayload, error)
@@ -1950,6 +2041,13 @@ type MutationResolver interface {
 	SetVolumeGrant(ctx context.Context, input vfolder.SetVolumeGrantInput) (*vfolder.SetVolumeGrantPayload, error)
 	RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error)
 }
+type ObjectStorageResolver interface {
+	Permissions(ctx context.Context, obj *ent.ObjectStorage) ([]access.Operation, error)
+	Objects(ctx context.Context, obj *ent.ObjectStorage, path *string, first *int, after *string) (*objectstorage.ObjectList, error)
+}
+type ObjectTransferResolver interface {
+	Failures(ctx context.Context, obj *objectstorage.Figures) ([]*vfolder.FileResult, error)
+}
 type PendingReportResolver interface {
 	Position(ctx context.Context, obj *model.PendingReport) (int, error)
 	Ahead(ctx context.Context, obj *model.PendingReport, first *int) ([]*model.QueueEntry, error)
@@ -1986,6 +2084,7 @@ type QueryResolver interface {
 	Registries(ctx context.Context) ([]*ent.Registry, error)
 	LoginSessions(ctx context.Context, user *uuid.UUID) ([]*ent.LoginSession, error)
 	LoginAttempts(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginAttemptOrder, where *ent.LoginAttemptWhereInput) (*ent.LoginAttemptConnection, error)
+	ObjectStorages(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ObjectStorageOrder, where *ent.ObjectStorageWhereInput) (*ent.ObjectStorageConnection, error)
 	ResourcePolicies(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) (*ent.ResourcePolicyConnection, error)
 	EffectiveLimits(ctx context.Context, domain *uuid.UUID, project *uuid.UUID, user *uuid.UUID, resourceGroup *uuid.UUID) ([]*policy.EffectiveLimit, error)
 	ResourcePresets(ctx context.Context, resourceGroup *uuid.UUID) ([]*ent.ResourcePreset, error)
@@ -2060,6 +2159,9 @@ type SubscriptionResolver interface {
 	TaskChanged(ctx context.Context, id *uuid.UUID, subject *uuid.UUID) (<-chan *ent.Task, error)
 	VfolderChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Vfolder, error)
 	VfolderShareChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.VfolderShare, error)
+}
+type TaskResolver interface {
+	ObjectTransfer(ctx context.Context, obj *ent.Task) (*objectstorage.Figures, error)
 }
 type UserResolver interface {
 	Occupied(ctx context.Context, obj *ent.User) (resource.Slots, error)
@@ -2730,6 +2832,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteKeypairPayload.ID(childComplexity), true
+
+	case "DeleteObjectStoragePayload.id":
+		if e.ComplexityRoot.DeleteObjectStoragePayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteObjectStoragePayload.ID(childComplexity), true
 
 	case "DeleteResourceGroupPayload.id":
 		if e.ComplexityRoot.DeleteResourceGroupPayload.ID == nil {
@@ -3414,6 +3523,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FilesPayload.Results(childComplexity), true
+
+	case "FolderTransferPayload.task":
+		if e.ComplexityRoot.FolderTransferPayload.Task == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FolderTransferPayload.Task(childComplexity), true
+	case "FolderTransferPayload.vfolder":
+		if e.ComplexityRoot.FolderTransferPayload.Vfolder == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FolderTransferPayload.Vfolder(childComplexity), true
 
 	case "ForgetImagePayload.id":
 		if e.ComplexityRoot.ForgetImagePayload.ID == nil {
@@ -4744,6 +4866,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateKeypair(childComplexity, args["input"].(auth.CreateKeypairInput)), true
+	case "Mutation.createObjectStorage":
+		if e.ComplexityRoot.Mutation.CreateObjectStorage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createObjectStorage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateObjectStorage(childComplexity, args["input"].(objectstorage.CreateObjectStorageInput)), true
 	case "Mutation.createProject":
 		if e.ComplexityRoot.Mutation.CreateProject == nil {
 			break
@@ -4931,6 +5064,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteKeypair(childComplexity, args["input"].(auth.DeleteKeypairInput)), true
+	case "Mutation.deleteObjectStorage":
+		if e.ComplexityRoot.Mutation.DeleteObjectStorage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteObjectStorage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteObjectStorage(childComplexity, args["input"].(objectstorage.DeleteObjectStorageInput)), true
 	case "Mutation.deleteResourceGroup":
 		if e.ComplexityRoot.Mutation.DeleteResourceGroup == nil {
 			break
@@ -5052,6 +5196,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.EmptyTrash(childComplexity, args["input"].(vfolder.EmptyTrashInput)), true
+	case "Mutation.exportFolder":
+		if e.ComplexityRoot.Mutation.ExportFolder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_exportFolder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ExportFolder(childComplexity, args["input"].(objectstorage.ExportFolderInput)), true
 	case "Mutation.forgetImage":
 		if e.ComplexityRoot.Mutation.ForgetImage == nil {
 			break
@@ -5096,6 +5251,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.HandOverVfolder(childComplexity, args["input"].(vfolder.HandOverVfolderInput)), true
+	case "Mutation.importFolder":
+		if e.ComplexityRoot.Mutation.ImportFolder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_importFolder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ImportFolder(childComplexity, args["input"].(objectstorage.ImportFolderInput)), true
 	case "Mutation.importUsers":
 		if e.ComplexityRoot.Mutation.ImportUsers == nil {
 			break
@@ -5476,6 +5642,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.TerminateSession(childComplexity, args["input"].(session.TerminateSessionInput)), true
+	case "Mutation.testObjectStorage":
+		if e.ComplexityRoot.Mutation.TestObjectStorage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_testObjectStorage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.TestObjectStorage(childComplexity, args["input"].(objectstorage.TestObjectStorageInput)), true
 	case "Mutation.trashVfolder":
 		if e.ComplexityRoot.Mutation.TrashVfolder == nil {
 			break
@@ -5564,6 +5741,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateKeypair(childComplexity, args["input"].(auth.UpdateKeypairInput)), true
+	case "Mutation.updateObjectStorage":
+		if e.ComplexityRoot.Mutation.UpdateObjectStorage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateObjectStorage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateObjectStorage(childComplexity, args["input"].(objectstorage.UpdateObjectStorageInput)), true
 	case "Mutation.updatePendingSession":
 		if e.ComplexityRoot.Mutation.UpdatePendingSession == nil {
 			break
@@ -5699,6 +5887,191 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.NearestFit.Slot(childComplexity), true
+
+	case "ObjectList.endCursor":
+		if e.ComplexityRoot.ObjectList.EndCursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectList.EndCursor(childComplexity), true
+	case "ObjectList.objects":
+		if e.ComplexityRoot.ObjectList.Objects == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectList.Objects(childComplexity), true
+
+	case "ObjectStorage.accessKeyID":
+		if e.ComplexityRoot.ObjectStorage.AccessKeyID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.AccessKeyID(childComplexity), true
+	case "ObjectStorage.addressing":
+		if e.ComplexityRoot.ObjectStorage.Addressing == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Addressing(childComplexity), true
+	case "ObjectStorage.bucket":
+		if e.ComplexityRoot.ObjectStorage.Bucket == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Bucket(childComplexity), true
+	case "ObjectStorage.createdAt":
+		if e.ComplexityRoot.ObjectStorage.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.CreatedAt(childComplexity), true
+	case "ObjectStorage.domain":
+		if e.ComplexityRoot.ObjectStorage.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Domain(childComplexity), true
+	case "ObjectStorage.endpoint":
+		if e.ComplexityRoot.ObjectStorage.Endpoint == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Endpoint(childComplexity), true
+	case "ObjectStorage.id":
+		if e.ComplexityRoot.ObjectStorage.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.ID(childComplexity), true
+	case "ObjectStorage.name":
+		if e.ComplexityRoot.ObjectStorage.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Name(childComplexity), true
+	case "ObjectStorage.objects":
+		if e.ComplexityRoot.ObjectStorage.Objects == nil {
+			break
+		}
+
+		args, err := ec.field_ObjectStorage_objects_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Objects(childComplexity, args["path"].(*string), args["first"].(*int), args["after"].(*string)), true
+	case "ObjectStorage.owner":
+		if e.ComplexityRoot.ObjectStorage.Owner == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Owner(childComplexity), true
+	case "ObjectStorage.permissions":
+		if e.ComplexityRoot.ObjectStorage.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Permissions(childComplexity), true
+	case "ObjectStorage.prefix":
+		if e.ComplexityRoot.ObjectStorage.Prefix == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Prefix(childComplexity), true
+	case "ObjectStorage.readOnly":
+		if e.ComplexityRoot.ObjectStorage.ReadOnly == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.ReadOnly(childComplexity), true
+	case "ObjectStorage.region":
+		if e.ComplexityRoot.ObjectStorage.Region == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorage.Region(childComplexity), true
+
+	case "ObjectStorageConnection.edges":
+		if e.ComplexityRoot.ObjectStorageConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorageConnection.Edges(childComplexity), true
+	case "ObjectStorageConnection.pageInfo":
+		if e.ComplexityRoot.ObjectStorageConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorageConnection.PageInfo(childComplexity), true
+	case "ObjectStorageConnection.totalCount":
+		if e.ComplexityRoot.ObjectStorageConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorageConnection.TotalCount(childComplexity), true
+
+	case "ObjectStorageEdge.cursor":
+		if e.ComplexityRoot.ObjectStorageEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorageEdge.Cursor(childComplexity), true
+	case "ObjectStorageEdge.node":
+		if e.ComplexityRoot.ObjectStorageEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStorageEdge.Node(childComplexity), true
+
+	case "ObjectStoragePayload.objectStorage":
+		if e.ComplexityRoot.ObjectStoragePayload.ObjectStorage == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectStoragePayload.ObjectStorage(childComplexity), true
+
+	case "ObjectTransfer.bytes":
+		if e.ComplexityRoot.ObjectTransfer.Bytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectTransfer.Bytes(childComplexity), true
+	case "ObjectTransfer.bytesTotal":
+		if e.ComplexityRoot.ObjectTransfer.BytesTotal == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectTransfer.BytesTotal(childComplexity), true
+	case "ObjectTransfer.failed":
+		if e.ComplexityRoot.ObjectTransfer.Failed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectTransfer.Failed(childComplexity), true
+	case "ObjectTransfer.failures":
+		if e.ComplexityRoot.ObjectTransfer.Failures == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectTransfer.Failures(childComplexity), true
+	case "ObjectTransfer.files":
+		if e.ComplexityRoot.ObjectTransfer.Files == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectTransfer.Files(childComplexity), true
+	case "ObjectTransfer.filesTotal":
+		if e.ComplexityRoot.ObjectTransfer.FilesTotal == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectTransfer.FilesTotal(childComplexity), true
+	case "ObjectTransfer.left":
+		if e.ComplexityRoot.ObjectTransfer.Left == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ObjectTransfer.Left(childComplexity), true
 
 	case "OccupancyAudit.agents":
 		if e.ComplexityRoot.OccupancyAudit.Agents == nil {
@@ -6360,6 +6733,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]uuid.UUID)), true
+	case "Query.objectStorages":
+		if e.ComplexityRoot.Query.ObjectStorages == nil {
+			break
+		}
+
+		args, err := ec.field_Query_objectStorages_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ObjectStorages(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.ObjectStorageOrder), args["where"].(*ent.ObjectStorageWhereInput)), true
 	case "Query.occupancyAudit":
 		if e.ComplexityRoot.Query.OccupancyAudit == nil {
 			break
@@ -8428,6 +8812,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.StartTotpPayload.URL(childComplexity), true
 
+	case "StoredObject.directory":
+		if e.ComplexityRoot.StoredObject.Directory == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StoredObject.Directory(childComplexity), true
+	case "StoredObject.etag":
+		if e.ComplexityRoot.StoredObject.Etag == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StoredObject.Etag(childComplexity), true
+	case "StoredObject.modifiedAt":
+		if e.ComplexityRoot.StoredObject.ModifiedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StoredObject.ModifiedAt(childComplexity), true
+	case "StoredObject.name":
+		if e.ComplexityRoot.StoredObject.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StoredObject.Name(childComplexity), true
+	case "StoredObject.path":
+		if e.ComplexityRoot.StoredObject.Path == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StoredObject.Path(childComplexity), true
+	case "StoredObject.size":
+		if e.ComplexityRoot.StoredObject.Size == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StoredObject.Size(childComplexity), true
+
 	case "Subscription.agentChanged":
 		if e.ComplexityRoot.Subscription.AgentChanged == nil {
 			break
@@ -8608,6 +9029,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Task.Message(childComplexity), true
+	case "Task.objectTransfer":
+		if e.ComplexityRoot.Task.ObjectTransfer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.ObjectTransfer(childComplexity), true
 	case "Task.startedAt":
 		if e.ComplexityRoot.Task.StartedAt == nil {
 			break
@@ -8677,6 +9104,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.TaskPayload.Task(childComplexity), true
+
+	case "TestObjectStoragePayload.field":
+		if e.ComplexityRoot.TestObjectStoragePayload.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestObjectStoragePayload.Field(childComplexity), true
+	case "TestObjectStoragePayload.message":
+		if e.ComplexityRoot.TestObjectStoragePayload.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestObjectStoragePayload.Message(childComplexity), true
+	case "TestObjectStoragePayload.objectStorage":
+		if e.ComplexityRoot.TestObjectStoragePayload.ObjectStorage == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestObjectStoragePayload.ObjectStorage(childComplexity), true
+	case "TestObjectStoragePayload.ok":
+		if e.ComplexityRoot.TestObjectStoragePayload.Ok == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestObjectStoragePayload.Ok(childComplexity), true
 
 	case "UploadTarget.expiresAt":
 		if e.ComplexityRoot.UploadTarget.ExpiresAt == nil {
@@ -9538,6 +9990,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateInvitationInput,
 		ec.unmarshalInputCreateJoinTokenInput,
 		ec.unmarshalInputCreateKeypairInput,
+		ec.unmarshalInputCreateObjectStorageInput,
 		ec.unmarshalInputCreateProjectInput,
 		ec.unmarshalInputCreateRegistryInput,
 		ec.unmarshalInputCreateResourceGroupInput,
@@ -9555,6 +10008,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteIdentityProviderInput,
 		ec.unmarshalInputDeleteIdleCheckerInput,
 		ec.unmarshalInputDeleteKeypairInput,
+		ec.unmarshalInputDeleteObjectStorageInput,
 		ec.unmarshalInputDeleteResourceGroupInput,
 		ec.unmarshalInputDeleteResourcePolicyInput,
 		ec.unmarshalInputDeleteResourcePresetInput,
@@ -9570,6 +10024,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDomainWhereInput,
 		ec.unmarshalInputDrainAgentInput,
 		ec.unmarshalInputEmptyTrashInput,
+		ec.unmarshalInputExportFolderInput,
 		ec.unmarshalInputForgetImageInput,
 		ec.unmarshalInputGrantResourceGroupInput,
 		ec.unmarshalInputGrantRoleInput,
@@ -9579,6 +10034,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputIdleThresholdInput,
 		ec.unmarshalInputImageOrder,
 		ec.unmarshalInputImageWhereInput,
+		ec.unmarshalInputImportFolderInput,
 		ec.unmarshalInputImportUsersInput,
 		ec.unmarshalInputKeypairOrder,
 		ec.unmarshalInputKeypairWhereInput,
@@ -9588,6 +10044,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputMountInput,
 		ec.unmarshalInputMoveFileItem,
 		ec.unmarshalInputMoveFilesInput,
+		ec.unmarshalInputObjectStorageOrder,
+		ec.unmarshalInputObjectStorageWhereInput,
 		ec.unmarshalInputProjectOrder,
 		ec.unmarshalInputProjectWhereInput,
 		ec.unmarshalInputPurgeDomainInput,
@@ -9636,6 +10094,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputTaskOrder,
 		ec.unmarshalInputTaskWhereInput,
 		ec.unmarshalInputTerminateSessionInput,
+		ec.unmarshalInputTestObjectStorageInput,
 		ec.unmarshalInputTrashVfolderInput,
 		ec.unmarshalInputUnbindIdleCheckerInput,
 		ec.unmarshalInputUndrainAgentInput,
@@ -9644,6 +10103,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdateIdentityProviderInput,
 		ec.unmarshalInputUpdateIdleCheckerInput,
 		ec.unmarshalInputUpdateKeypairInput,
+		ec.unmarshalInputUpdateObjectStorageInput,
 		ec.unmarshalInputUpdatePendingSessionInput,
 		ec.unmarshalInputUpdateProfileInput,
 		ec.unmarshalInputUpdateProjectInput,
@@ -11104,6 +11564,162 @@ extend type Mutation {
   resetTotp(input: ResetTotpInput!): ResetTotpPayload! @allow(to: ADMIN, scope: admin)
   "Gives somebody else a password that he must change, and ends all his logins."
   resetUserPassword(input: ResetUserPasswordInput!): ResetUserPasswordPayload! @allow(to: ADMIN, scope: admin)
+}
+`, BuiltIn: false},
+	{Name: "../objectstorage.graphql", Input: `"How the bucket is named in addresses: path, endpoint/bucket/key; virtual, bucket.endpoint/key."
+enum ObjectAddressing {
+  path
+  virtual
+}
+
+"A bucket that speaks S3, or what is below a prefix of one. Folders are imported from there and exported to there. Its secret is never shown."
+type ObjectStorage implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  "Scheme, host and port."
+  endpoint: String!
+  "Empty: the endpoint's own."
+  region: String!
+  bucket: String!
+  "Empty, or ends in a slash: what is not below it is out of reach."
+  prefix: String!
+  addressing: ObjectAddressing!
+  "Empty: it is asked without credentials."
+  accessKeyID: String!
+  "Nothing is exported to there."
+  readOnly: Boolean!
+  createdAt: Time!
+  "Whose members use it; null for a user's own."
+  domain: Domain
+  "Whose it is; null for a domain's."
+  owner: User
+  "What the viewer may do to it; special: use it."
+  permissions: [AccessOperation!]!
+  "A page of what is below a path, which is below the prefix. At most 1000 at once."
+  objects(path: String, first: Int, after: String): ObjectList!
+}
+
+type ObjectList @allow(to: USER) {
+  objects: [StoredObject!]!
+  "Where to go on; null at the end."
+  endCursor: String
+}
+
+"An object, or what several objects begin with."
+type StoredObject @allow(to: USER) {
+  name: String!
+  "Below the storage's prefix."
+  path: String!
+  directory: Boolean!
+  size: Int64!
+  modifiedAt: Time
+  etag: String!
+}
+
+type ObjectStorageConnection @allow(to: USER) { edges: [ObjectStorageEdge] pageInfo: PageInfo! totalCount: Int! }
+type ObjectStorageEdge @allow(to: USER) { node: ObjectStorage cursor: Cursor! }
+input ObjectStorageOrder { direction: OrderDirection! = ASC field: ObjectStorageOrderField! }
+enum ObjectStorageOrderField { NAME CREATED_AT }
+input ObjectStorageWhereInput { not: ObjectStorageWhereInput and: [ObjectStorageWhereInput!] or: [ObjectStorageWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String bucket: String domainID: ID domainIDIsNil: Boolean ownerID: ID }
+
+extend type Query {
+  "One's own, and those of one's domain."
+  objectStorages(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ObjectStorageOrder!], where: ObjectStorageWhereInput): ObjectStorageConnection! @allow(to: USER)
+}
+
+"How far an import or export is."
+type ObjectTransfer @allow(to: USER) {
+  "Settled, whatever came of them."
+  files: Int64!
+  "Found so far; all when the task has begun to move them."
+  filesTotal: Int64!
+  bytes: Int64!
+  bytesTotal: Int64!
+  "Equal ones that were there already."
+  left: Int64!
+  failed: Int64!
+  "The first 100 of those that failed: keys of what was imported, paths of what was exported."
+  failures: [FileResult!]!
+}
+
+extend type Task {
+  "Of an import from or an export to an object storage; null for other tasks."
+  objectTransfer: ObjectTransfer
+}
+
+input CreateObjectStorageInput {
+  name: String!
+  "https://HOST or https://HOST:PORT. Addresses inside the platform's network are refused for users' own, unless the operator allows them."
+  endpoint: String!
+  "As eu-central-1. Default: the endpoint is asked."
+  region: String
+  bucket: String!
+  prefix: String
+  "Default: path."
+  addressing: ObjectAddressing
+  "With secret, or neither, for what is open to everybody."
+  accessKeyID: String
+  secret: String
+  "Default: false."
+  readOnly: Boolean
+  "Makes it the domain's, for all its members; default: one's own."
+  domain: ID
+}
+"What is null stays. Another endpoint or access key needs the secret again."
+input UpdateObjectStorageInput { id: ID! name: String endpoint: String region: String bucket: String prefix: String addressing: ObjectAddressing accessKeyID: String secret: String readOnly: Boolean }
+input DeleteObjectStorageInput { id: ID! }
+input TestObjectStorageInput { id: ID! }
+
+"What becomes of a file or an object that is there already. update: an equal one, in size and time, stays, another one is replaced. fail: it stays, and the task tells of it."
+enum ObjectExisting {
+  update
+  overwrite
+  fail
+}
+input ImportFolderInput {
+  vfolder: ID!
+  "Where to, below the folder. Default: the folder itself."
+  directory: String
+  objectStorage: ID!
+  "Below the storage's prefix: what is below it, or the object of that key. Default: everything."
+  path: String
+  "Default: update."
+  existing: ObjectExisting
+}
+input ExportFolderInput {
+  vfolder: ID!
+  "A directory of the folder or one file. Default: everything."
+  path: String
+  objectStorage: ID!
+  "Where to, below the storage's prefix."
+  directory: String
+  "Default: update."
+  existing: ObjectExisting
+}
+
+type ObjectStoragePayload @allow(to: USER) { objectStorage: ObjectStorage! }
+type DeleteObjectStoragePayload @allow(to: USER) { id: ID! }
+type TestObjectStoragePayload @allow(to: USER) {
+  objectStorage: ObjectStorage!
+  ok: Boolean!
+  "What is wrong, when it is not ok, and with which field."
+  message: String
+  field: String
+}
+type FolderTransferPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
+
+extend type Mutation {
+  "The storage is not asked anything yet: see testObjectStorage."
+  createObjectStorage(input: CreateObjectStorageInput!): ObjectStoragePayload! @allow(to: USER, scope: folders)
+  updateObjectStorage(input: UpdateObjectStorageInput!): ObjectStoragePayload! @allow(to: USER, scope: folders)
+  "Forgets the storage; what is in the bucket stays. Refused while a task works with it."
+  deleteObjectStorage(input: DeleteObjectStorageInput!): DeleteObjectStoragePayload! @allow(to: USER, scope: folders)
+  "Lists a page, and says what is wrong."
+  testObjectStorage(input: TestObjectStorageInput!): TestObjectStoragePayload! @allow(to: USER, scope: folders)
+  "Brings objects into a folder, in a task."
+  importFolder(input: ImportFolderInput!): FolderTransferPayload! @allow(to: USER, scope: folders)
+  "Sends files of a folder to an object storage, in a task. Links are not followed."
+  exportFolder(input: ExportFolderInput!): FolderTransferPayload! @allow(to: USER, scope: folders)
 }
 `, BuiltIn: false},
 	{Name: "../people.graphql", Input: `enum DomainSignUp {
@@ -13049,6 +13665,14 @@ func (ec *executionContext) childFields_DeleteKeypairPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type DeleteKeypairPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteObjectStoragePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteObjectStoragePayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteObjectStoragePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteResourceGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -13419,6 +14043,16 @@ func (ec *executionContext) childFields_FilesPayload(ctx context.Context, field 
 		return ec.fieldContext_FilesPayload_results(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FilesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_FolderTransferPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "vfolder":
+		return ec.fieldContext_FolderTransferPayload_vfolder(ctx, field)
+	case "task":
+		return ec.fieldContext_FolderTransferPayload_task(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FolderTransferPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ForgetImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -14027,6 +14661,100 @@ func (ec *executionContext) childFields_NearestFit(ctx context.Context, field gr
 		return ec.fieldContext_NearestFit_free(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type NearestFit", field.Name)
+}
+
+func (ec *executionContext) childFields_ObjectList(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "objects":
+		return ec.fieldContext_ObjectList_objects(ctx, field)
+	case "endCursor":
+		return ec.fieldContext_ObjectList_endCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectList", field.Name)
+}
+
+func (ec *executionContext) childFields_ObjectStorage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ObjectStorage_id(ctx, field)
+	case "name":
+		return ec.fieldContext_ObjectStorage_name(ctx, field)
+	case "endpoint":
+		return ec.fieldContext_ObjectStorage_endpoint(ctx, field)
+	case "region":
+		return ec.fieldContext_ObjectStorage_region(ctx, field)
+	case "bucket":
+		return ec.fieldContext_ObjectStorage_bucket(ctx, field)
+	case "prefix":
+		return ec.fieldContext_ObjectStorage_prefix(ctx, field)
+	case "addressing":
+		return ec.fieldContext_ObjectStorage_addressing(ctx, field)
+	case "accessKeyID":
+		return ec.fieldContext_ObjectStorage_accessKeyID(ctx, field)
+	case "readOnly":
+		return ec.fieldContext_ObjectStorage_readOnly(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ObjectStorage_createdAt(ctx, field)
+	case "domain":
+		return ec.fieldContext_ObjectStorage_domain(ctx, field)
+	case "owner":
+		return ec.fieldContext_ObjectStorage_owner(ctx, field)
+	case "permissions":
+		return ec.fieldContext_ObjectStorage_permissions(ctx, field)
+	case "objects":
+		return ec.fieldContext_ObjectStorage_objects(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectStorage", field.Name)
+}
+
+func (ec *executionContext) childFields_ObjectStorageConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ObjectStorageConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ObjectStorageConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ObjectStorageConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectStorageConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ObjectStorageEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_ObjectStorageEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ObjectStorageEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectStorageEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ObjectStoragePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "objectStorage":
+		return ec.fieldContext_ObjectStoragePayload_objectStorage(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectStoragePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ObjectTransfer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "files":
+		return ec.fieldContext_ObjectTransfer_files(ctx, field)
+	case "filesTotal":
+		return ec.fieldContext_ObjectTransfer_filesTotal(ctx, field)
+	case "bytes":
+		return ec.fieldContext_ObjectTransfer_bytes(ctx, field)
+	case "bytesTotal":
+		return ec.fieldContext_ObjectTransfer_bytesTotal(ctx, field)
+	case "left":
+		return ec.fieldContext_ObjectTransfer_left(ctx, field)
+	case "failed":
+		return ec.fieldContext_ObjectTransfer_failed(ctx, field)
+	case "failures":
+		return ec.fieldContext_ObjectTransfer_failures(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectTransfer", field.Name)
 }
 
 func (ec *executionContext) childFields_OccupancyAudit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -15243,6 +15971,24 @@ func (ec *executionContext) childFields_StartTotpPayload(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type StartTotpPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_StoredObject(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_StoredObject_name(ctx, field)
+	case "path":
+		return ec.fieldContext_StoredObject_path(ctx, field)
+	case "directory":
+		return ec.fieldContext_StoredObject_directory(ctx, field)
+	case "size":
+		return ec.fieldContext_StoredObject_size(ctx, field)
+	case "modifiedAt":
+		return ec.fieldContext_StoredObject_modifiedAt(ctx, field)
+	case "etag":
+		return ec.fieldContext_StoredObject_etag(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StoredObject", field.Name)
+}
+
 func (ec *executionContext) childFields_Suggestion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "kind":
@@ -15291,6 +16037,8 @@ func (ec *executionContext) childFields_Task(ctx context.Context, field graphql.
 		return ec.fieldContext_Task_startedAt(ctx, field)
 	case "endedAt":
 		return ec.fieldContext_Task_endedAt(ctx, field)
+	case "objectTransfer":
+		return ec.fieldContext_Task_objectTransfer(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Task", field.Name)
 }
@@ -15323,6 +16071,20 @@ func (ec *executionContext) childFields_TaskPayload(ctx context.Context, field g
 		return ec.fieldContext_TaskPayload_task(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TaskPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_TestObjectStoragePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "objectStorage":
+		return ec.fieldContext_TestObjectStoragePayload_objectStorage(ctx, field)
+	case "ok":
+		return ec.fieldContext_TestObjectStoragePayload_ok(ctx, field)
+	case "message":
+		return ec.fieldContext_TestObjectStoragePayload_message(ctx, field)
+	case "field":
+		return ec.fieldContext_TestObjectStoragePayload_field(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TestObjectStoragePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UploadTarget(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -16183,6 +16945,20 @@ func (ec *executionContext) field_Mutation_createKeypair_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createObjectStorage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (objectstorage.CreateObjectStorageInput, error) {
+			return ec.unmarshalNCreateObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐCreateObjectStorageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createProject_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -16421,6 +17197,20 @@ func (ec *executionContext) field_Mutation_deleteKeypair_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteObjectStorage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (objectstorage.DeleteObjectStorageInput, error) {
+			return ec.unmarshalNDeleteObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐDeleteObjectStorageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteResourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -16575,6 +17365,20 @@ func (ec *executionContext) field_Mutation_emptyTrash_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_exportFolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (objectstorage.ExportFolderInput, error) {
+			return ec.unmarshalNExportFolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExportFolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_forgetImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -16623,6 +17427,20 @@ func (ec *executionContext) field_Mutation_handOverVfolder_args(ctx context.Cont
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.HandOverVfolderInput, error) {
 			return ec.unmarshalNHandOverVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐHandOverVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_importFolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (objectstorage.ImportFolderInput, error) {
+			return ec.unmarshalNImportFolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐImportFolderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -17107,6 +17925,20 @@ func (ec *executionContext) field_Mutation_terminateSession_args(ctx context.Con
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_testObjectStorage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (objectstorage.TestObjectStorageInput, error) {
+			return ec.unmarshalNTestObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐTestObjectStorageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_trashVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -17211,6 +18043,20 @@ func (ec *executionContext) field_Mutation_updateKeypair_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (auth.UpdateKeypairInput, error) {
 			return ec.unmarshalNUpdateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐUpdateKeypairInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateObjectStorage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (objectstorage.UpdateObjectStorageInput, error) {
+			return ec.unmarshalNUpdateObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐUpdateObjectStorageInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -17356,6 +18202,36 @@ func (ec *executionContext) field_Mutation_updateVfolder_args(ctx context.Contex
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_ObjectStorage_objects_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "path",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["path"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -18080,6 +18956,60 @@ func (ec *executionContext) field_Query_nodes_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["ids"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_objectStorages_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.ObjectStorageOrder, error) {
+			return ec.unmarshalOObjectStorageOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ObjectStorageWhereInput, error) {
+			return ec.unmarshalOObjectStorageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
 	return args, nil
 }
 
@@ -21676,6 +22606,29 @@ func (ec *executionContext) fieldContext_DeleteKeypairPayload_id(_ context.Conte
 	return graphql.NewScalarFieldContext("DeleteKeypairPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _DeleteObjectStoragePayload_id(ctx context.Context, field graphql.CollectedField, obj *objectstorage.DeleteObjectStoragePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteObjectStoragePayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteObjectStoragePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteObjectStoragePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _DeleteResourceGroupPayload_id(ctx context.Context, field graphql.CollectedField, obj *group.DeleteResourceGroupPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -24413,6 +25366,70 @@ func (ec *executionContext) fieldContext_FilesPayload_results(_ context.Context,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_FileResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FolderTransferPayload_vfolder(ctx context.Context, field graphql.CollectedField, obj *objectstorage.FolderTransferPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FolderTransferPayload_vfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Vfolder, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Vfolder) graphql.Marshaler {
+			return ec.marshalNVfolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolder(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FolderTransferPayload_vfolder(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FolderTransferPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Vfolder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FolderTransferPayload_task(ctx context.Context, field graphql.CollectedField, obj *objectstorage.FolderTransferPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FolderTransferPayload_task(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Task, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Task) graphql.Marshaler {
+			return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FolderTransferPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FolderTransferPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
 		},
 	}
 	return fc, nil
@@ -30979,6 +31996,270 @@ func (ec *executionContext) fieldContext_Mutation_resetUserPassword(ctx context.
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createObjectStorage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createObjectStorage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateObjectStorage(ctx, fc.Args["input"].(objectstorage.CreateObjectStorageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *objectstorage.ObjectStoragePayload) graphql.Marshaler {
+			return ec.marshalNObjectStoragePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐObjectStoragePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createObjectStorage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectStoragePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createObjectStorage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateObjectStorage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateObjectStorage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateObjectStorage(ctx, fc.Args["input"].(objectstorage.UpdateObjectStorageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *objectstorage.ObjectStoragePayload) graphql.Marshaler {
+			return ec.marshalNObjectStoragePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐObjectStoragePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateObjectStorage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectStoragePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateObjectStorage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteObjectStorage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteObjectStorage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteObjectStorage(ctx, fc.Args["input"].(objectstorage.DeleteObjectStorageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *objectstorage.DeleteObjectStoragePayload) graphql.Marshaler {
+			return ec.marshalNDeleteObjectStoragePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐDeleteObjectStoragePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteObjectStorage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteObjectStoragePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteObjectStorage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_testObjectStorage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_testObjectStorage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().TestObjectStorage(ctx, fc.Args["input"].(objectstorage.TestObjectStorageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *objectstorage.TestObjectStoragePayload) graphql.Marshaler {
+			return ec.marshalNTestObjectStoragePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐTestObjectStoragePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_testObjectStorage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TestObjectStoragePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_testObjectStorage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_importFolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_importFolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ImportFolder(ctx, fc.Args["input"].(objectstorage.ImportFolderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *objectstorage.FolderTransferPayload) graphql.Marshaler {
+			return ec.marshalNFolderTransferPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐFolderTransferPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_importFolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FolderTransferPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_importFolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_exportFolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_exportFolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ExportFolder(ctx, fc.Args["input"].(objectstorage.ExportFolderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *objectstorage.FolderTransferPayload) graphql.Marshaler {
+			return ec.marshalNFolderTransferPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐFolderTransferPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_exportFolder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FolderTransferPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_exportFolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_updateDomain(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -33621,6 +34902,766 @@ func (ec *executionContext) _NearestFit_free(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_NearestFit_free(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("NearestFit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectList_objects(ctx context.Context, field graphql.CollectedField, obj *objectstorage.ObjectList) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectList_objects(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Objects, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*objectstorage.StoredObject) graphql.Marshaler {
+			return ec.marshalNStoredObject2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐStoredObjectᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectList_objects(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectList",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StoredObject(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ObjectList_endCursor(ctx context.Context, field graphql.CollectedField, obj *objectstorage.ObjectList) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectList_endCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectList_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectList", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_id(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_name(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_endpoint(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_endpoint(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Endpoint, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_endpoint(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_region(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_region(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Region, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_region(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_bucket(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_bucket(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bucket, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_bucket(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_prefix(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_prefix(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Prefix, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_prefix(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_addressing(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_addressing(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Addressing, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v objectstorage1.Addressing) graphql.Marshaler {
+			return ec.marshalNObjectAddressing2githubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_addressing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type ObjectAddressing does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_accessKeyID(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_accessKeyID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AccessKeyID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_accessKeyID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_readOnly(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_readOnly(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReadOnly, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_readOnly(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_domain(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectStorage",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ObjectStorage_owner(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owner(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectStorage",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ObjectStorage_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ObjectStorage().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorage", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorage_objects(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorage_objects(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.ObjectStorage().Objects(ctx, obj, fc.Args["path"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *objectstorage.ObjectList) graphql.Marshaler {
+			return ec.marshalNObjectList2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐObjectList(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorage_objects(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectStorage",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectList(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ObjectStorage_objects_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ObjectStorageConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorageConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorageConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ObjectStorageEdge) graphql.Marshaler {
+			return ec.marshalOObjectStorageEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorageConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectStorageConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectStorageEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ObjectStorageConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorageConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorageConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorageConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectStorageConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ObjectStorageConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorageConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorageConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorageConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorageConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStorageEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorageEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorageEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ObjectStorage) graphql.Marshaler {
+			return ec.marshalOObjectStorage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorageEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectStorageEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectStorage(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ObjectStorageEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.ObjectStorageEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStorageEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStorageEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectStorageEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectStoragePayload_objectStorage(ctx context.Context, field graphql.CollectedField, obj *objectstorage.ObjectStoragePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectStoragePayload_objectStorage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ObjectStorage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ObjectStorage) graphql.Marshaler {
+			return ec.marshalNObjectStorage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectStoragePayload_objectStorage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectStoragePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectStorage(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ObjectTransfer_files(ctx context.Context, field graphql.CollectedField, obj *objectstorage.Figures) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectTransfer_files(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Files, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectTransfer_files(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectTransfer", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectTransfer_filesTotal(ctx context.Context, field graphql.CollectedField, obj *objectstorage.Figures) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectTransfer_filesTotal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FilesTotal, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectTransfer_filesTotal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectTransfer", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectTransfer_bytes(ctx context.Context, field graphql.CollectedField, obj *objectstorage.Figures) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectTransfer_bytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectTransfer_bytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectTransfer", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectTransfer_bytesTotal(ctx context.Context, field graphql.CollectedField, obj *objectstorage.Figures) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectTransfer_bytesTotal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BytesTotal, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectTransfer_bytesTotal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectTransfer", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectTransfer_left(ctx context.Context, field graphql.CollectedField, obj *objectstorage.Figures) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectTransfer_left(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Left, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectTransfer_left(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectTransfer", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectTransfer_failed(ctx context.Context, field graphql.CollectedField, obj *objectstorage.Figures) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectTransfer_failed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Failed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectTransfer_failed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectTransfer", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectTransfer_failures(ctx context.Context, field graphql.CollectedField, obj *objectstorage.Figures) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectTransfer_failures(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ObjectTransfer().Failures(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*vfolder.FileResult) graphql.Marshaler {
+			return ec.marshalNFileResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectTransfer_failures(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ObjectTransfer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FileResult(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _OccupancyAudit_at(ctx context.Context, field graphql.CollectedField, obj *occupancy.Audit) (ret graphql.Marshaler) {
@@ -36554,6 +38595,50 @@ func (ec *executionContext) fieldContext_Query_loginAttempts(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_loginAttempts_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_objectStorages(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_objectStorages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ObjectStorages(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.ObjectStorageOrder), fc.Args["where"].(*ent.ObjectStorageWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ObjectStorageConnection) graphql.Marshaler {
+			return ec.marshalNObjectStorageConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_objectStorages(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectStorageConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_objectStorages_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -45044,6 +47129,144 @@ func (ec *executionContext) fieldContext_StartTotpPayload_url(_ context.Context,
 	return graphql.NewScalarFieldContext("StartTotpPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _StoredObject_name(ctx context.Context, field graphql.CollectedField, obj *objectstorage.StoredObject) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StoredObject_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StoredObject_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StoredObject", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StoredObject_path(ctx context.Context, field graphql.CollectedField, obj *objectstorage.StoredObject) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StoredObject_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StoredObject_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StoredObject", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StoredObject_directory(ctx context.Context, field graphql.CollectedField, obj *objectstorage.StoredObject) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StoredObject_directory(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Directory, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StoredObject_directory(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StoredObject", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _StoredObject_size(ctx context.Context, field graphql.CollectedField, obj *objectstorage.StoredObject) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StoredObject_size(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Size, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StoredObject_size(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StoredObject", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _StoredObject_modifiedAt(ctx context.Context, field graphql.CollectedField, obj *objectstorage.StoredObject) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StoredObject_modifiedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ModifiedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StoredObject_modifiedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StoredObject", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _StoredObject_etag(ctx context.Context, field graphql.CollectedField, obj *objectstorage.StoredObject) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StoredObject_etag(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Etag, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StoredObject_etag(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StoredObject", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Subscription_agentChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -45856,6 +48079,38 @@ func (ec *executionContext) fieldContext_Task_endedAt(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _Task_objectTransfer(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_objectTransfer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Task().ObjectTransfer(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *objectstorage.Figures) graphql.Marshaler {
+			return ec.marshalOObjectTransfer2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐFigures(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Task_objectTransfer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Task",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectTransfer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _TaskConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.TaskConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -46028,6 +48283,107 @@ func (ec *executionContext) fieldContext_TaskPayload_task(_ context.Context, fie
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _TestObjectStoragePayload_objectStorage(ctx context.Context, field graphql.CollectedField, obj *objectstorage.TestObjectStoragePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TestObjectStoragePayload_objectStorage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ObjectStorage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ObjectStorage) graphql.Marshaler {
+			return ec.marshalNObjectStorage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TestObjectStoragePayload_objectStorage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TestObjectStoragePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectStorage(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TestObjectStoragePayload_ok(ctx context.Context, field graphql.CollectedField, obj *objectstorage.TestObjectStoragePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TestObjectStoragePayload_ok(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ok, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TestObjectStoragePayload_ok(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TestObjectStoragePayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _TestObjectStoragePayload_message(ctx context.Context, field graphql.CollectedField, obj *objectstorage.TestObjectStoragePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TestObjectStoragePayload_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_TestObjectStoragePayload_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TestObjectStoragePayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _TestObjectStoragePayload_field(ctx context.Context, field graphql.CollectedField, obj *objectstorage.TestObjectStoragePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TestObjectStoragePayload_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_TestObjectStoragePayload_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TestObjectStoragePayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _UploadTarget_path(ctx context.Context, field graphql.CollectedField, obj *vfolder.UploadTarget) (ret graphql.Marshaler) {
@@ -51862,6 +54218,99 @@ func (ec *executionContext) unmarshalInputCreateKeypairInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCreateObjectStorageInput(ctx context.Context, obj any) (objectstorage.CreateObjectStorageInput, error) {
+	var it objectstorage.CreateObjectStorageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "endpoint", "region", "bucket", "prefix", "addressing", "accessKeyID", "secret", "readOnly", "domain"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "endpoint":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("endpoint"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Endpoint = data
+		case "region":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("region"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Region = data
+		case "bucket":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bucket"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Bucket = data
+		case "prefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("prefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Prefix = data
+		case "addressing":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("addressing"))
+			data, err := ec.unmarshalOObjectAddressing2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Addressing = data
+		case "accessKeyID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("accessKeyID"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AccessKeyID = data
+		case "secret":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("secret"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Secret = data
+		case "readOnly":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readOnly"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReadOnly = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateProjectInput(ctx context.Context, obj any) (identity.CreateProjectInput, error) {
 	var it identity.CreateProjectInput
 	if obj == nil {
@@ -52967,6 +55416,36 @@ func (ec *executionContext) unmarshalInputDeleteKeypairInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteObjectStorageInput(ctx context.Context, obj any) (objectstorage.DeleteObjectStorageInput, error) {
+	var it objectstorage.DeleteObjectStorageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteResourceGroupInput(ctx context.Context, obj any) (group.DeleteResourceGroupInput, error) {
 	var it group.DeleteResourceGroupInput
 	if obj == nil {
@@ -53600,6 +56079,64 @@ func (ec *executionContext) unmarshalInputEmptyTrashInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputExportFolderInput(ctx context.Context, obj any) (objectstorage.ExportFolderInput, error) {
+	var it objectstorage.ExportFolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"vfolder", "path", "objectStorage", "directory", "existing"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "vfolder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("vfolder"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Vfolder = data
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
+		case "objectStorage":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("objectStorage"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ObjectStorage = data
+		case "directory":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("directory"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Directory = data
+		case "existing":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("existing"))
+			data, err := ec.unmarshalOObjectExisting2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExisting(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Existing = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputForgetImageInput(ctx context.Context, obj any) (image.ForgetImageInput, error) {
 	var it image.ForgetImageInput
 	if obj == nil {
@@ -54069,6 +56606,64 @@ func (ec *executionContext) unmarshalInputImageWhereInput(ctx context.Context, o
 				return it, err
 			}
 			it.Status = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputImportFolderInput(ctx context.Context, obj any) (objectstorage.ImportFolderInput, error) {
+	var it objectstorage.ImportFolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"vfolder", "directory", "objectStorage", "path", "existing"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "vfolder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("vfolder"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Vfolder = data
+		case "directory":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("directory"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Directory = data
+		case "objectStorage":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("objectStorage"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ObjectStorage = data
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
+		case "existing":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("existing"))
+			data, err := ec.unmarshalOObjectExisting2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExisting(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Existing = data
 		}
 	}
 	return it, nil
@@ -54585,6 +57180,147 @@ func (ec *executionContext) unmarshalInputMoveFilesInput(ctx context.Context, ob
 				return it, err
 			}
 			it.Overwrite = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputObjectStorageOrder(ctx context.Context, obj any) (ent.ObjectStorageOrder, error) {
+	var it ent.ObjectStorageOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNObjectStorageOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputObjectStorageWhereInput(ctx context.Context, obj any) (ent.ObjectStorageWhereInput, error) {
+	var it ent.ObjectStorageWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "bucket", "domainID", "domainIDIsNil", "ownerID"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOObjectStorageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOObjectStorageWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOObjectStorageWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "bucket":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bucket"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Bucket = data
+		case "domainID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domainID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DomainID = data
+		case "domainIDIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domainIDIsNil"))
+			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DomainIDIsNil = data
+		case "ownerID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerID = data
 		}
 	}
 	return it, nil
@@ -56818,6 +59554,36 @@ func (ec *executionContext) unmarshalInputTerminateSessionInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputTestObjectStorageInput(ctx context.Context, obj any) (objectstorage.TestObjectStorageInput, error) {
+	var it objectstorage.TestObjectStorageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputTrashVfolderInput(ctx context.Context, obj any) (vfolder.TrashVfolderInput, error) {
 	var it vfolder.TrashVfolderInput
 	if obj == nil {
@@ -57326,6 +60092,99 @@ func (ec *executionContext) unmarshalInputUpdateKeypairInput(ctx context.Context
 				return it, err
 			}
 			it.ClearRateLimit = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateObjectStorageInput(ctx context.Context, obj any) (objectstorage.UpdateObjectStorageInput, error) {
+	var it objectstorage.UpdateObjectStorageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "endpoint", "region", "bucket", "prefix", "addressing", "accessKeyID", "secret", "readOnly"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "endpoint":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("endpoint"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Endpoint = data
+		case "region":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("region"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Region = data
+		case "bucket":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bucket"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Bucket = data
+		case "prefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("prefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Prefix = data
+		case "addressing":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("addressing"))
+			data, err := ec.unmarshalOObjectAddressing2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Addressing = data
+		case "accessKeyID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("accessKeyID"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AccessKeyID = data
+		case "secret":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("secret"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Secret = data
+		case "readOnly":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readOnly"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReadOnly = data
 		}
 	}
 	return it, nil
@@ -58773,6 +61632,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._PolicyAttachment(ctx, sel, obj)
+	case *ent.ObjectStorage:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ObjectStorage(ctx, sel, obj)
 	case *ent.Membership:
 		if obj == nil {
 			return graphql.Null
@@ -60487,6 +63351,44 @@ func (ec *executionContext) _DeleteKeypairPayload(ctx context.Context, sel ast.S
 			out.Values[i] = graphql.MarshalString("DeleteKeypairPayload")
 		case "id":
 			out.Values[i] = ec._DeleteKeypairPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteObjectStoragePayloadImplementors = []string{"DeleteObjectStoragePayload"}
+
+func (ec *executionContext) _DeleteObjectStoragePayload(ctx context.Context, sel ast.SelectionSet, obj *objectstorage.DeleteObjectStoragePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteObjectStoragePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteObjectStoragePayload")
+		case "id":
+			out.Values[i] = ec._DeleteObjectStoragePayload_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -62545,6 +65447,49 @@ func (ec *executionContext) _FilesPayload(ctx context.Context, sel ast.Selection
 			out.Values[i] = graphql.MarshalString("FilesPayload")
 		case "results":
 			out.Values[i] = ec._FilesPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var folderTransferPayloadImplementors = []string{"FolderTransferPayload"}
+
+func (ec *executionContext) _FolderTransferPayload(ctx context.Context, sel ast.SelectionSet, obj *objectstorage.FolderTransferPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, folderTransferPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FolderTransferPayload")
+		case "vfolder":
+			out.Values[i] = ec._FolderTransferPayload_vfolder(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "task":
+			out.Values[i] = ec._FolderTransferPayload_task(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -65898,6 +68843,48 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "createObjectStorage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createObjectStorage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateObjectStorage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateObjectStorage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteObjectStorage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteObjectStorage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "testObjectStorage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_testObjectStorage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "importFolder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_importFolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "exportFolder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_exportFolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "updateDomain":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_updateDomain(ctx, field)
@@ -66357,6 +69344,514 @@ func (ec *executionContext) _NearestFit(ctx context.Context, sel ast.SelectionSe
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var objectListImplementors = []string{"ObjectList"}
+
+func (ec *executionContext) _ObjectList(ctx context.Context, sel ast.SelectionSet, obj *objectstorage.ObjectList) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, objectListImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ObjectList")
+		case "objects":
+			out.Values[i] = ec._ObjectList_objects(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "endCursor":
+			out.Values[i] = ec._ObjectList_endCursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var objectStorageImplementors = []string{"ObjectStorage", "Node"}
+
+func (ec *executionContext) _ObjectStorage(ctx context.Context, sel ast.SelectionSet, obj *ent.ObjectStorage) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, objectStorageImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ObjectStorage")
+		case "id":
+			out.Values[i] = ec._ObjectStorage_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._ObjectStorage_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "endpoint":
+			out.Values[i] = ec._ObjectStorage_endpoint(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "region":
+			out.Values[i] = ec._ObjectStorage_region(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "bucket":
+			out.Values[i] = ec._ObjectStorage_bucket(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "prefix":
+			out.Values[i] = ec._ObjectStorage_prefix(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "addressing":
+			out.Values[i] = ec._ObjectStorage_addressing(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "accessKeyID":
+			out.Values[i] = ec._ObjectStorage_accessKeyID(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "readOnly":
+			out.Values[i] = ec._ObjectStorage_readOnly(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._ObjectStorage_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ObjectStorage_domain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "owner":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ObjectStorage_owner(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ObjectStorage_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "objects":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ObjectStorage_objects(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var objectStorageConnectionImplementors = []string{"ObjectStorageConnection"}
+
+func (ec *executionContext) _ObjectStorageConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.ObjectStorageConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, objectStorageConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ObjectStorageConnection")
+		case "edges":
+			out.Values[i] = ec._ObjectStorageConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ObjectStorageConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._ObjectStorageConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var objectStorageEdgeImplementors = []string{"ObjectStorageEdge"}
+
+func (ec *executionContext) _ObjectStorageEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.ObjectStorageEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, objectStorageEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ObjectStorageEdge")
+		case "node":
+			out.Values[i] = ec._ObjectStorageEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._ObjectStorageEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var objectStoragePayloadImplementors = []string{"ObjectStoragePayload"}
+
+func (ec *executionContext) _ObjectStoragePayload(ctx context.Context, sel ast.SelectionSet, obj *objectstorage.ObjectStoragePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, objectStoragePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ObjectStoragePayload")
+		case "objectStorage":
+			out.Values[i] = ec._ObjectStoragePayload_objectStorage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var objectTransferImplementors = []string{"ObjectTransfer"}
+
+func (ec *executionContext) _ObjectTransfer(ctx context.Context, sel ast.SelectionSet, obj *objectstorage.Figures) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, objectTransferImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ObjectTransfer")
+		case "files":
+			out.Values[i] = ec._ObjectTransfer_files(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "filesTotal":
+			out.Values[i] = ec._ObjectTransfer_filesTotal(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "bytes":
+			out.Values[i] = ec._ObjectTransfer_bytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "bytesTotal":
+			out.Values[i] = ec._ObjectTransfer_bytesTotal(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "left":
+			out.Values[i] = ec._ObjectTransfer_left(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "failed":
+			out.Values[i] = ec._ObjectTransfer_failed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "failures":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ObjectTransfer_failures(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -68329,6 +71824,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_loginAttempts(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "objectStorages":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_objectStorages(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -74157,6 +77674,69 @@ func (ec *executionContext) _StartTotpPayload(ctx context.Context, sel ast.Selec
 	return out
 }
 
+var storedObjectImplementors = []string{"StoredObject"}
+
+func (ec *executionContext) _StoredObject(ctx context.Context, sel ast.SelectionSet, obj *objectstorage.StoredObject) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, storedObjectImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("StoredObject")
+		case "name":
+			out.Values[i] = ec._StoredObject_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "path":
+			out.Values[i] = ec._StoredObject_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "directory":
+			out.Values[i] = ec._StoredObject_directory(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "size":
+			out.Values[i] = ec._StoredObject_size(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "modifiedAt":
+			out.Values[i] = ec._StoredObject_modifiedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "etag":
+			out.Values[i] = ec._StoredObject_etag(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var subscriptionImplementors = []string{"Subscription"}
 
 func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
@@ -74279,63 +77859,101 @@ func (ec *executionContext) _Task(ctx context.Context, sel ast.SelectionSet, obj
 		case "id":
 			out.Values[i] = ec._Task_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "kind":
 			out.Values[i] = ec._Task_kind(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "title":
 			out.Values[i] = ec._Task_title(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "status":
 			out.Values[i] = ec._Task_status(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "done":
 			out.Values[i] = ec._Task_done(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "total":
 			out.Values[i] = ec._Task_total(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "message":
 			out.Values[i] = ec._Task_message(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "attempt":
 			out.Values[i] = ec._Task_attempt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "subjectID":
 			out.Values[i] = ec._Task_subjectID(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "createdAt":
 			out.Values[i] = ec._Task_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "startedAt":
 			out.Values[i] = ec._Task_startedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "endedAt":
 			out.Values[i] = ec._Task_endedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "objectTransfer":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Task_objectTransfer(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -74463,6 +78081,59 @@ func (ec *executionContext) _TaskPayload(ctx context.Context, sel ast.SelectionS
 		case "task":
 			out.Values[i] = ec._TaskPayload_task(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var testObjectStoragePayloadImplementors = []string{"TestObjectStoragePayload"}
+
+func (ec *executionContext) _TestObjectStoragePayload(ctx context.Context, sel ast.SelectionSet, obj *objectstorage.TestObjectStoragePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, testObjectStoragePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TestObjectStoragePayload")
+		case "objectStorage":
+			out.Values[i] = ec._TestObjectStoragePayload_objectStorage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "ok":
+			out.Values[i] = ec._TestObjectStoragePayload_ok(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._TestObjectStoragePayload_message(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._TestObjectStoragePayload_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -78070,6 +81741,11 @@ func (ec *executionContext) unmarshalNCreateKeypairInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCreateObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐCreateObjectStorageInput(ctx context.Context, v any) (objectstorage.CreateObjectStorageInput, error) {
+	res, err := ec.unmarshalInputCreateObjectStorageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCreateProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐCreateProjectInput(ctx context.Context, v any) (identity.CreateProjectInput, error) {
 	res, err := ec.unmarshalInputCreateProjectInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -78193,6 +81869,21 @@ func (ec *executionContext) marshalNDeleteKeypairPayload2ᚖgithubᚗcomᚋberth
 		return graphql.Null
 	}
 	return ec._DeleteKeypairPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐDeleteObjectStorageInput(ctx context.Context, v any) (objectstorage.DeleteObjectStorageInput, error) {
+	res, err := ec.unmarshalInputDeleteObjectStorageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteObjectStoragePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐDeleteObjectStoragePayload(ctx context.Context, sel ast.SelectionSet, v *objectstorage.DeleteObjectStoragePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteObjectStoragePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteResourceGroupInput(ctx context.Context, v any) (group.DeleteResourceGroupInput, error) {
@@ -78679,6 +82370,11 @@ func (ec *executionContext) marshalNEventStep2ᚕgithubᚗcomᚋberthhqᚋberth�
 	return ret
 }
 
+func (ec *executionContext) unmarshalNExportFolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExportFolderInput(ctx context.Context, v any) (objectstorage.ExportFolderInput, error) {
+	res, err := ec.unmarshalInputExportFolderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNFile2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileInfoᚄ(ctx context.Context, sel ast.SelectionSet, v []*storagepb.FileInfo) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -78735,6 +82431,32 @@ func (ec *executionContext) marshalNFileResult2ᚕgithubᚗcomᚋberthhqᚋberth
 	return ret
 }
 
+func (ec *executionContext) marshalNFileResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*vfolder.FileResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFileResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFileResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐFileResult(ctx context.Context, sel ast.SelectionSet, v *vfolder.FileResult) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FileResult(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNFileType2githubᚗcomᚋberthhqᚋberthᚋstorageᚋstoragepbᚐFileInfo_Type(ctx context.Context, v any) (storagepb.FileInfo_Type, error) {
 	res, err := scalar.UnmarshalFileType(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -78785,6 +82507,16 @@ func (ec *executionContext) unmarshalNFolderPermission2githubᚗcomᚋberthhqᚋ
 
 func (ec *executionContext) marshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, sel ast.SelectionSet, v access.FolderPermission) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNFolderTransferPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐFolderTransferPayload(ctx context.Context, sel ast.SelectionSet, v *objectstorage.FolderTransferPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FolderTransferPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNForgetImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐForgetImageInput(ctx context.Context, v any) (image.ForgetImageInput, error) {
@@ -79157,6 +82889,11 @@ func (ec *executionContext) marshalNImageStatus2githubᚗcomᚋberthhqᚋberth�
 func (ec *executionContext) unmarshalNImageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageWhereInput(ctx context.Context, v any) (*ent.ImageWhereInput, error) {
 	res, err := ec.unmarshalInputImageWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNImportFolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐImportFolderInput(ctx context.Context, v any) (objectstorage.ImportFolderInput, error) {
+	res, err := ec.unmarshalInputImportFolderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNImportResult2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportResult(ctx context.Context, sel ast.SelectionSet, v identity.ImportResult) graphql.Marshaler {
@@ -79705,6 +83442,82 @@ func (ec *executionContext) unmarshalNNodeRole2githubᚗcomᚋberthhqᚋberthᚋ
 
 func (ec *executionContext) marshalNNodeRole2githubᚗcomᚋberthhqᚋberthᚋentᚋjointokenᚐRole(ctx context.Context, sel ast.SelectionSet, v jointoken.Role) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNObjectAddressing2githubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx context.Context, v any) (objectstorage1.Addressing, error) {
+	var res objectstorage1.Addressing
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNObjectAddressing2githubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx context.Context, sel ast.SelectionSet, v objectstorage1.Addressing) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNObjectList2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐObjectList(ctx context.Context, sel ast.SelectionSet, v *objectstorage.ObjectList) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ObjectList(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNObjectStorage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorage(ctx context.Context, sel ast.SelectionSet, v *ent.ObjectStorage) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ObjectStorage(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNObjectStorageConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ObjectStorageConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ObjectStorageConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNObjectStorageOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageOrder(ctx context.Context, v any) (*ent.ObjectStorageOrder, error) {
+	res, err := ec.unmarshalInputObjectStorageOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNObjectStorageOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageOrderField(ctx context.Context, v any) (*ent.ObjectStorageOrderField, error) {
+	var res = new(ent.ObjectStorageOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNObjectStorageOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.ObjectStorageOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNObjectStoragePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐObjectStoragePayload(ctx context.Context, sel ast.SelectionSet, v *objectstorage.ObjectStoragePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ObjectStoragePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNObjectStorageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageWhereInput(ctx context.Context, v any) (*ent.ObjectStorageWhereInput, error) {
+	res, err := ec.unmarshalInputObjectStorageWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNOccupancyAudit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐAudit(ctx context.Context, sel ast.SelectionSet, v *occupancy.Audit) graphql.Marshaler {
@@ -81281,6 +85094,32 @@ func (ec *executionContext) marshalNStartTotpPayload2ᚖgithubᚗcomᚋberthhq�
 	return ec._StartTotpPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNStoredObject2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐStoredObjectᚄ(ctx context.Context, sel ast.SelectionSet, v []*objectstorage.StoredObject) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStoredObject2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐStoredObject(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNStoredObject2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐStoredObject(ctx context.Context, sel ast.SelectionSet, v *objectstorage.StoredObject) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._StoredObject(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -81478,6 +85317,21 @@ func (ec *executionContext) unmarshalNTerminateSessionInput2githubᚗcomᚋberth
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNTestObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐTestObjectStorageInput(ctx context.Context, v any) (objectstorage.TestObjectStorageInput, error) {
+	res, err := ec.unmarshalInputTestObjectStorageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNTestObjectStoragePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐTestObjectStoragePayload(ctx context.Context, sel ast.SelectionSet, v *objectstorage.TestObjectStoragePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TestObjectStoragePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
 	res, err := graphql.UnmarshalTime(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -81609,6 +85463,11 @@ func (ec *executionContext) unmarshalNUpdateIdleCheckerInput2githubᚗcomᚋbert
 
 func (ec *executionContext) unmarshalNUpdateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐUpdateKeypairInput(ctx context.Context, v any) (auth.UpdateKeypairInput, error) {
 	res, err := ec.unmarshalInputUpdateKeypairInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐUpdateObjectStorageInput(ctx context.Context, v any) (objectstorage.UpdateObjectStorageInput, error) {
+	res, err := ec.unmarshalInputUpdateObjectStorageInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -83443,6 +87302,114 @@ func (ec *executionContext) marshalONode2githubᚗcomᚋberthhqᚋberthᚋentᚐ
 		return graphql.Null
 	}
 	return ec._Node(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOObjectAddressing2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx context.Context, v any) (*objectstorage1.Addressing, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(objectstorage1.Addressing)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOObjectAddressing2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx context.Context, sel ast.SelectionSet, v *objectstorage1.Addressing) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOObjectExisting2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExisting(ctx context.Context, v any) (*objectstorage.Existing, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(objectstorage.Existing)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOObjectExisting2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExisting(ctx context.Context, sel ast.SelectionSet, v *objectstorage.Existing) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalOObjectStorage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorage(ctx context.Context, sel ast.SelectionSet, v *ent.ObjectStorage) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ObjectStorage(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOObjectStorageEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.ObjectStorageEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOObjectStorageEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOObjectStorageEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageEdge(ctx context.Context, sel ast.SelectionSet, v *ent.ObjectStorageEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ObjectStorageEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOObjectStorageOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageOrderᚄ(ctx context.Context, v any) ([]*ent.ObjectStorageOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ObjectStorageOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNObjectStorageOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOObjectStorageWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageWhereInputᚄ(ctx context.Context, v any) ([]*ent.ObjectStorageWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ObjectStorageWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNObjectStorageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOObjectStorageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorageWhereInput(ctx context.Context, v any) (*ent.ObjectStorageWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputObjectStorageWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOObjectTransfer2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐFigures(ctx context.Context, sel ast.SelectionSet, v *objectstorage.Figures) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ObjectTransfer(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOPendingOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐOrdering(ctx context.Context, sel ast.SelectionSet, v *report.Ordering) graphql.Marshaler {

@@ -200,7 +200,7 @@ func (s *Service) settle(ctx context.Context, p *Progress, failure error) error 
 		said, known := problem.From(failure)
 		s.Logger.WarnContext(ctx, "task failed", "task", p.task.ID, "kind", p.task.Kind, "attempt", p.task.Attempt, "error", failure)
 		up.SetMessage(said.Message)
-		if known && hopeless(said.Code) || p.task.Attempt >= maxAttempts {
+		if known && Hopeless(said.Code) || p.task.Attempt >= maxAttempts {
 			up.SetStatus(task.StatusFailed).SetEndedAt(clock.Now())
 			return
 		}
@@ -208,8 +208,8 @@ func (s *Service) settle(ctx context.Context, p *Progress, failure error) error 
 	})
 }
 
-// hopeless tells which errors no repetition cures.
-func hopeless(code string) bool {
+// Hopeless tells which errors no repetition cures.
+func Hopeless(code string) bool {
 	return slices.Contains([]string{problem.CodeInvalidArgument, problem.CodeNotFound, problem.CodeFailedPrecondition,
 		problem.CodePermissionDenied, problem.CodeAlreadyExists}, code)
 }

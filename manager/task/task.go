@@ -169,7 +169,7 @@ func (s *Service) mine(ctx context.Context, id uuid.UUID) (*ent.Task, error) {
 	}
 	e, on, _ := permit.Of(t)
 	// Work on folders is for who may change these, with a token for folders too.
-	if folders := strings.HasPrefix(t.Kind, "vfolder."); folders && !viewer.From(ctx).May(access.Update, e, on) {
+	if folders := strings.HasPrefix(t.Kind, "vfolder.") || strings.HasPrefix(t.Kind, "objectstorage."); folders && !viewer.From(ctx).May(access.Update, e, on) {
 		e = access.Vfolder
 	}
 	_, err = permit.Check(ctx, access.Update, e, on)

@@ -25,6 +25,7 @@ import (
 // proxy is one connected storage proxy.
 type proxy struct {
 	rpc     storagepb.StorageClient
+	objects storagepb.ObjectsClient
 	url     string
 	volumes map[string]storagepb.Volume_Health
 }
@@ -33,7 +34,7 @@ type proxy struct {
 // OnPeer for storage.
 func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	ctx = viewer.SystemContext(ctx)
-	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn)}
+	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn)}
 	s.log.Info("storage proxy connected", "proxy", peer.Name)
 	for ctx.Err() == nil {
 		again := s.nextTell()

@@ -1,0 +1,186 @@
+// Package egress dials servers that people name, and refuses addresses where the
+// platform's own network begins. The address is checked after the name was looked up,
+// at the moment of dialling, so that no name leads anywhere else than it did before.
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+)
+
+// Reach is how far a connection may go.
+type Reach int
+
+// The reaches.
+const (
+	Public  Reach = iota // to addresses of the Internet: what anybody may name
+	Private              // anywhere but where machines find their own metadata: what administrators name
+)
+
+// Policy is what the operator allows beside: hosts, as they are named, and networks.
+type Policy struct {
+	hosts    map[string]bool
+	networks []netip.Prefix
+}
+
+// Parse reads hosts (minio.local), addresses and networks (10.1.0.0/16).
+func Parse(list []string) (*Policy, error) {
+	p := &Policy{hosts: map[string]bool{}}
+	for _, one := range list {
+		one = strings.ToLower(strings.TrimSpace(one))
+		if n, err := netip.ParsePrefix(one); err == nil {
+			p.networks = append(p.networks, n.Masked())
+		} else if a, err := netip.ParseAddr(one); err == nil {
+			p.networks = append(p.networks, netip.PrefixFrom(a, a.BitLen()))
+		} else if one == "" || strings.ContainsAny(one, "/: ") {
+			return nil, fmt.Errorf("%q is neither a host, an address nor a network: %w", one, errdefs.ErrInvalidArgument)
+		} else {
+			p.hosts[one] = true
+		}
+	}
+	return p, nil
+}
+
+// Refused is an address that is out of reach.
+type Refused struct {
+	Address netip.Addr
+	Why     string
+}
+
+func (r *Refused) Error() string {
+	return fmt.Sprintf("address %s is %s, and not one of those that the operator allows", r.Address, r.Why)
+}
+
+func (r *Refused) Unwrap() error { return errdefs.ErrInvalidArgument }
+
+// Transport returns an HTTP transport that goes as far as the reach. It uses no
+// proxy of the environment: that would look names up itself.
+func (p *Policy) Transport(reach Reach) *http.Transport {
+	return &http.Transport{
+		DialContext:           p.dialer(reach),
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+		IdleConnTimeout:       time.Minute,
+		MaxIdleConnsPerHost:   16,
+		DisableCompression:    true, // bytes are counted and summed as they are stored
+	}
+}
+
+func (p *Policy) dialer(reach Reach) func(ctx context.Context, network, address string) (net.Conn, error) {
+	open := &net.Dialer{Timeout: 10 * time.Second}
+	checked := &net.Dialer{Timeout: open.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("dial %s: %w", address, err)
+		}
+		return p.Check(reach, at.Addr())
+	}}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(address)
+		if err == nil && p.hosts[strings.ToLower(strings.TrimSuffix(host, "."))] {
+			return open.DialContext(ctx, network, address)
+		}
+		conn, err := checked.DialContext(ctx, network, address)
+		if r := (*Refused)(nil); errors.As(err, &r) {
+			return nil, r // without what the name resolved to besides
+		}
+		return conn, err
+	}
+}
+
+// Check refuses an address that is out of reach.
+func (p *Policy) Check(reach Reach, a netip.Addr) error {
+	a = a.WithZone("").Unmap()
+	for _, n := range p.networks {
+		if n.Contains(a) {
+			return nil
+		}
+	}
+	inner := a
+	if v4, ok := embedded(a); ok {
+		inner = v4
+	}
+	if why, is := within(never, inner); is {
+		return &Refused{a, why}
+	}
+	if reach == Private {
+		return nil
+	}
+	if why, is := within(inside, inner); is {
+		return &Refused{a, why}
+	}
+	return nil
+}
+
+type block struct {
+	network netip.Prefix
+	what    string
+}
+
+func within(list []block, a netip.Addr) (what string, is bool) {
+	for _, b := range list {
+		if b.network.Contains(a) {
+			return b.what, true
+		}
+	}
+	return "", false
+}
+
+// never are addresses at which no storage is: those of a link, where clouds keep the
+// credentials of their machines, and those of nobody or of many.
+var never = []block{
+	{netip.MustParsePrefix("169.254.0.0/16"), "of a link"},
+	{netip.MustParsePrefix("fe80::/10"), "of a link"},
+	{netip.MustParsePrefix("fd00:ec2::254/128"), "for a machine's metadata"},
+	{netip.MustParsePrefix("100.100.100.200/32"), "for a machine's metadata"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "for a machine's metadata"},
+	{netip.MustParsePrefix("192.0.0.192/32"), "for a machine's metadata"},
+	{netip.MustParsePrefix("0.0.0.0/8"), "no host's"},
+	{netip.MustParsePrefix("::/128"), "no host's"},
+	{netip.MustParsePrefix("224.0.0.0/3"), "no host's"}, // multicast, reserved and broadcast
+	{netip.MustParsePrefix("ff00::/8"), "no host's"},
+}
+
+// inside are addresses that lead to this machine or its own network.
+var inside = []block{
+	{netip.MustParsePrefix("127.0.0.0/8"), "of the machine itself"},
+	{netip.MustParsePrefix("::1/128"), "of the machine itself"},
+	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
+	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
+	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
+	{netip.MustParsePrefix("100.64.0.0/10"), "private"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "private"},
+	{netip.MustParsePrefix("198.18.0.0/15"), "private"},
+	{netip.MustParsePrefix("fc00::/7"), "private"},
+	{netip.MustParsePrefix("fec0::/10"), "private"},
+}
+
+// embedded is the IPv4 address to which a translator brings an IPv6 one.
+func embedded(a netip.Addr) (netip.Addr, bool) {
+	if a.Is4() {
+		return a, false
+	}
+	b := a.As16()
+	switch {
+	case nat64.Contains(a), compatible.Contains(a) && a != netip.IPv6Loopback() && !a.IsUnspecified():
+		return netip.AddrFrom4([4]byte(b[12:16])), true
+	case sixToFour.Contains(a):
+		return netip.AddrFrom4([4]byte(b[2:6])), true
+	}
+	return a, false
+}
+
+var (
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+	compatible = netip.MustParsePrefix("::/96")
+	sixToFour  = netip.MustParsePrefix("2002::/16")
+)

@@ -1,0 +1,103 @@
+package egress
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/containerd/errdefs"
+)
+
+func TestAddresses(t *testing.T) {
+	policy, err := Parse([]string{"10.1.0.0/16", "169.254.7.7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]struct{ public, private bool }{
+		"8.8.8.8":                {true, true},
+		"2606:4700::1111":        {true, true},
+		"127.0.0.1":              {false, true},
+		"127.8.9.10":             {false, true},
+		"::1":                    {false, true},
+		"10.0.0.1":               {false, true},
+		"10.1.2.3":               {true, true}, // of the operator's list
+		"172.20.0.1":             {false, true},
+		"192.168.1.1":            {false, true},
+		"100.64.0.1":             {false, true},
+		"fd12::1":                {false, true},
+		"169.254.169.254":        {false, false},
+		"169.254.7.7":            {true, true}, // of the operator's list
+		"fe80::1":                {false, false},
+		"fe80::1%eth0":           {false, false},
+		"fd00:ec2::254":          {false, false},
+		"100.100.100.200":        {false, false},
+		"0.0.0.0":                {false, false},
+		"::":                     {false, false},
+		"255.255.255.255":        {false, false},
+		"224.0.0.1":              {false, false},
+		"::ffff:127.0.0.1":       {false, true},
+		"::ffff:169.254.169.254": {false, false},
+		"::127.0.0.1":            {false, true},
+		"64:ff9b::7f00:1":        {false, true},
+		"64:ff9b::a9fe:a9fe":     {false, false},
+		"64:ff9b::808:808":       {true, true},
+		"2002:7f00:1::":          {false, true},
+	} {
+		a := netip.MustParseAddr(address)
+		if got := policy.Check(Public, a) == nil; got != want.public {
+			t.Errorf("%s for everybody: %v, want %v", address, got, want.public)
+		}
+		if got := policy.Check(Private, a) == nil; got != want.private {
+			t.Errorf("%s for administrators: %v, want %v", address, got, want.private)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, bad := range []string{"", "10.0.0.0/99", "a b", "http://x", "host:9000"} {
+		if _, err := Parse([]string{bad}); !errdefs.IsInvalidArgument(err) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// A name is judged by what it resolves to when it is dialled.
+func TestDial(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	defer server.Close()
+	byName := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	for name, c := range map[string]struct {
+		allow []string
+		reach Reach
+		url   string
+		open  bool
+	}{
+		"an address":                        {nil, Public, server.URL, false},
+		"a name":                            {nil, Public, byName, false},
+		"a name that the operator allows":   {[]string{"LOCALHOST"}, Public, byName, true},
+		"another name of what he allows":    {[]string{"localhost"}, Public, server.URL, false},
+		"a network that he allows":          {[]string{"127.0.0.0/8"}, Public, server.URL, true},
+		"a network that he allows, by name": {[]string{"127.0.0.0/8", "::1"}, Public, byName, true},
+		"for administrators":                {nil, Private, server.URL, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy, err := Parse(c.allow)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := http.Client{Transport: policy.Transport(c.reach)}
+			r, err := client.Get(c.url)
+			if err == nil {
+				r.Body.Close()
+			}
+			var refused *Refused
+			if c.open != (err == nil) || !c.open && !errors.As(err, &refused) {
+				t.Errorf("%v, want it open: %v", err, c.open)
+			}
+		})
+	}
+}

@@ -1,0 +1,215 @@
+package objectstorage
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/berthhq/berth/ent"
+	entstorage "github.com/berthhq/berth/ent/objectstorage"
+	"github.com/berthhq/berth/internal/egress"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// way is how storages of one reach are dialled.
+type way struct{ *http.Transport }
+
+func ways(policy *egress.Policy) map[egress.Reach]*way {
+	m := map[egress.Reach]*way{}
+	for _, reach := range []egress.Reach{egress.Public, egress.Private} {
+		t := policy.Transport(reach)
+		t.ResponseHeaderTimeout = 30 * time.Second
+		m[reach] = &way{t}
+	}
+	return m
+}
+
+// until lets every request end with ctx: some calls of the library take no context.
+type until struct {
+	ctx context.Context
+	*way
+}
+
+func (u until) RoundTrip(r *http.Request) (*http.Response, error) {
+	return u.way.RoundTrip(r.WithContext(u.ctx))
+}
+
+// bucket is an object storage that can be asked, as long as a context lasts.
+type bucket struct {
+	core   minio.Core
+	name   string
+	nobody bool // it is asked without credentials
+}
+
+// reach is how far the storage of a row may be away.
+func reach(row *ent.ObjectStorage) egress.Reach {
+	if row.DomainID != nil { // an administrator has named it
+		return egress.Private
+	}
+	return egress.Public
+}
+
+// open returns the bucket of a row.
+func (s *Service) open(ctx context.Context, row *ent.ObjectStorage) (*bucket, error) {
+	b := &bucket{name: row.Bucket, nobody: row.AccessKeyID == ""}
+	creds := credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
+	if !b.nobody {
+		secret, err := s.keys.Open(seal.StorageSecret, row.SecretSealed)
+		if err != nil {
+			return nil, err
+		}
+		creds = credentials.NewStaticV4(row.AccessKeyID, string(secret), "")
+	}
+	u, err := url.Parse(row.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	lookup := minio.BucketLookupPath
+	if row.Addressing == entstorage.AddressingVirtual {
+		lookup = minio.BucketLookupDNS
+	}
+	b.core.Client, err = minio.New(u.Host, &minio.Options{
+		Creds: creds, Secure: u.Scheme == "https", Region: row.Region, BucketLookup: lookup,
+		Transport: until{ctx, s.ways[reach(row)]}, MaxRetries: 4,
+	})
+	if err != nil {
+		return nil, problem.Invalid("endpoint", "%v", err)
+	}
+	return b, nil
+}
+
+// object is what a storage holds under a key.
+type object struct {
+	key      string
+	size     int64
+	etag     string
+	modified time.Time
+}
+
+func objectOf(o minio.ObjectInfo) object {
+	return object{o.Key, o.Size, strings.Trim(o.ETag, `"`), o.LastModified}
+}
+
+// list returns a page of the objects whose keys begin with a prefix, after a key.
+func (b *bucket) list(prefix, after string, most int) (page []object, more bool, err error) {
+	r, err := b.core.ListObjectsV2(b.name, prefix, after, "", "", most)
+	if err != nil {
+		return nil, false, explain(err)
+	}
+	for _, o := range r.Contents {
+		page = append(page, objectOf(o))
+	}
+	return page, r.IsTruncated && len(page) > 0, nil
+}
+
+// stat looks for an object; nil when there is none.
+func (b *bucket) stat(ctx context.Context, key string) (*object, error) {
+	o, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+	if e := minio.ToErrorResponse(err); err != nil && e.Code == minio.NoSuchKey {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	found := objectOf(o)
+	return &found, nil
+}
+
+// shortest and longest are between which a signed request lives.
+const (
+	shortest = time.Hour
+	longest  = 7 * 24 * time.Hour // by S3
+	slowest  = 1 << 20            // bytes a second that a transfer has at least
+)
+
+// life of the requests for so many bytes.
+func life(bytes int64) time.Duration {
+	return min(shortest+time.Duration(bytes/slowest)*time.Second, longest)
+}
+
+// sign makes a request that a proxy may make for so long.
+func (b *bucket) sign(ctx context.Context, method, key string, life time.Duration, query url.Values, header http.Header) (*storagepb.SignedRequest, error) {
+	if b.nobody {
+		u := *b.core.EndpointURL()
+		return &storagepb.SignedRequest{Url: u.JoinPath(b.name, key).String()}, nil
+	}
+	u, err := b.core.PresignHeader(ctx, method, b.name, key, life, query, header)
+	if err != nil {
+		return nil, explain(err)
+	}
+	signed := &storagepb.SignedRequest{Url: u.String(), Headers: map[string]string{}}
+	for name := range header {
+		signed.Headers[name] = header.Get(name)
+	}
+	return signed, nil
+}
+
+// explain gives an error of the library its class, and names the field that is wrong.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	var out *egress.Refused
+	if errors.As(err, &out) {
+		return problem.Invalid("endpoint", "%s", out.Error())
+	}
+	var e minio.ErrorResponse
+	if !errors.As(err, &e) {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // without the address, which may be signed
+		}
+		return problem.Unavailable("the endpoint cannot be reached: %v", err).WithField("endpoint")
+	}
+	switch e.Code {
+	case minio.NoSuchBucket:
+		return problem.NotFound("bucket").WithField("bucket")
+	case minio.InvalidBucketName:
+		return problem.Invalid("bucket", "is no name that this storage knows")
+	case minio.NoSuchKey:
+		return problem.NotFound("object").WithField("path")
+	case "InvalidAccessKeyId":
+		return problem.Precondition("the storage does not know the access key").WithField("accessKeyId")
+	case "SignatureDoesNotMatch":
+		return problem.Precondition("the signature is wrong: the secret, or the region, is another one").WithField("secret")
+	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException", "InvalidRegion", "TemporaryRedirect":
+		if e.Region != "" {
+			return problem.Precondition("the region is %s", e.Region).WithField("region")
+		}
+		return problem.Precondition("the region is another one").WithField("region")
+	case minio.AccessDenied, "AllAccessDisabled", "AccountProblem", "NotSignedUp":
+		return problem.Forbidden("the storage refuses this to the access key").WithField("accessKeyId")
+	case "RequestTimeTooSkewed":
+		return problem.Unavailable("the clocks of the manager and of the storage differ too much").WithField("endpoint")
+	}
+	switch {
+	case e.StatusCode == http.StatusTooManyRequests || e.StatusCode >= 500 && e.StatusCode != http.StatusNotImplemented:
+		return problem.Unavailable("the storage answers %s", answer(e)).WithField("endpoint")
+	case e.StatusCode == http.StatusForbidden || e.StatusCode == http.StatusUnauthorized:
+		return problem.Forbidden("the storage refuses this to the access key").WithField("accessKeyId")
+	case e.StatusCode == http.StatusMovedPermanently || e.StatusCode == http.StatusTemporaryRedirect:
+		return problem.Precondition("the bucket is at another endpoint, or in another region").WithField("region")
+	case e.StatusCode == http.StatusNotFound && e.BucketName != "":
+		return problem.NotFound("bucket").WithField("bucket")
+	}
+	return problem.Precondition("the storage answers %s; is there one that speaks S3?", answer(e)).WithField("endpoint")
+}
+
+func answer(e minio.ErrorResponse) string {
+	words := strings.TrimSpace(e.Code + " " + http.StatusText(e.StatusCode))
+	if len(words) > 100 {
+		words = words[:100] + "…"
+	}
+	return words
+}

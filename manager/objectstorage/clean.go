@@ -1,0 +1,110 @@
+package objectstorage
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berthhq/berth/internal/problem"
+)
+
+const (
+	maxCredential = 1024
+	maxKey        = 1024 // bytes, by S3
+)
+
+var (
+	hostRule   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.?$`)
+	bucketRule = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	regionRule = regexp.MustCompile(`^[a-zA-Z0-9-]{0,64}$`)
+)
+
+// cleanEndpoint accepts scheme, host and port, and nothing that could hide a password
+// or lead elsewhere.
+func cleanEndpoint(s string) (string, error) {
+	bad := func(format string, args ...any) (string, error) {
+		return "", problem.Invalid("endpoint", format, args...)
+	}
+	u, err := url.Parse(strings.TrimSuffix(strings.TrimSpace(s), "/"))
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return bad("is written https://HOST or https://HOST:PORT")
+	case u.User != nil:
+		return bad("holds no credentials: they have fields of their own")
+	case u.Path != "" || u.RawQuery != "" || u.Fragment != "":
+		return bad("ends with host and port: the bucket has a field of its own")
+	}
+	host := strings.ToLower(u.Hostname())
+	if len(host) > 253 || !hostRule.MatchString(host) && net.ParseIP(host) == nil {
+		return bad("has no host name or address")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return "", problem.Invalid("endpoint", "has no valid port").WithLimit("1..65535")
+		}
+		return u.Scheme + "://" + net.JoinHostPort(host, port), nil
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return u.Scheme + "://" + host, nil
+}
+
+func cleanRegion(s string) (string, error) {
+	if !regionRule.MatchString(s) {
+		return "", problem.Invalid("region", "has letters, digits and dashes, as eu-central-1")
+	}
+	return s, nil
+}
+
+func cleanBucket(s string) (string, error) {
+	if !bucketRule.MatchString(s) || strings.Contains(s, "..") || net.ParseIP(s) != nil {
+		return "", problem.Invalid("bucket", "has 3 to 63 lower-case letters, digits, dots and dashes").WithLimit("3..63")
+	}
+	return s, nil
+}
+
+// cleanPrefix returns "" or what ends in a slash.
+func cleanPrefix(field, s string) (string, error) {
+	s = strings.Trim(s, "/")
+	if s == "" {
+		return "", nil
+	}
+	if len(s) >= maxKey {
+		return "", problem.Invalid(field, "has %d bytes", len(s)).WithLimit(fmt.Sprint(maxKey - 1))
+	}
+	if why := hostile(s); why != "" {
+		return "", problem.Invalid(field, "%s", why)
+	}
+	return s + "/", nil
+}
+
+// hostile says why a key cannot be a path below a folder; "" when it can.
+func hostile(key string) string {
+	if !utf8.ValidString(key) {
+		return "is not UTF-8"
+	}
+	for _, r := range key {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return "holds a control character"
+		}
+	}
+	for part := range strings.SplitSeq(key, "/") {
+		switch {
+		case part == "":
+			return "has an empty part"
+		case part == "." || part == "..":
+			return "has a part " + part
+		case len(part) > 255:
+			return fmt.Sprintf("has a part of %d bytes, a file's name has 255 at most", len(part))
+		}
+	}
+	if len(key) > 4096 {
+		return "is longer than a path can be"
+	}
+	return ""
+}

@@ -1,0 +1,247 @@
+package objectstorage
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berthhq/berth/internal/problem"
+	tasks "github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// exporter runs the tasks that send files of folders.
+type exporter struct{ *Service }
+
+func (e exporter) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
+	r, err := e.begin(ctx, at, input, false)
+	if r == nil {
+		return err
+	}
+	s := &sending{run: r}
+	if err == nil {
+		err = r.end(ctx, s.all(ctx))
+	}
+	if p, known := problem.From(err); err != nil && known && tasks.Hopeless(p.Code) {
+		s.drop(ctx)
+	}
+	return err
+}
+
+// sending is an export under way.
+type sending struct {
+	*run
+	prefix string // of the keys
+	top    string // of the paths that is not in the keys
+}
+
+func (r *sending) all(ctx context.Context) error {
+	r.prefix = r.row.Prefix
+	if r.Below != "" {
+		r.prefix += r.Below + "/"
+	}
+	if err := r.count(ctx); err != nil {
+		return err
+	}
+	for {
+		page, more, err := r.list(ctx, r.st.After)
+		if err != nil {
+			return err
+		}
+		if err := r.page(ctx, page); err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			r.st.passed(page[len(page)-1].Path)
+		}
+		if !more {
+			break
+		}
+		if err := r.save(ctx, true, 0); err != nil {
+			return err
+		}
+	}
+	failed := r.st.outcome("exported")
+	if err := r.save(ctx, true, 0); err != nil {
+		return err
+	}
+	return failed
+}
+
+func (r *sending) list(ctx context.Context, after string) ([]*storagepb.TreeFile, bool, error) {
+	at, err := r.place(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	p, err := at.Objects.Tree(ctx, &storagepb.TreeRequest{Folder: at.Ref, Path: r.Path, After: after, Limit: pageSize})
+	if ctx.Err() != nil {
+		return nil, false, ctx.Err()
+	}
+	if err != nil {
+		return nil, false, at.Later(errgrpc.ToNative(err))
+	}
+	r.top = r.Path
+	if len(p.Files) == 1 && p.Files[0].Path == r.Path { // it is a file itself
+		r.top = strings.TrimSuffix(strings.TrimSuffix(r.Path, path.Base(r.Path)), "/")
+	}
+	return p.Files, p.More, nil
+}
+
+// count finds how much there is, so that people see how far it is.
+func (r *sending) count(ctx context.Context) error {
+	for !r.st.Counted {
+		page, more, err := r.list(ctx, r.st.Count)
+		if err != nil {
+			return err
+		}
+		for _, f := range page {
+			r.st.FilesTotal++
+			r.st.BytesTotal += f.Size
+			r.st.Count = f.Path
+		}
+		r.st.Counted = !more
+		if err := r.save(ctx, !more, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file is one that is to be sent.
+type file struct {
+	*storagepb.TreeFile
+	key  string
+	ours bool // an object that is there may be what an earlier run has sent
+	left bool // an equal object is there
+	err  error
+}
+
+// page sends the files of a page: small ones in batches, large ones one by one.
+func (r *sending) page(ctx context.Context, page []*storagepb.TreeFile) error {
+	for len(page) > 0 {
+		n := min(batchSize, len(page))
+		if err := r.files(ctx, page[:n]); err != nil {
+			return err
+		}
+		page = page[n:]
+	}
+	return nil
+}
+
+func (r *sending) files(ctx context.Context, page []*storagepb.TreeFile) error {
+	var list []*file
+	for _, f := range page {
+		if r.st.has(f.Path) {
+			continue
+		}
+		key := r.prefix + strings.TrimPrefix(strings.TrimPrefix(f.Path, r.top), "/")
+		ours := r.st.Sent != "" && !before(r.st.Sent, f.Path)
+		list = append(list, &file{TreeFile: f, key: key, ours: ours, err: refusedFile(key, f)})
+	}
+	if err := r.look(ctx, list); err != nil {
+		return asked(err)
+	}
+	var small, large []*file
+	for _, f := range list {
+		switch {
+		case f.err != nil || f.left:
+			r.st.settled(f.Path, f.Size, f.left, f.err)
+		case f.Size > partsAbove:
+			large = append(large, f)
+		default:
+			small = append(small, f)
+		}
+		if r.st.Sent == "" || before(r.st.Sent, f.Path) {
+			r.st.Sent = f.Path
+		}
+	}
+	if err := r.batch(ctx, small); err != nil {
+		return err
+	}
+	for _, f := range large {
+		if err := r.large(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusedFile says why a file cannot become an object.
+func refusedFile(key string, f *storagepb.TreeFile) error {
+	switch {
+	case len(key) > maxKey:
+		return problem.Invalid("key", "its key would have %d bytes, S3 has %d at most", len(key), maxKey)
+	case hostile(f.Path) != "":
+		return problem.Invalid("key", "its path %s", hostile(f.Path))
+	case f.Size > maxObject:
+		return problem.Invalid("size", "it has %d bytes, an object of S3 has %d at most", f.Size, int64(maxObject))
+	}
+	return nil
+}
+
+// lookers is how many objects are looked for at one time.
+const lookers = 16
+
+// look finds what is there already, and decides what becomes of it.
+func (r *sending) look(ctx context.Context, list []*file) error {
+	if r.Existing == Overwrite {
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(lookers)
+	for _, f := range list {
+		if f.err != nil {
+			continue
+		}
+		g.Go(func() error {
+			there, err := r.bucket.stat(ctx, f.key)
+			if err != nil || there == nil {
+				return err
+			}
+			// A storage tells whole seconds: what was changed in the same one is sent.
+			equal := there.size == f.Size && !there.modified.Before(time.Unix(0, f.ModifiedUnixNs))
+			switch {
+			case equal && (r.Existing == Update || f.ours):
+				f.left = true
+			case r.Existing == Fail && !f.ours:
+				f.err = problem.Exists("key", "an object is there")
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// batch has a proxy send small files.
+func (r *sending) batch(ctx context.Context, list []*file) error {
+	if len(list) == 0 {
+		return nil
+	}
+	at, err := r.place(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.save(ctx, true, 0); err != nil {
+		return err
+	}
+	q := &storagepb.ExportRequest{Folder: at.Ref, Private: r.private()}
+	for _, f := range list {
+		put, err := r.bucket.sign(ctx, http.MethodPut, f.key, life(batchSize*partsAbove), nil, nil)
+		if err != nil {
+			return asked(err)
+		}
+		q.Files = append(q.Files, &storagepb.FileItem{
+			Path: f.Path, Put: put, Size: f.Size, ModifiedUnixNs: f.ModifiedUnixNs, Length: f.Size,
+		})
+	}
+	call := func(ctx context.Context) (receiver, error) { return at.Objects.Export(ctx, q) }
+	return r.follow(ctx, at, call, func(one *storagepb.ObjectResult, err error) error {
+		r.st.settled(list[one.Index].Path, list[one.Index].Size, false, err)
+		return nil
+	})
+}

@@ -1,0 +1,207 @@
+package objectstorage
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/berthhq/berth/internal/problem"
+	tasks "github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// importer runs the tasks that fill folders.
+type importer struct{ *Service }
+
+func (i importer) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
+	r, err := i.begin(ctx, at, input, true)
+	if err != nil {
+		return err
+	}
+	defer i.folders.Changed(context.WithoutCancel(ctx), r.Folder)
+	return r.end(ctx, (&fetching{run: r}).all(ctx))
+}
+
+// fetching is an import under way.
+type fetching struct {
+	*run
+	prefix string // of the keys; what is after it is the path
+	single *object
+}
+
+func (r *fetching) all(ctx context.Context) error {
+	r.prefix = r.row.Prefix
+	if r.Below != "" {
+		r.prefix += r.Below + "/"
+	}
+	if err := r.find(ctx); err != nil {
+		return asked(err)
+	}
+	if err := r.count(ctx); err != nil {
+		return asked(err)
+	}
+	for {
+		page, more, err := r.list(r.st.After)
+		if err != nil {
+			return asked(err)
+		}
+		if err := r.page(ctx, page); err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			r.st.passed(page[len(page)-1].key)
+		}
+		if !more {
+			break
+		}
+		if err := r.save(ctx, true, 0); err != nil {
+			return err
+		}
+	}
+	failed := r.st.outcome("imported")
+	if err := r.save(ctx, true, 0); err != nil {
+		return err
+	}
+	return failed
+}
+
+// find looks whether the path is that of one object.
+func (r *fetching) find(ctx context.Context) error {
+	if r.Below == "" {
+		return nil
+	}
+	page, _, err := r.bucket.list(r.prefix, "", 1)
+	if err != nil || len(page) > 0 {
+		return err
+	}
+	o, err := r.bucket.stat(ctx, strings.TrimSuffix(r.prefix, "/"))
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		return problem.Precondition("there is no object at or below %s", clip(r.Below))
+	}
+	r.single, r.prefix = o, strings.TrimSuffix(o.key, path.Base(o.key))
+	return nil
+}
+
+func (r *fetching) list(after string) ([]object, bool, error) {
+	if r.single != nil {
+		if after >= r.single.key {
+			return nil, false, nil
+		}
+		return []object{*r.single}, false, nil
+	}
+	return r.bucket.list(r.prefix, after, pageSize)
+}
+
+// count finds how much there is, so that people see how far it is.
+func (r *fetching) count(ctx context.Context) error {
+	for !r.st.Counted {
+		page, more, err := r.list(r.st.Count)
+		if err != nil {
+			return err
+		}
+		for _, o := range page {
+			r.st.FilesTotal++
+			r.st.BytesTotal += o.size
+		}
+		if len(page) > 0 {
+			r.st.Count = page[len(page)-1].key
+		}
+		r.st.Counted = !more
+		if err := r.save(ctx, !more, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// page brings the objects of a page, in batches.
+func (r *fetching) page(ctx context.Context, page []object) error {
+	var batch []object
+	var bytes int64
+	for i, o := range page {
+		switch why := r.refused(o); {
+		case r.st.has(o.key):
+		case why != nil || o.key == r.prefix: // the mark of the directory itself
+			r.st.settled(o.key, o.size, true, why)
+		default:
+			batch, bytes = append(batch, o), bytes+o.size
+		}
+		if len(batch) > 0 && (len(batch) == batchSize || bytes >= batchBytes || i == len(page)-1) {
+			if err := r.batch(ctx, batch, bytes); err != nil {
+				return err
+			}
+			batch, bytes = nil, 0
+		}
+	}
+	return nil
+}
+
+// refused says why an object cannot become a file.
+func (r *fetching) refused(o object) error {
+	name, marker := strings.CutSuffix(strings.TrimPrefix(o.key, r.prefix), "/")
+	if marker && o.size > 0 {
+		return problem.Invalid("key", "ends in a slash and holds %d bytes", o.size)
+	}
+	if o.key == r.prefix {
+		return nil
+	}
+	if why := hostile(name); why != "" {
+		return problem.Invalid("key", "the key %s", why)
+	}
+	return nil
+}
+
+// batch has a proxy bring objects.
+func (r *fetching) batch(ctx context.Context, list []object, bytes int64) error {
+	at, err := r.place(ctx)
+	if err != nil {
+		return err
+	}
+	ours := r.st.Sent
+	q := &storagepb.ImportRequest{Folder: at.Ref, Private: r.private()}
+	for _, o := range list {
+		item, err := r.item(ctx, o, o.key <= ours, life(bytes))
+		if err != nil {
+			return asked(err)
+		}
+		q.Objects = append(q.Objects, item)
+		r.st.Sent = max(r.st.Sent, o.key)
+	}
+	if err := r.save(ctx, true, 0); err != nil {
+		return err
+	}
+	call := func(ctx context.Context) (receiver, error) { return at.Objects.Import(ctx, q) }
+	return r.follow(ctx, at, call, func(one *storagepb.ObjectResult, err error) error {
+		o := list[one.Index]
+		r.st.settled(o.key, o.size, one.Left, err)
+		return nil
+	})
+}
+
+// item is what a proxy has to know of an object. What is there may be what an earlier
+// run has brought.
+func (r *fetching) item(ctx context.Context, o object, ours bool, life time.Duration) (*storagepb.ObjectItem, error) {
+	name, marker := strings.CutSuffix(strings.TrimPrefix(o.key, r.prefix), "/")
+	item := &storagepb.ObjectItem{
+		Path: path.Join(r.Path, name), Directory: marker, Size: o.size, Etag: o.etag, ModifiedUnixMs: o.modified.UnixMilli(),
+	}
+	switch {
+	case r.Existing == Overwrite:
+		item.Existing = storagepb.ObjectItem_OVERWRITE
+	case r.Existing == Fail && ours:
+		item.Existing = storagepb.ObjectItem_RESUME
+	case r.Existing == Fail:
+		item.Existing = storagepb.ObjectItem_FAIL
+	}
+	if marker {
+		return item, nil
+	}
+	var err error
+	item.Get, err = r.bucket.sign(ctx, http.MethodGet, o.key, life, nil, http.Header{"X-Amz-Checksum-Mode": {"ENABLED"}})
+	return item, err
+}

@@ -1,0 +1,298 @@
+package objectstorage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+	"github.com/minio/minio-go/v7"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/problem"
+	tasks "github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// S3 takes an object in at most 10,000 parts; all but the last have 5 MiB to 5 GiB.
+const (
+	partsAbove = 64 << 20 // a larger file is sent in parts, of this size at least
+	maxParts   = 10_000
+	maxObject  = 5 << 40
+	partsBatch = 32 // that a proxy is asked for at once
+)
+
+// partSize is that of the parts of a file: whole mebibytes.
+func partSize(size int64) int64 {
+	least := (size + maxParts - 1) / maxParts
+	return max(partsAbove, (least+(1<<20)-1)&^(1<<20-1))
+}
+
+// parts is a file on its way in parts.
+type parts struct {
+	Path, Key, ID  string
+	Size, Modified int64 // of the file
+	Part           int64 // size of one
+	Done           []donePart
+}
+
+type donePart struct {
+	Number int // from 1
+	Etag   string
+}
+
+func (p *parts) of(f *file) bool {
+	return p.Path == f.Path && p.Key == f.key && p.Size == f.Size && p.Modified == f.ModifiedUnixNs
+}
+
+// section is where a part lies in the file.
+func (p *parts) section(number int) (offset, length int64) {
+	offset = int64(number-1) * p.Part
+	return offset, min(p.Part, p.Size-offset)
+}
+
+// sent is how much of the file is there.
+func (p *parts) sent() (bytes int64) {
+	for _, d := range p.Done {
+		_, n := p.section(d.Number)
+		bytes += n
+	}
+	return bytes
+}
+
+// missing are the next parts to send.
+func (p *parts) missing() (numbers []int) {
+	done := map[int]bool{}
+	for _, d := range p.Done {
+		done[d.Number] = true
+	}
+	for n := 1; int64(n-1)*p.Part < p.Size && len(numbers) < partsBatch; n++ {
+		if !done[n] {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// large sends a file in parts, and goes on with those of an earlier run.
+func (r *sending) large(ctx context.Context, f *file) error {
+	if up := r.st.Upload; up != nil && !up.of(f) {
+		r.drop(ctx)
+	}
+	for range 2 { // the storage may have forgotten what was begun
+		err := r.send(ctx, f)
+		if errdefs.IsAborted(err) {
+			r.st.Upload = nil
+			continue
+		}
+		if itemError(err) {
+			r.drop(ctx)
+			r.st.settled(f.Path, f.Size, false, errors.Unwrap(err))
+			return nil
+		}
+		return err
+	}
+	r.st.settled(f.Path, f.Size, false, problem.Aborted("the storage forgets what is sent to it in parts"))
+	return nil
+}
+
+// ofItem is an error of one file, which is no reason to stop.
+type ofItem struct{ error }
+
+func (o *ofItem) Unwrap() error { return o.error }
+
+func itemError(err error) bool {
+	o, is := err.(*ofItem)
+	return is && o != nil
+}
+
+func (r *sending) send(ctx context.Context, f *file) error {
+	if r.st.Upload == nil {
+		if err := r.start(ctx, f); err != nil {
+			return err
+		}
+	}
+	up := r.st.Upload
+	for numbers := up.missing(); len(numbers) > 0; numbers = up.missing() {
+		if err := r.some(ctx, f, numbers); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(up.Done, func(a, b donePart) int { return a.Number - b.Number })
+	list := make([]minio.CompletePart, len(up.Done))
+	for i, d := range up.Done {
+		list[i] = minio.CompletePart{PartNumber: d.Number, ETag: d.Etag}
+	}
+	_, err := r.bucket.core.CompleteMultipartUpload(ctx, r.bucket.name, up.Key, up.ID, list, minio.PutObjectOptions{})
+	if forgotten(err) {
+		// An earlier run may have completed it and not lived to note it.
+		there, serr := r.bucket.stat(ctx, up.Key)
+		if serr != nil {
+			return asked(serr)
+		}
+		if there == nil || there.size != up.Size {
+			return fmt.Errorf("complete %s: %w", clip(up.Path), errdefs.ErrAborted)
+		}
+		err = nil
+	}
+	if err != nil {
+		return r.sorted(explain(err))
+	}
+	r.st.Upload = nil
+	r.st.settled(f.Path, f.Size, false, nil)
+	return r.save(ctx, true, 0)
+}
+
+// sorted tells errors of one file from those that stop the task.
+func (r *sending) sorted(err error) error {
+	err = asked(err)
+	var away *storageAway
+	if errors.As(err, &away) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &ofItem{err}
+}
+
+// start begins an object that comes in parts. Its id is kept before anything is sent.
+func (r *sending) start(ctx context.Context, f *file) error {
+	id, err := r.bucket.core.NewMultipartUpload(ctx, r.bucket.name, f.key, minio.PutObjectOptions{})
+	if err != nil {
+		return r.sorted(explain(err))
+	}
+	r.st.Upload = &parts{Path: f.Path, Key: f.key, ID: id, Size: f.Size, Modified: f.ModifiedUnixNs, Part: partSize(f.Size)}
+	if err := r.save(ctx, true, 0); err != nil {
+		r.drop(ctx) // nobody else knows of it
+		return err
+	}
+	return nil
+}
+
+// some has a proxy send some parts.
+func (r *sending) some(ctx context.Context, f *file, numbers []int) error {
+	at, err := r.place(ctx)
+	if err != nil {
+		return err
+	}
+	up := r.st.Upload
+	r.base = up.sent()
+	defer func() { r.base = 0 }()
+	q := &storagepb.ExportRequest{Folder: at.Ref, Private: r.private()}
+	for _, n := range numbers {
+		query := url.Values{"uploadId": {up.ID}, "partNumber": {strconv.Itoa(n)}}
+		put, err := r.bucket.sign(ctx, http.MethodPut, up.Key, life(partsBatch*up.Part), query, nil)
+		if err != nil {
+			return asked(err)
+		}
+		offset, length := up.section(n)
+		q.Files = append(q.Files, &storagepb.FileItem{
+			Path: f.Path, Put: put, Size: up.Size, ModifiedUnixNs: up.Modified, Offset: offset, Length: length,
+		})
+	}
+	call := func(ctx context.Context) (receiver, error) { return at.Objects.Export(ctx, q) }
+	return r.follow(ctx, at, call, func(one *storagepb.ObjectResult, err error) error {
+		if errdefs.IsAborted(err) {
+			return err
+		}
+		if err != nil {
+			return &ofItem{err}
+		}
+		r.st.Stuck = nil
+		up.Done = append(up.Done, donePart{numbers[one.Index], one.Etag})
+		return nil
+	})
+}
+
+// drop takes back what was sent of a file in parts.
+func (r *sending) drop(ctx context.Context) {
+	up := r.st.Upload
+	if up == nil {
+		return
+	}
+	r.st.Upload = nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	b, err := r.open(ctx, r.row)
+	if err == nil {
+		err = b.abort(ctx, up.Key, up.ID)
+	}
+	if err != nil {
+		r.log.WarnContext(ctx, "parts of an object stay at its storage", "storage", r.row.ID, "upload", up.ID, "error", err)
+	}
+}
+
+func (b *bucket) abort(ctx context.Context, key, id string) error {
+	err := b.core.AbortMultipartUpload(ctx, b.name, key, id)
+	if err != nil && !forgotten(err) {
+		return explain(err)
+	}
+	return nil
+}
+
+func forgotten(err error) bool { return minio.ToErrorResponse(err).Code == minio.NoSuchUpload }
+
+// aborting is the input of a task that takes parts back.
+type aborting struct {
+	Storage, Task uuid.UUID
+	Key, ID       string
+}
+
+// Undo has the parts taken back that a cancelled task has sent.
+func (e exporter) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
+	var in moving
+	var st state
+	if err := json.Unmarshal(t.Input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	if len(t.State) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(t.State, &st); err != nil {
+		return fmt.Errorf("read state: %w", err)
+	}
+	if st.Upload == nil {
+		return nil
+	}
+	want := tasks.Wanted{
+		Kind: abortKind, Title: "Take back the parts of " + clip(st.Upload.Path) + ", whose export was cancelled",
+		Input: aborting{Storage: in.Storage, Task: t.ID, Key: st.Upload.Key, ID: st.Upload.ID}, Subject: in.Folder,
+	}
+	if t.DomainID != nil {
+		want.Domain = *t.DomainID
+	}
+	_, err := e.tasks.Enqueue(ctx, tx, want)
+	return err
+}
+
+// aborter runs the tasks that take parts back.
+type aborter struct{ *Service }
+
+func (a aborter) Run(ctx context.Context, _ *tasks.Progress, input []byte) error {
+	var in aborting
+	if err := json.Unmarshal(input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	if a.tasks.Runs(in.Task) { // its last parts may still arrive
+		return tasks.Wait("the export to end")
+	}
+	row, err := a.client.ObjectStorage.Get(ctx, in.Storage)
+	if ent.IsNotFound(err) {
+		return problem.Precondition("the object storage is gone")
+	}
+	if err != nil {
+		return fmt.Errorf("read object storage: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	b, err := a.open(ctx, row)
+	if err != nil {
+		return err
+	}
+	return b.abort(ctx, in.Key, in.ID)
+}

@@ -1,0 +1,211 @@
+package objectstorage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/egress"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/permit"
+	tasks "github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/manager/vfolder"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+const (
+	saveEvery = 500 * time.Millisecond
+	// pageSize is how many items are listed at once, batchSize and batchBytes how much
+	// a proxy is asked for at once: so long its signed requests live.
+	pageSize   = 500
+	batchSize  = 100
+	batchBytes = 8 << 30
+	// forlorn is how long a storage may not answer before its task fails.
+	forlorn = time.Hour
+)
+
+// run is one run of a task.
+type run struct {
+	*Service
+	moving
+	at     *tasks.Progress
+	st     state
+	row    *ent.ObjectStorage
+	bucket *bucket
+	write  bool  // to the folder
+	base   int64 // bytes of a file that is not settled, from earlier calls
+	saved  time.Time
+}
+
+// begin reads what a task is about and goes on with its state. With an error there may
+// be a run all the same, to take back what was done.
+func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, write bool) (*run, error) {
+	r := &run{Service: s, at: at, write: write}
+	if err := json.Unmarshal(input, &r.moving); err != nil {
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	if err := at.State(&r.st); err != nil {
+		return nil, err
+	}
+	if r.st.Ended {
+		r.st.again()
+	}
+	var err error
+	if r.row, err = s.client.ObjectStorage.Get(ctx, r.Storage); ent.IsNotFound(err) {
+		return nil, problem.Precondition("the object storage is gone")
+	} else if err != nil {
+		return nil, fmt.Errorf("read object storage: %w", err)
+	}
+	if r.bucket, err = s.open(ctx, r.row); err != nil {
+		return nil, err
+	}
+	_, err = r.place(ctx)
+	return r, err
+}
+
+// place finds the folder's proxy. It asks anew whether who began the task still may
+// use folder and storage.
+func (r *run) place(ctx context.Context) (*vfolder.At, error) {
+	who, err := r.folders.User(ctx, r.at.By())
+	if err != nil {
+		return nil, err
+	}
+	if e, on, _ := permit.Of(r.row); !who.May(access.Special, e, on) || !r.write && r.row.ReadOnly {
+		return nil, problem.Precondition("the object storage is no longer open to who asked")
+	}
+	return r.folders.At(ctx, vfolder.Use{User: r.at.By(), Folder: r.Folder, Write: r.write})
+}
+
+// save keeps how far it is, from time to time or at once.
+func (r *run) save(ctx context.Context, now bool, moving int64) error {
+	if !now && time.Since(r.saved) < saveEvery {
+		return nil
+	}
+	done, total := min(r.st.Bytes+moving, r.st.BytesTotal), r.st.BytesTotal
+	if total == 0 {
+		done, total = r.st.Files, r.st.FilesTotal
+	}
+	if err := r.at.Save(ctx, r.st, max(done, 0), total); err != nil {
+		return err
+	}
+	r.saved = time.Now()
+	return nil
+}
+
+// end makes of the error of a run what its task does about it: it waits for a storage
+// that does not answer.
+func (r *run) end(ctx context.Context, err error) error {
+	var away *storageAway
+	if !errors.As(err, &away) {
+		return err
+	}
+	if r.st.Stuck == nil {
+		t := time.Now()
+		r.st.Stuck = &t
+	}
+	since := *r.st.Stuck
+	if time.Since(since) > forlorn {
+		r.st.Stuck = nil // who tries again waits as long again
+	}
+	if err := r.save(ctx, true, 0); err != nil {
+		return err
+	}
+	p, _ := problem.From(away.error)
+	if time.Since(since) > forlorn {
+		return problem.Precondition("the object storage has not answered since %s: %s", since.UTC().Format(time.RFC3339), p.Message)
+	}
+	return tasks.Wait("the object storage: %s", p.Message)
+}
+
+// storageAway is a storage that does not answer, unlike a proxy that is away.
+type storageAway struct{ error }
+
+func (s *storageAway) Unwrap() error { return s.error }
+
+// asked marks the errors of asking a storage.
+func asked(err error) error {
+	if p, known := problem.From(err); known && p.Code == problem.CodeUnavailable {
+		return &storageAway{err}
+	}
+	return err
+}
+
+// receiver is a call to a proxy.
+type receiver = grpc.ServerStreamingClient[storagepb.ObjectProgress]
+
+// follow takes the results of a call. settled has the say about an item's error: what
+// it returns ends the call.
+func (r *run) follow(ctx context.Context, at *vfolder.At, call func(context.Context) (receiver, error), settled func(*storagepb.ObjectResult, error) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	stream, err := call(ctx)
+	if err != nil {
+		return at.Later(errgrpc.ToNative(err))
+	}
+	before := r.st.Bytes
+	for {
+		p, err := stream.Recv()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF):
+			return at.Later(fmt.Errorf("the call ended early: %w", errdefs.ErrUnavailable))
+		case err != nil:
+			return at.Later(errgrpc.ToNative(err))
+		}
+		for _, one := range p.Results {
+			if err := r.result(one, settled); err != nil {
+				return errors.Join(err, r.save(ctx, true, 0))
+			}
+		}
+		if err := r.save(ctx, p.Finished, r.base+max(p.Bytes-(r.st.Bytes-before), 0)); err != nil {
+			return err
+		}
+		if p.Finished {
+			return nil
+		}
+	}
+}
+
+// result settles an item, unless what is in its way is in the way of all.
+func (r *run) result(one *storagepb.ObjectResult, settled func(*storagepb.ObjectResult, error) error) error {
+	err := errgrpc.ToNative(resultError(one))
+	switch {
+	case errdefs.IsUnavailable(err):
+		return &storageAway{problem.Unavailable("%s", plain(one.Error))}
+	case errdefs.IsResourceExhausted(err):
+		return problem.Precondition("the folder is full: %s", plain(one.Error))
+	}
+	return settled(one, err)
+}
+
+// plain is an error of a proxy without its class.
+func plain(text string) string {
+	p, _ := problem.From(fmt.Errorf("%s: %w", text, errdefs.ErrInvalidArgument))
+	for _, class := range []error{errdefs.ErrUnavailable, errdefs.ErrResourceExhausted} {
+		if rest, ok := cut(p.Message, class); ok {
+			return rest
+		}
+	}
+	return p.Message
+}
+
+func cut(text string, class error) (string, bool) {
+	suffix := ": " + class.Error()
+	if n := len(text) - len(suffix); n > 0 && text[n:] == suffix {
+		return text[:n], true
+	}
+	return text, false
+}
+
+// private tells a proxy how far it may dial.
+func (r *run) private() bool { return reach(r.row) == egress.Private }

@@ -1,0 +1,175 @@
+package objectstorage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+	tasks "github.com/berthhq/berth/manager/task"
+)
+
+// The kinds of tasks.
+const (
+	importKind = "objectstorage.import"
+	exportKind = "objectstorage.export"
+	abortKind  = "objectstorage.abort"
+)
+
+// Existing says what becomes of a file or object that is there already.
+type Existing string
+
+// The ways.
+const (
+	Update    Existing = "update"    // an equal one stays, another is replaced
+	Overwrite Existing = "overwrite" // it is replaced
+	Fail      Existing = "fail"      // it stays, and the task tells of it
+)
+
+// MarshalGQL writes the way as GraphQL has it.
+func (e Existing) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(e))) }
+
+// UnmarshalGQL reads a way.
+func (e *Existing) UnmarshalGQL(v any) error {
+	s, _ := v.(string)
+	if !slices.Contains([]Existing{Update, Overwrite, Fail}, Existing(s)) {
+		return fmt.Errorf("%v is none of update, overwrite and fail", v)
+	}
+	*e = Existing(s)
+	return nil
+}
+
+// ImportFolderInput asks for the objects below a path of a storage, in a directory of a
+// folder.
+type ImportFolderInput struct {
+	Vfolder       uuid.UUID
+	Directory     *string
+	ObjectStorage uuid.UUID
+	Path          *string // below the storage's prefix
+	Existing      *Existing
+}
+
+// ExportFolderInput asks for the files of a folder, below a path or the one that is
+// there, as objects below a path of a storage.
+type ExportFolderInput struct {
+	Vfolder       uuid.UUID
+	Path          *string
+	ObjectStorage uuid.UUID
+	Directory     *string
+	Existing      *Existing
+}
+
+// FolderTransferPayload is the task that moves the bytes.
+type FolderTransferPayload struct {
+	Vfolder *ent.Vfolder
+	Task    *ent.Task
+}
+
+// moving is the input of both kinds of tasks.
+type moving struct {
+	Storage, Folder uuid.UUID
+	Path            string // of the folder: the directory to fill, or what is sent; "" is all
+	Below           string // of the storage, without its prefix: "" or without a slash at its end
+	Existing        Existing
+}
+
+// ImportFolder fills a folder from an object storage, in a task.
+func (s *Service) ImportFolder(ctx context.Context, in ImportFolderInput) (*FolderTransferPayload, error) {
+	f, err := s.folders.Target(ctx, in.Vfolder)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.usable(ctx, in.ObjectStorage, "objectStorage")
+	if err != nil {
+		return nil, err
+	}
+	want, err := wanted(row, f, "directory", in.Directory, "path", in.Path, in.Existing)
+	if err != nil {
+		return nil, err
+	}
+	title := fmt.Sprintf("Import %s to %s", where(row.Name, want.Below), where(f.Name, want.Path))
+	return s.enqueue(ctx, importKind, title, f, want)
+}
+
+// ExportFolder sends files of a folder to an object storage, in a task.
+func (s *Service) ExportFolder(ctx context.Context, in ExportFolderInput) (*FolderTransferPayload, error) {
+	f, err := s.folders.Source(ctx, in.Vfolder)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.usable(ctx, in.ObjectStorage, "objectStorage")
+	if err != nil {
+		return nil, err
+	}
+	if row.ReadOnly {
+		return nil, problem.Precondition("object storage %s is for reading only", row.Name).WithField("objectStorage")
+	}
+	want, err := wanted(row, f, "path", in.Path, "directory", in.Directory, in.Existing)
+	if err != nil {
+		return nil, err
+	}
+	title := fmt.Sprintf("Export %s to %s", where(f.Name, want.Path), where(row.Name, want.Below))
+	return s.enqueue(ctx, exportKind, title, f, want)
+}
+
+func wanted(row *ent.ObjectStorage, f *ent.Vfolder, pathField string, p *string, belowField string, below *string, existing *Existing) (moving, error) {
+	m := moving{Storage: row.ID, Folder: f.ID, Existing: Update}
+	if existing != nil {
+		m.Existing = *existing
+	}
+	for _, part := range []struct {
+		field string
+		said  *string
+		to    *string
+	}{{pathField, p, &m.Path}, {belowField, below, &m.Below}} {
+		if part.said == nil {
+			continue
+		}
+		clean, err := cleanPrefix(part.field, *part.said)
+		if err != nil {
+			return m, err
+		}
+		*part.to = strings.TrimSuffix(clean, "/")
+	}
+	if n := len(row.Prefix) + len(m.Below); n >= maxKey {
+		return m, problem.Invalid(belowField, "has %d bytes with the prefix of the storage", n).WithLimit(fmt.Sprint(maxKey - 1))
+	}
+	return m, nil
+}
+
+func where(name, below string) string {
+	if below == "" {
+		return name
+	}
+	if len(below) > 80 {
+		below = "…/" + path.Base(below)
+	}
+	return name + ":" + below
+}
+
+func (s *Service) enqueue(ctx context.Context, kind, title string, f *ent.Vfolder, want moving) (*FolderTransferPayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	out := &FolderTransferPayload{Vfolder: f}
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
+		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{Kind: kind, Title: title, Input: want, Subject: f.ID, Domain: f.DomainID})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Task = out.Task.Unwrap()
+	s.tasks.Wake(ctx, out.Task.ID)
+	s.folders.Changed(ctx, f.ID)
+	return out, nil
+}

@@ -1,0 +1,227 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/storage/storagepb"
+	"github.com/berthhq/berth/storage/transfer"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// Import brings objects into a folder.
+func (m *Mover) Import(ctx context.Context, w *Work, f *volume.Folder, q *storagepb.ImportRequest) error {
+	c := m.client(q.Private)
+	return each(ctx, len(q.Objects), func(i int) {
+		left, err := m.bring(ctx, c, w, f, q.Folder, q.Objects[i])
+		if ctx.Err() == nil {
+			w.settle(i, &storagepb.ObjectResult{Left: left}, err)
+		}
+	})
+}
+
+// bring makes one object a file, unless there is an equal one.
+func (m *Mover) bring(ctx context.Context, c *http.Client, w *Work, f *volume.Folder, at *storagepb.FolderRef, o *storagepb.ObjectItem) (left bool, err error) {
+	if o.Directory {
+		_, err := f.MakeDirectory(o.Path)
+		return false, err
+	}
+	path, err := volume.CleanNew(o.Path)
+	if err != nil {
+		return false, err
+	}
+	there, err := f.Stat(path)
+	switch {
+	case errdefs.IsNotFound(err):
+	case err != nil:
+		return false, err
+	default:
+		if err := admits(&there, o); err != nil {
+			return errors.Is(err, errEqual), notEqual(err)
+		}
+	}
+	place := transfer.Place{Volume: at.GetVolume(), Scope: at.GetScope(), Folder: at.GetFolder(), Path: path}
+	d, err := m.files.Draft(ctx, place, o.Size)
+	if err != nil {
+		return false, err
+	}
+	defer d.Discard()
+	g := &download{client: c, work: w, item: o, draft: d}
+	if err := persist(ctx, func() (bool, error) { return g.try(ctx) }); err != nil {
+		return false, err
+	}
+	modified := time.UnixMilli(o.ModifiedUnixMs)
+	d.Set(volume.Attributes{Modified: &modified})
+	err = d.Publish(func(there *volume.Entry) error { return admits(there, o) })
+	return errors.Is(err, errEqual), notEqual(err)
+}
+
+// errEqual is a file that need not be brought.
+var errEqual = errors.New("an equal file is there")
+
+func notEqual(err error) error {
+	if errors.Is(err, errEqual) {
+		return nil
+	}
+	return err
+}
+
+// admits tells whether an object may take the place of what is there.
+func admits(there *volume.Entry, o *storagepb.ObjectItem) error {
+	if there == nil {
+		return nil
+	}
+	kind := there.Mode & unix.S_IFMT
+	if kind == unix.S_IFDIR {
+		return fmt.Errorf("a directory is there: %w", errdefs.ErrFailedPrecondition)
+	}
+	equal := kind == unix.S_IFREG && there.Size == o.Size && there.Modified.UnixMilli() == o.ModifiedUnixMs
+	switch o.Existing {
+	case storagepb.ObjectItem_OVERWRITE:
+		return nil
+	case storagepb.ObjectItem_FAIL:
+		return fmt.Errorf("a file is there: %w", errdefs.ErrAlreadyExists)
+	case storagepb.ObjectItem_RESUME:
+		if !equal {
+			return fmt.Errorf("a file is there: %w", errdefs.ErrAlreadyExists)
+		}
+	}
+	if equal {
+		return errEqual
+	}
+	return nil
+}
+
+// download is an object on its way.
+type download struct {
+	client *http.Client
+	work   *Work
+	item   *storagepb.ObjectItem
+	draft  *transfer.Draft
+	at     int64 // bytes that are here
+	sum    *sum
+}
+
+// try gets what is missing, and tells whether any came.
+func (g *download) try(parent context.Context) (further bool, err error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	dog := guard(cancel)
+	defer dog.Stop()
+	before := g.at
+	resp, err := g.ask(ctx)
+	if err == nil {
+		err = g.copy(resp.Body, dog)
+		resp.Body.Close()
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	further = g.at > before
+	if err == nil && g.at < g.item.Size {
+		err = &passing{error: fmt.Errorf("the connection ended %d bytes before the object's end", g.item.Size-g.at)}
+	}
+	if err == nil {
+		err = g.sum.check()
+	}
+	if errors.Is(err, errSpoiled) { // what came has to come again
+		err = errors.Join(g.restart(), &passing{error: err})
+		further = false
+	}
+	return further, err
+}
+
+// ask begins the download where it is.
+func (g *download) ask(ctx context.Context) (*http.Response, error) {
+	r, err := request(ctx, http.MethodGet, g.item.Get, nil)
+	if err != nil {
+		return nil, err
+	}
+	if g.item.Etag != "" {
+		r.Header.Set("If-Match", strconv.Quote(g.item.Etag))
+	}
+	want := http.StatusOK
+	if g.at > 0 {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", g.at))
+		want = http.StatusPartialContent
+	}
+	resp, err := do(g.client, r, want, http.StatusOK)
+	if err != nil {
+		return nil, err
+	}
+	if g.at > 0 && resp.StatusCode == http.StatusOK { // it has no ranges
+		if err := g.restart(); err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
+	}
+	if err := g.same(resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	if g.at == 0 {
+		g.sum = sumOf(resp.Header, g.item.Etag)
+	}
+	return resp, nil
+}
+
+// same refuses another object than the one that was listed.
+func (g *download) same(resp *http.Response) error {
+	etag := strings.Trim(resp.Header.Get("ETag"), `"`)
+	if g.item.Etag != "" && etag != "" && etag != g.item.Etag {
+		return fmt.Errorf("the object has changed since it was listed: %w", errdefs.ErrConflict)
+	}
+	if n := resp.ContentLength; n >= 0 && g.at+n != g.item.Size {
+		return fmt.Errorf("the object has %d bytes, it was listed with %d: %w", g.at+n, g.item.Size, errdefs.ErrConflict)
+	}
+	if resp.StatusCode != http.StatusPartialContent {
+		return nil
+	}
+	if begins := fmt.Sprintf("bytes %d-", g.at); !strings.HasPrefix(resp.Header.Get("Content-Range"), begins) {
+		return fmt.Errorf("the object storage sends other bytes than it was asked for: %w", errdefs.ErrInvalidArgument)
+	}
+	return nil
+}
+
+func (g *download) copy(from io.Reader, dog watchdog) error {
+	buf := make([]byte, 256<<10)
+	for {
+		n, rerr := from.Read(buf)
+		dog.alive()
+		if int64(n) > g.item.Size-g.at {
+			return fmt.Errorf("the object is longer than the %d bytes that it was listed with: %w", g.item.Size, errdefs.ErrConflict)
+		}
+		if n > 0 {
+			if _, err := g.draft.WriteAt(buf[:n], g.at); err != nil {
+				return err
+			}
+			if g.sum != nil {
+				g.sum.Write(buf[:n])
+			}
+			g.at += int64(n)
+			g.work.bytes.Add(int64(n))
+		}
+		if errors.Is(rerr, io.EOF) {
+			return nil
+		}
+		if rerr != nil {
+			return broken("receive the object", rerr)
+		}
+	}
+}
+
+// restart forgets what has come.
+func (g *download) restart() error {
+	g.work.bytes.Add(-g.at)
+	g.at, g.sum = 0, nil
+	return g.draft.Truncate(0)
+}

@@ -1,0 +1,121 @@
+// Package object moves bytes between folders and object storages that speak S3, with
+// requests that the manager has signed. The storage proxy alone imports it.
+package object
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/egress"
+	"github.com/berthhq/berth/storage/storagepb"
+	"github.com/berthhq/berth/storage/transfer"
+)
+
+// atOnce is how many items of one call are moved at one time.
+const atOnce = 4
+
+// Mover imports and exports. Make it with New.
+type Mover struct {
+	files   *transfer.Server
+	clients map[egress.Reach]*http.Client
+}
+
+// New returns a Mover that writes files by way of the given server.
+func New(files *transfer.Server, policy *egress.Policy) *Mover {
+	m := &Mover{files: files, clients: map[egress.Reach]*http.Client{}}
+	for _, reach := range []egress.Reach{egress.Public, egress.Private} {
+		m.clients[reach] = &http.Client{
+			Transport: policy.Transport(reach),
+			// A signature is for one address.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	return m
+}
+
+func (m *Mover) client(private bool) *http.Client {
+	if private {
+		return m.clients[egress.Private]
+	}
+	return m.clients[egress.Public]
+}
+
+// Work is one call under way.
+type Work struct {
+	bytes atomic.Int64
+	moved chan struct{}
+
+	mu      sync.Mutex
+	results []*storagepb.ObjectResult
+}
+
+// NewWork returns one that has not begun.
+func NewWork() *Work { return &Work{moved: make(chan struct{}, 1)} }
+
+// Moved gets a value when items were settled since the last one was taken.
+func (w *Work) Moved() <-chan struct{} { return w.moved }
+
+// Progress is how far it is, with what was settled since it was last asked.
+func (w *Work) Progress(finished bool) *storagepb.ObjectProgress {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &storagepb.ObjectProgress{Bytes: w.bytes.Load(), Results: w.results, Finished: finished}
+	w.results = nil
+	return p
+}
+
+func (w *Work) settle(i int, r *storagepb.ObjectResult, err error) {
+	if r == nil {
+		r = &storagepb.ObjectResult{}
+	}
+	r.Index = uint32(i)
+	if err != nil {
+		s := status.Convert(errgrpc.ToGRPC(classed(err)))
+		r.Error, r.Code = s.Message(), uint32(s.Code())
+	}
+	w.mu.Lock()
+	w.results = append(w.results, r)
+	w.mu.Unlock()
+	select {
+	case w.moved <- struct{}{}:
+	default:
+	}
+}
+
+// classed gives the errors of writing files their class.
+func classed(err error) error {
+	if code, words := transfer.Status(err); code == http.StatusInsufficientStorage {
+		return fmt.Errorf("%s: %w", words, errdefs.ErrResourceExhausted)
+	}
+	return err
+}
+
+// each runs f for every item, several at once, until the context ends.
+func each(ctx context.Context, n int, f func(i int)) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	turns := make(chan struct{}, atOnce)
+	for i := range n {
+		select {
+		case turns <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			f(i)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

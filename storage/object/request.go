@@ -1,0 +1,146 @@
+package object
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/egress"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// A request is tried so often before it moves a byte, which takes
+// 0.5 + 1 + 2 + 4 + 8 s and the tries themselves.
+const (
+	tries     = 6
+	firstWait = 500 * time.Millisecond
+	longest   = 30 * time.Second // that a storage may ask to wait
+)
+
+// silence is how long a storage may say nothing while bytes should come or go.
+const silence = time.Minute
+
+// passing is an error that may not be there the next time.
+type passing struct {
+	error
+	after time.Duration // that the storage asks to wait
+}
+
+func (p *passing) Unwrap() []error { return []error{p.error, errdefs.ErrUnavailable} }
+
+// persist runs a try again as long as what is in its way may pass. A try tells whether
+// it has brought it any further.
+func persist(ctx context.Context, try func() (further bool, err error)) error {
+	wait := firstWait
+	for n := 1; ; n++ {
+		further, err := try()
+		var p *passing
+		if err == nil || ctx.Err() != nil || !errors.As(err, &p) {
+			return err
+		}
+		if further {
+			n, wait = 1, firstWait
+		}
+		if n == tries {
+			return err
+		}
+		pause := max(wait/2+rand.N(wait/2+1), min(p.after, longest))
+		wait *= 2
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// request makes a signed request.
+func request(ctx context.Context, method string, s *storagepb.SignedRequest, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.GetUrl(), body)
+	if err != nil {
+		return nil, fmt.Errorf("the signed address cannot be read: %w", errdefs.ErrInvalidArgument) // it is a secret
+	}
+	for name, value := range s.GetHeaders() {
+		r.Header.Set(name, value)
+	}
+	return r, nil
+}
+
+// do sends a request and turns what is no success into an error. It tells nobody the
+// address, which is signed.
+func do(c *http.Client, r *http.Request, good ...int) (*http.Response, error) {
+	resp, err := c.Do(r)
+	if err != nil {
+		return nil, broken("ask the object storage", err)
+	}
+	for _, status := range good {
+		if resp.StatusCode == status {
+			return resp, nil
+		}
+	}
+	defer resp.Body.Close()
+	return nil, refused(resp)
+}
+
+// broken is an error of a connection.
+func broken(doing string, err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var out *egress.Refused
+	if errors.As(err, &out) {
+		return out
+	}
+	return &passing{error: fmt.Errorf("%s: %w", doing, err)}
+}
+
+// refused explains an answer that is no success.
+func refused(resp *http.Response) error {
+	var said struct{ Code, Message string }
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<10))
+	_ = xml.Unmarshal(raw, &said) // there may be none
+	words := resp.Status
+	if said.Code != "" {
+		words = said.Code + " (" + resp.Status + ")"
+	}
+	err := fmt.Errorf("the object storage answers %s", words)
+	class := func(c error) error { return fmt.Errorf("%w: %w", err, c) }
+	switch code := resp.StatusCode; {
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500 && code != http.StatusNotImplemented,
+		said.Code == "RequestTimeout", said.Code == "OperationAborted":
+		after, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+		return &passing{err, time.Duration(after) * time.Second}
+	case said.Code == "NoSuchUpload":
+		return class(errdefs.ErrAborted)
+	case code == http.StatusNotFound:
+		return class(errdefs.ErrNotFound)
+	case code == http.StatusPreconditionFailed:
+		return fmt.Errorf("the object has changed since it was listed: %w", errdefs.ErrConflict)
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return class(errdefs.ErrPermissionDenied)
+	case code == http.StatusInsufficientStorage, said.Code == "QuotaExceeded", said.Code == "XMinioStorageFull":
+		return class(errdefs.ErrFailedPrecondition)
+	}
+	return class(errdefs.ErrInvalidArgument)
+}
+
+// watchdog ends a request over which nothing moves.
+type watchdog struct{ *time.Timer }
+
+func guard(cancel context.CancelCauseFunc) watchdog {
+	return watchdog{time.AfterFunc(silence, func() {
+		cancel(&passing{error: fmt.Errorf("the object storage was silent for %s", silence)})
+	})}
+}
+
+func (w watchdog) alive() { w.Reset(silence) }
