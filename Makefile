@@ -96,6 +96,11 @@ ceph-lane: ## the cephfs plugin on a real Ceph of one node; installs it
 	@tools/setup/debian.sh ceph
 	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v ./plugins/volume/cephfs/... | grep -v '^ *=== '
 
+.PHONY: gluster-lane
+gluster-lane: ## the glusterfs plugin on a real GlusterFS of one node; installs it
+	@tools/setup/debian.sh gluster
+	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v ./internal/lane/gluster/... ./plugins/volume/glusterfs/... | grep -v '^ *=== '
+
 .PHONY: e2e
 e2e: setup build images ## who may do what, whole-cluster and browser scenarios
 	@$(GO) test -count 1 -run TestAccessMatrix -v ./graph | grep -v '^ *\(===\|---\) '

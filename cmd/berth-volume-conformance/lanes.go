@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/internal/array/weka"
 	"github.com/berthhq/berth/internal/conformance"
 	cephlane "github.com/berthhq/berth/internal/lane/ceph"
+	glusterlane "github.com/berthhq/berth/internal/lane/gluster"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
@@ -39,8 +40,11 @@ type stand struct {
 // simulator is the lane of products that are made up.
 const simulator = "simulator"
 
-// oneNode is the lane of a real Ceph.
-const oneNode = "ceph, one node"
+// The lanes of real products.
+const (
+	oneCeph    = "ceph, one node"
+	oneGluster = "gluster, one node"
+)
 
 // stands are all of them. A plugin may have several.
 func stands() []stand {
@@ -60,7 +64,8 @@ func stands() []stand {
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},
 		{plugin: "ext4", lane: "user-mode Linux", check: booted("ext4")},
 		{plugin: "nfs", lane: "user-mode Linux", check: booted("nfs")},
-		{plugin: "cephfs", lane: oneNode, up: ceph},
+		{plugin: "cephfs", lane: oneCeph, up: ceph},
+		{plugin: "glusterfs", lane: oneGluster, up: gluster},
 	}
 }
 
@@ -90,6 +95,15 @@ func ceph(ctx context.Context) (string, string, func() error, error) {
 		return "", "", nil, err
 	}
 	return c.Mount, "", c.Close, nil
+}
+
+func gluster(ctx context.Context) (string, string, func() error, error) {
+	c, err := glusterlane.Make(ctx)
+	if err != nil {
+		return "", "", nil, err
+	}
+	options := fmt.Sprintf(`{"gluster": %q, "usage_max_age_s": 0}`, c.Gluster)
+	return c.Mount, options, c.Close, nil
 }
 
 // simulated is a vendor's product that is made up, on real btrfs.
@@ -157,8 +171,8 @@ func (s stand) run(binary string) conformance.Lane {
 			return err
 		}
 		defer func() { err = errors.Join(err, down()) }()
-		p := volumetest.Plugin{Path: binary, Mount: mount, Options: options, Lane: volumetest.Lane{NoInodes: s.lane == simulator}}
-		if s.lane == oneNode { // whose counts are up to a second old
+		p := volumetest.Plugin{Path: binary, Mount: mount, Options: options, Lane: volumetest.Lane{NoInodes: s.lane == simulator, Names: s.lane == oneGluster}}
+		if s.lane == oneCeph { // whose counts are up to a second old
 			p.Lane.Pause = 500 * time.Millisecond
 		}
 		return lane("", p).Run(ctx, only, report)

@@ -20,6 +20,9 @@ packages=(
 if [[ ${1:-} == ceph ]]; then # make ceph-lane: 300 MB that nothing else needs
   packages+=(ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common)
 fi
+if [[ ${1:-} == gluster ]]; then # make gluster-lane
+  packages+=(glusterfs-server glusterfs-client)
+fi
 
 say() { printf 'setup: %s\n' "$*"; }
 
@@ -55,6 +58,9 @@ no_autostart() {
 not_at_boot() {
   if [[ " $* " == *" redis-server "* ]] && command -v systemctl >/dev/null; then
     systemctl disable redis-server.service >/dev/null 2>&1 || true
+  fi
+  if [[ " $* " == *" glusterfs-server "* ]] && command -v systemctl >/dev/null; then
+    systemctl disable glusterd.service >/dev/null 2>&1 || true
   fi
 }
 

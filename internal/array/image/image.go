@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
@@ -122,16 +121,8 @@ func (i *Image) Close() error {
 
 func discard(dir string) error {
 	at := filepath.Join(dir, mount)
-	err := unix.Unmount(at, 0)
-	for end := time.Now().Add(5 * time.Second); errors.Is(err, unix.EBUSY) && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-		err = unix.Unmount(at, 0)
-	}
-	if errors.Is(err, unix.EBUSY) {
-		err = unix.Unmount(at, unix.MNT_DETACH)
-	}
-	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) { // not mounted
-		return fmt.Errorf("unmount %s: %w", at, err)
+	if err := leftover.Unmount(at); err != nil {
+		return err
 	}
 	// Not RemoveAll: it would go into what is mounted after all.
 	errs := []error{os.Remove(filepath.Join(dir, file)), os.Remove(at), os.Remove(filepath.Join(dir, leftover.File)), os.Remove(dir)}

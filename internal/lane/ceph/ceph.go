@@ -12,13 +12,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/lane/daemon"
 	"github.com/berthhq/berth/internal/lane/leftover"
 )
 
@@ -30,13 +29,18 @@ type Cluster struct {
 	Mount   string
 	dir     string
 	lock    *os.File
-	daemons *daemons
+	daemons *daemon.Group
+	fuse    *daemon.Process // the client
 }
 
 const (
 	prefix = "berth-ceph-"
 	mount  = "mount"
+	logs   = "log"
 )
+
+// farewell is what the client has to end once it is unmounted.
+const farewell = 5 * time.Second
 
 // patience is for each step of the start, on a machine that is busy: 5 s are
 // enough for all of them on one that is not.
@@ -45,7 +49,7 @@ const patience = 2 * time.Minute
 // Make starts a cluster and mounts its file system. Its error is Unavailable where
 // that cannot be done. What processes left that were killed is removed first.
 func Make(ctx context.Context) (*Cluster, error) {
-	if err := possible(); err != nil {
+	if err := daemon.Possible("ceph", "ceph-lane", "ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "monmaptool"); err != nil {
 		return nil, err
 	}
 	sweep()
@@ -53,33 +57,14 @@ func Make(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, Mount: filepath.Join(dir, mount), daemons: newDaemons(dir)}
+	c := &Cluster{dir: dir, Mount: filepath.Join(dir, mount)}
+	c.daemons = daemon.New(filepath.Join(dir, logs), append(os.Environ(), "CEPH_CONF="+filepath.Join(dir, file)))
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("make ceph: %w", err), c.Close())
 	}
 	return c, nil
-}
-
-// possible says what is missing.
-func possible() error {
-	unavailable := func(format string, args ...any) error {
-		return fmt.Errorf("no ceph: "+format+": %w", append(args, errdefs.ErrUnavailable)...)
-	}
-	if os.Geteuid() != 0 {
-		return unavailable("its client needs root to mount for others")
-	}
-	for _, name := range []string{"ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "monmaptool"} {
-		if _, err := exec.LookPath(name); err != nil {
-			return unavailable("%s is not installed (make ceph-lane installs it)", name)
-		}
-	}
-	fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		return unavailable("no FUSE: %v", err)
-	}
-	return fuse.Close()
 }
 
 func (c *Cluster) start(ctx context.Context) error {
@@ -106,6 +91,12 @@ func (c *Cluster) start(ctx context.Context) error {
 	return os.Chmod(c.Mount, 0o755)
 }
 
+// launch starts a daemon that is not asked for again.
+func (c *Cluster) launch(name string, args ...string) error {
+	_, err := c.daemons.Start(name, args...)
+	return err
+}
+
 // free is an address of this machine that nobody has.
 func free() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -116,23 +107,23 @@ func free() (string, error) {
 }
 
 func (c *Cluster) monitor(ctx context.Context) error {
-	if err := c.daemons.run(ctx, "ceph-mon", "--mkfs", "-i", "a", "--monmap", filepath.Join(c.dir, "monmap")); err != nil {
+	if err := c.daemons.Run(ctx, "ceph-mon", "--mkfs", "-i", "a", "--monmap", filepath.Join(c.dir, "monmap")); err != nil {
 		return err
 	}
-	return c.daemons.start("ceph-mon", "-f", "-i", "a")
+	return c.launch("ceph-mon", "-f", "-i", "a")
 }
 
 // storage is what keeps bytes, and the manager, which counts them for statfs.
 func (c *Cluster) storage(ctx context.Context) error {
-	err := c.daemons.run(ctx, "ceph", "osd", "create")
+	err := c.daemons.Run(ctx, "ceph", "osd", "create")
 	if err == nil {
-		err = c.daemons.start("ceph-mgr", "-f", "-i", "a")
+		err = c.launch("ceph-mgr", "-f", "-i", "a")
 	}
 	if err == nil {
-		err = c.daemons.run(ctx, "ceph-osd", "-i", "0", "--mkfs")
+		err = c.daemons.Run(ctx, "ceph-osd", "-i", "0", "--mkfs")
 	}
 	if err == nil {
-		err = c.daemons.start("ceph-osd", "-f", "-i", "0")
+		err = c.launch("ceph-osd", "-f", "-i", "0")
 	}
 	return err
 }
@@ -141,19 +132,19 @@ func (c *Cluster) filesystem(ctx context.Context) error {
 	for _, command := range [][]string{
 		{"osd", "pool", "create", "metadata", "8"}, {"osd", "pool", "create", "data", "8"}, {"fs", "new", "berth", "metadata", "data"},
 	} {
-		if err := c.daemons.run(ctx, "ceph", command...); err != nil {
+		if err := c.daemons.Run(ctx, "ceph", command...); err != nil {
 			return err
 		}
 	}
-	return c.daemons.start("ceph-mds", "-f", "-i", "a")
+	return c.launch("ceph-mds", "-f", "-i", "a")
 }
 
 // client mounts as soon as there is a metadata server, and waits until statfs
 // knows the size.
 func (c *Cluster) client(ctx context.Context) error {
 	for {
-		err := c.daemons.start("ceph-fuse", "-f", c.Mount)
-		if err != nil {
+		var err error
+		if c.fuse, err = c.daemons.Start("ceph-fuse", "-f", c.Mount); err != nil {
 			return err
 		}
 		if err := c.sized(ctx); err == nil || ctx.Err() != nil {
@@ -170,7 +161,7 @@ func (c *Cluster) sized(ctx context.Context) error {
 		if err := unix.Statfs(c.Mount, &st); err == nil && st.Type == unix.FUSE_SUPER_MAGIC && st.Blocks > 0 {
 			return nil
 		}
-		if err := c.daemons.ended(); err != nil {
+		if err := c.fuse.Ended(); err != nil {
 			return err
 		}
 		select {
@@ -183,25 +174,16 @@ func (c *Cluster) sized(ctx context.Context) error {
 
 // Close unmounts and ends everything.
 func (c *Cluster) Close() error {
-	errs := []error{unmount(c.Mount)}
-	c.daemons.stop()
+	errs := []error{leftover.Unmount(c.Mount)}
+	if c.fuse != nil {
+		c.fuse.Wait(farewell)
+	}
+	c.daemons.Stop()
 	errs = append(errs, remove(c.dir))
 	if c.lock != nil {
 		errs = append(errs, c.lock.Close())
 	}
 	return errors.Join(errs...)
-}
-
-func unmount(at string) error {
-	err := unix.Unmount(at, 0)
-	for end := time.Now().Add(5 * time.Second); errors.Is(err, unix.EBUSY) && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-		err = unix.Unmount(at, 0)
-	}
-	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) { // not mounted
-		return unix.Unmount(at, unix.MNT_DETACH)
-	}
-	return nil
 }
 
 // remove keeps out of what is mounted after all.
@@ -216,7 +198,7 @@ func remove(dir string) error {
 // their daemons went with them.
 func sweep() {
 	leftover.Sweep(prefix, func(dir string) {
-		if unmount(filepath.Join(dir, mount)) == nil {
+		if leftover.Unmount(filepath.Join(dir, mount)) == nil {
 			_ = remove(dir)
 		}
 	})

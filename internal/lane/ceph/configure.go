@@ -43,7 +43,7 @@ mgr_stats_period = 1
 
 // configure writes what the programs read, and the map with the one monitor.
 func configure(dir, monitor string) error {
-	for _, name := range []string{"mon", "mgr", "mds", "osd", "run", "log"} {
+	for _, name := range []string{"mon", "mgr", "mds", "osd", "run", logs} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			return err
 		}

@@ -45,3 +45,24 @@ func Sweep(prefix string, remove func(dir string)) {
 		}
 	}
 }
+
+// closing is what users of a mount have to close their files.
+const closing = 5 * time.Second
+
+// Unmount takes away what is mounted in such a directory; nothing is a success. It
+// waits a while for files that are still open, and then lets the mount go from
+// its name alone.
+func Unmount(at string) error {
+	err := unix.Unmount(at, 0)
+	for end := time.Now().Add(closing); errors.Is(err, unix.EBUSY) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+		err = unix.Unmount(at, 0)
+	}
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) { // not mounted
+		err = unix.Unmount(at, unix.MNT_DETACH)
+		if err != nil {
+			return fmt.Errorf("unmount %s: %w", at, err)
+		}
+	}
+	return nil
+}

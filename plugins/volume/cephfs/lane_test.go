@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -23,8 +19,10 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-// one is the cluster of all tests of this process, which TestMain closes.
-var one = sync.OnceValues(func() (*ceph.Cluster, error) { return ceph.Make(context.Background()) })
+// one is the cluster of all tests of this process.
+var one = lanetest.Product[*ceph.Cluster]{Make: ceph.Make}
+
+func TestMain(m *testing.M) { one.Main(m) }
 
 // site is the cluster's mount, and the plugin.
 type site struct {
@@ -35,22 +33,7 @@ type site struct {
 // lane starts the cluster, or skips with the reason where there can be none.
 func lane(t *testing.T) site {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a cluster takes a while")
-	}
-	started = true
-	c, err := one()
-	if errdefs.IsUnavailable(err) && os.Getenv(lanetest.Required) == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(t.TempDir(), "cephfs")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
-	return site{t, c.Mount, program}
+	return site{t, one.Get(t).Mount, lanetest.Program(t, "cephfs", ".")}
 }
 
 // open starts the plugin on a mount.

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,46 +18,20 @@ import (
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-const (
-	// longest is what one lfs may take: it waits for servers that are away.
-	longest = time.Minute
-	// farewell is what it has to end when it is told to.
-	farewell  = 2 * time.Second
-	maxOutput = 4 << 20
-)
+// longest is what one lfs may take: it waits for servers that are away.
+const longest = time.Minute
 
 // lfs runs the program and returns what it says.
 func (v *volume) lfs(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, longest)
-	defer cancel()
-	c := exec.CommandContext(ctx, v.options.LFS, args...)
-	c.Env = []string{"LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
-	c.Dir, c.WaitDelay = "/", farewell
-	var out, wrong bounded
-	c.Stdout, c.Stderr = &out, &wrong
-	err := c.Run()
-	if err == nil {
-		return out.String(), nil
-	}
 	what := "lfs " + args[0]
-	var ended *exec.ExitError
-	if ctx.Err() != nil {
-		return "", driver.Error(what, ctx.Err())
+	out, err := v.program.Run(ctx, args...)
+	if err != nil {
+		return "", driver.Error(what, err)
 	}
-	if !errors.As(err, &ended) {
-		return "", driver.Error(what, status.Error(codes.FailedPrecondition, err.Error()))
+	if out.Code != 0 {
+		return "", driver.Error(what, meaning(strings.Join(strings.Fields(out.Stderr), " "), out.Code))
 	}
-	return "", driver.Error(what, meaning(strings.Join(strings.Fields(wrong.String()), " "), ended.ExitCode()))
-}
-
-// bounded keeps the beginning of what a program says.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxOutput - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
+	return out.Stdout, nil
 }
 
 // errnos are what lfs says in words, in the order in which they are looked for.

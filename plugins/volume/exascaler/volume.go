@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"strings"
 	"time"
 
@@ -17,13 +16,14 @@ import (
 type volume struct {
 	*driver.Mount
 	walk    *driver.Walker
+	program driver.Program // lfs
 	options options
 	counted bool   // scopes have projects
 	reason  string // why there are no limits
 }
 
 func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error) {
-	v := &volume{Mount: m, options: o}
+	v := &volume{Mount: m, options: o, program: driver.Program{Path: o.LFS, Longest: longest}}
 	var err error
 	if v.reason, err = v.look(ctx); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ const unused = 1<<30 - 1
 
 // look finds out why there are no quotas of projects; "" when there are.
 func (v *volume) look(ctx context.Context) (string, error) {
-	if info, err := os.Stat(v.options.LFS); err != nil || info.Mode()&0o111 == 0 {
+	if !v.program.There() {
 		return "no limits: there is no program " + v.options.LFS + " (option lfs), which the Lustre client has", nil
 	}
 	if _, err := v.targets(ctx); err != nil {
@@ -95,7 +95,7 @@ func (v *volume) Health(ctx context.Context) (*pb.HealthReport, error) {
 	if v.reason != "" {
 		worse(v.reason)
 	}
-	if _, err := os.Stat(v.options.LFS); err != nil {
+	if !v.program.There() {
 		return h, nil // the reason says it
 	}
 	wrong, err := v.targets(ctx)

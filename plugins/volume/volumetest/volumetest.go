@@ -49,6 +49,8 @@ type Lane struct {
 	// NoInodes says that the product is made up and does not count files, though the
 	// real one does.
 	NoInodes bool
+	// Names says that the product counts a file once for each of its names.
+	Names bool
 }
 
 // Check is one promise of the contract.

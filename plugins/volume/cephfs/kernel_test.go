@@ -1,26 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"os"
-	"testing"
-)
-
-// started tells whether a test has asked for the cluster.
-var started bool
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if started {
-		if c, err := one(); err == nil {
-			if err := c.Close(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
-		}
-	}
-	os.Exit(code)
-}
+import "testing"
 
 func TestKernels(t *testing.T) {
 	for release, want := range map[string]bool{

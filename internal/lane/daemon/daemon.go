@@ -1,0 +1,123 @@
+// Package daemon runs the programs that a product consists of, for as long as this
+// process lives: the kernel ends them with it. For lanes that are real products.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Group is some programs. They are started from one thread that lives as long as
+// they do, because that thread's end is what the kernel would take for this
+// process's.
+type Group struct {
+	logs   string
+	env    []string
+	starts chan func()
+	thread sync.WaitGroup
+	all    []*Process
+}
+
+// Process is one of them.
+type Process struct {
+	PID   int
+	name  string
+	cmd   *exec.Cmd
+	done  chan struct{}
+	err   error
+	print string // the file of its output
+}
+
+// New makes a group whose programs have an environment, and write what they say to
+// files in a directory.
+func New(logs string, env []string) *Group {
+	g := &Group{logs: logs, env: env, starts: make(chan func())}
+	g.thread.Go(func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with this function
+		for start := range g.starts {
+			start()
+		}
+	})
+	return g
+}
+
+// Run runs a program to its end.
+func (g *Group) Run(ctx context.Context, name string, args ...string) error {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = g.env
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %w: %s", name, args, err, out)
+	}
+	return nil
+}
+
+// Start starts one that runs until Stop.
+func (g *Group) Start(name string, args ...string) (p *Process, err error) {
+	started := make(chan struct{})
+	g.starts <- func() {
+		defer close(started)
+		p, err = g.launch(name, args)
+	}
+	<-started
+	return p, err
+}
+
+func (g *Group) launch(name string, args []string) (*Process, error) {
+	out, err := os.Create(filepath.Join(g.logs, fmt.Sprintf("%s-%d", filepath.Base(name), len(g.all))))
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	c := exec.Command(name, args...)
+	c.Env, c.Stdout, c.Stderr = g.env, out, out
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	p := &Process{PID: c.Process.Pid, name: name, cmd: c, done: make(chan struct{}), print: out.Name()}
+	g.all = append(g.all, p)
+	go func() {
+		defer close(p.done)
+		p.err = c.Wait()
+	}()
+	return p, nil
+}
+
+var errEnded = errors.New("it should run")
+
+// Ended is an error, with all that it has said, when one is no longer there.
+func (p *Process) Ended() error {
+	select {
+	case <-p.done:
+		text, _ := os.ReadFile(p.print)
+		return fmt.Errorf("%s ended: %w: %s", p.name, errors.Join(p.err, errEnded), text)
+	default:
+		return nil
+	}
+}
+
+// Wait gives one a while to end by itself.
+func (p *Process) Wait(most time.Duration) {
+	select {
+	case <-p.done:
+	case <-time.After(most):
+	}
+}
+
+// Stop kills all, the last first: nothing in them is to be kept.
+func (g *Group) Stop() {
+	for i := len(g.all) - 1; i >= 0; i-- {
+		_ = g.all[i].cmd.Process.Kill()
+		<-g.all[i].done
+	}
+	close(g.starts) // only now: the thread's end kills them too, in no order
+	g.thread.Wait()
+}

@@ -1,0 +1,30 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/containerd/errdefs"
+)
+
+// Possible says, as an Unavailable error, what this machine lacks for a product
+// whose client mounts by FUSE; target of make installs its programs.
+func Possible(product, target string, programs ...string) error {
+	unavailable := func(format string, args ...any) error {
+		return fmt.Errorf("no "+product+": "+format+": %w", append(args, errdefs.ErrUnavailable)...)
+	}
+	if os.Geteuid() != 0 {
+		return unavailable("it wants root, to mount for others")
+	}
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			return unavailable("%s is not installed (make %s installs it)", name, target)
+		}
+	}
+	fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return unavailable("no FUSE: %v", err)
+	}
+	return fuse.Close()
+}

@@ -1,0 +1,23 @@
+// Command glusterfs is the volume plugin for GlusterFS: a scope is a directory, whose
+// limits and usage are those of the volume's quotas. It runs gluster, the program of
+// a node of the storage pool.
+//
+// docs/storage/glusterfs.md has the options and what is known of the product.
+package main
+
+import "github.com/berthhq/berth/plugins/volume/driver"
+
+type options struct {
+	Gluster string `json:"gluster" pattern:"^/" about:"the program gluster of a node of the storage pool"`
+	Volume  string `json:"volume" pattern:"^[A-Za-z0-9_-]*$" about:"the Gluster volume; by default the one that is mounted"`
+	Path    string `json:"path" pattern:"^/" about:"the directory that is at the mount path, below what is mounted"`
+	MaxAge  int64  `json:"usage_max_age_s" min:"0" max:"86400" about:"where there are no quotas, a scope's usage is measured again when it is older than this"`
+}
+
+func main() {
+	driver.Run(driver.Backend[options]{
+		Vendor: "Gluster", Name: "glusterfs", Version: "1.0.0",
+		Defaults: options{Gluster: "/usr/sbin/gluster", Path: "/", MaxAge: 30},
+		Open:     open,
+	})
+}

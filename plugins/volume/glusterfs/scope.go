@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume"
+	"github.com/berthhq/berth/plugins/volume/driver"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// itself is what a scope's directory counts in its own limit of objects.
+const itself = 1
+
+// possible refuses what Gluster has no limit for.
+func possible(limit *pb.Limit) error {
+	switch {
+	case limit.Bytes != nil && *limit.Bytes == 0:
+		return status.Error(codes.InvalidArgument, "limit.bytes: Gluster holds no limit of zero")
+	case limit.Inodes != nil && *limit.Inodes > math.MaxInt64-itself:
+		return status.Error(codes.InvalidArgument, "limit.inodes: more than Gluster can count")
+	}
+	return nil
+}
+
+// at is a path below the mount as the storage pool has it.
+func (f *filesystem) at(p string) string { return path.Join(f.root, p) }
+
+// there proves that the mount has a directory.
+func (f *filesystem) there(p string) error {
+	d, err := f.OpenTree(p)
+	if err != nil {
+		return err
+	}
+	return d.Close()
+}
+
+// absent is the error of a directory that the storage pool does not see: it may have been
+// removed since.
+func (f *filesystem) absent(p string) error {
+	if err := f.there(p); err != nil {
+		return err
+	}
+	return status.Errorf(codes.FailedPrecondition, "what is mounted at %s is not %s of the Gluster volume %s that the storage pool knows", f.Path(), f.root, f.pool.volume)
+}
+
+// limit replaces the limits of a scope.
+func (f *filesystem) limit(ctx context.Context, scope string, limit *pb.Limit) error {
+	err := f.pool.limit(ctx, ofBytes, f.at(scope), limit.Bytes)
+	if err != nil || !f.inodes {
+		return err
+	}
+	var objects *int64
+	if limit.Inodes != nil {
+		n := *limit.Inodes + itself
+		objects = &n
+	}
+	return f.pool.limit(ctx, ofObjects, f.at(scope), objects)
+}
+
+// CreateScope implements driver.Volume.
+func (f *filesystem) CreateScope(ctx context.Context, scope string, limit *pb.Limit) error {
+	if err := possible(limit); err != nil {
+		return err
+	}
+	if err := f.MakeScope(scope); err != nil || !f.quota {
+		return err
+	}
+	return f.limit(ctx, scope, limit)
+}
+
+// GetScope implements driver.Volume.
+func (f *filesystem) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
+	if err := f.there(scope); err != nil {
+		return nil, err
+	}
+	out := &pb.Scope{Limit: &pb.Limit{}}
+	if !f.quota {
+		f.walk.Fill(ctx, out, scope)
+		return out, nil
+	}
+	bytes, ok, err := f.pool.list(ctx, ofBytes.list, f.at(scope))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, f.absent(scope)
+	}
+	out.Limit.Bytes, out.UsedBytes = bytes.Limit.int64, bytes.Used.int64
+	if !f.inodes {
+		return out, nil
+	}
+	objects, _, err := f.pool.list(ctx, ofObjects.list, f.at(scope))
+	if err != nil {
+		return nil, err
+	}
+	if objects.Limit.int64 != nil {
+		n := *objects.Limit.int64 - itself
+		out.Limit.Inodes = &n
+	}
+	if objects.Files.int64 != nil {
+		n := *objects.Files.int64 + objects.Directories.or(itself) - itself
+		out.UsedInodes = &n
+	}
+	return out, nil
+}
+
+// SetScopeLimit implements driver.Volume.
+func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limit) error {
+	if err := possible(limit); err != nil {
+		return err
+	}
+	if err := f.there(scope); err != nil {
+		return err
+	}
+	return f.limit(ctx, scope, limit)
+}
+
+// DeleteScope takes the limits away first: those of a directory that is gone stay in the
+// volume's list for ever. They are put back when the directory is not removed.
+func (f *filesystem) DeleteScope(ctx context.Context, scope string) error {
+	if err := f.EmptyScope(scope); err != nil {
+		return err
+	}
+	if !f.quota {
+		return f.remove(scope)
+	}
+	was, err := f.GetScope(ctx, scope)
+	switch status.Code(driver.Error("", err)) {
+	case codes.OK:
+		err = f.limit(ctx, scope, &pb.Limit{})
+	case codes.NotFound:
+		return nil
+	case codes.FailedPrecondition: // quotas were disabled, or it is elsewhere: it has none
+		return f.remove(scope)
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.remove(scope); err != nil {
+		return errors.Join(err, f.limit(ctx, scope, was.Limit))
+	}
+	return nil
+}
+
+func (f *filesystem) remove(scope string) error {
+	f.walk.Forget(scope)
+	return f.RemoveScope(scope)
+}
+
+// TreeUsage implements driver.Measurer: with quotas, Gluster counts every directory.
+func (f *filesystem) TreeUsage(ctx context.Context, tree string) (*pb.TreeUsageReport, error) {
+	if strings.ContainsFunc(strings.ToValidUTF8(tree, "\x00"), func(r rune) bool { return r < ' ' }) {
+		return f.measure(ctx, tree) // XML has no such names
+	}
+	bytes, ok, err := f.pool.list(ctx, ofBytes.list, f.at(tree))
+	if err == nil && !ok {
+		return nil, f.absent(tree)
+	}
+	if err != nil {
+		return nil, err
+	}
+	objects, _, err := f.pool.list(ctx, ofObjects.list, f.at(tree))
+	if err != nil {
+		return nil, err
+	}
+	return &pb.TreeUsageReport{Bytes: bytes.Used.or(0), Files: objects.Files.or(0), Directories: objects.Directories.or(itself) - itself}, nil
+}
+
+// measure walks.
+func (f *filesystem) measure(ctx context.Context, tree string) (*pb.TreeUsageReport, error) {
+	d, err := f.OpenTree(tree)
+	if err != nil {
+		return nil, err
+	}
+	return volume.UsageAt(ctx, d)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// filesystem is one open volume.
+type filesystem struct {
+	*driver.Mount
+	walk   *driver.Walker
+	pool   *pool
+	root   string // the directory of the Gluster volume that is at the mount path
+	quota  bool   // the Gluster volume counts
+	inodes bool
+	reason string // why there are no limits
+}
+
+func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error) {
+	name, below, ok := mounted(m.Source())
+	if m.FSType() != "fuse.glusterfs" || !ok {
+		return nil, status.Errorf(codes.FailedPrecondition, "mount_path: %s is %s %q, no GlusterFS", m.Path(), m.FSType(), m.Source())
+	}
+	if o.Volume != "" {
+		name = o.Volume
+	}
+	f := &filesystem{Mount: m, pool: newPool(o.Gluster, name), root: path.Join("/", below, o.Path)}
+	if err := f.look(ctx); err != nil {
+		return nil, err
+	}
+	f.walk = driver.NewWalker(m, time.Duration(o.MaxAge)*time.Second)
+	return f, nil
+}
+
+// mounted reads the source of a mount: "server:volume", "server:/volume/directory".
+func mounted(source string) (volume, below string, ok bool) {
+	if strings.HasPrefix(source, "[") { // an address of IPv6
+		_, source, ok = strings.Cut(source, "]:")
+	} else {
+		_, source, ok = strings.Cut(source, ":")
+	}
+	volume, below, _ = strings.Cut(strings.TrimPrefix(source, "/"), "/")
+	return volume, below, ok && volume != ""
+}
+
+// look finds out what the Gluster volume can.
+func (f *filesystem) look(ctx context.Context) error {
+	if !f.pool.program.There() {
+		f.reason = "no limits: there is no program " + f.pool.program.Path + " (option gluster), which nodes of the storage pool have"
+		return nil
+	}
+	now, err := f.pool.features(ctx)
+	if err != nil {
+		return err
+	}
+	f.quota, f.inodes = now.quota, now.quota && now.inodes
+	if !f.quota {
+		f.reason = "no limits: quota is not enabled on the Gluster volume (gluster volume quota " + f.pool.volume + " enable)"
+	}
+	return nil
+}
+
+// Traits implements driver.Volume. Bricks look at what others hold only every few
+// seconds, and write behind: DELAYED.
+func (f *filesystem) Traits() driver.Traits {
+	t := driver.Traits{Enforcement: pb.Enforcement_DELAYED, Inodes: f.inodes}
+	if !f.quota {
+		t.Enforcement = pb.Enforcement_NONE
+	}
+	if !f.inodes {
+		t.Lacks = append(t.Lacks, pb.Capability_USAGE_FAST)
+	}
+	return t
+}
+
+// slow is the seconds of a soft-timeout from which on a limit is of little worth.
+const slow = 10
+
+// Health implements driver.Volume.
+func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
+	h, err := f.Mount.Health(ctx)
+	if err != nil || h.State == pb.HealthReport_UNAVAILABLE {
+		return h, err
+	}
+	h.Metadata["volume"] = f.pool.volume
+	if f.reason != "" {
+		driver.Worse(h, pb.HealthReport_DEGRADED, f.reason)
+	}
+	if !f.pool.program.There() {
+		return h, nil // the reason says it
+	}
+	now, err := f.pool.features(ctx)
+	if err != nil {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "the storage pool does not answer: "+status.Convert(err).Message())
+		return h, nil
+	}
+	h.Metadata["soft_timeout_s"], h.Metadata["hard_timeout_s"] = now.soft, now.hard
+	if n, err := strconv.Atoi(now.soft); err == nil && n > slow && now.quota {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "limits are looked at every "+now.soft+" s until most of one is used: a fast writer passes them (gluster volume quota "+f.pool.volume+" soft-timeout)")
+	}
+	if f.quota && !now.quota {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "no limits any longer: quota was disabled on the Gluster volume")
+	}
+	down, err := f.pool.down(ctx)
+	if err != nil {
+		driver.Worse(h, pb.HealthReport_DEGRADED, status.Convert(err).Message())
+	}
+	if len(down) > 0 {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "not running: "+strings.Join(down, ", "))
+	}
+	return h, nil
+}
+
+// Close implements driver.Volume.
+func (f *filesystem) Close() error { return f.walk.Close() }
