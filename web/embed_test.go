@@ -14,10 +14,11 @@ import (
 func page(t *testing.T) *handler {
 	t.Helper()
 	return read(fstest.MapFS{
-		"dist/index.html":       {Data: []byte("<!doctype html><title>Berth</title>")},
-		"dist/assets/app-1a.js": {Data: []byte(strings.Repeat("console.log('berth');\n", 200))},
-		"dist/assets/dot.png":   {Data: []byte{1, 2, 3}},
-		"dist-missing.html":     {Data: []byte("not built")},
+		"dist/index.html":           {Data: []byte("<!doctype html><title>Berth</title>")},
+		"dist/assets/worker-2b.mjs": {Data: []byte("postMessage(1)")},
+		"dist/assets/app-1a.js":     {Data: []byte(strings.Repeat("console.log('berth');\n", 200))},
+		"dist/assets/dot.png":       {Data: []byte{1, 2, 3}},
+		"dist-missing.html":         {Data: []byte("not built")},
 	})
 }
 
@@ -42,6 +43,7 @@ func TestRoutes(t *testing.T) {
 		{"start", "GET", "/", 200, "no-cache", "text/html; charset=utf-8"},
 		{"route of the page", "GET", "/sessions/1234", 200, "no-cache", "text/html; charset=utf-8"},
 		{"hashed asset", "GET", "/assets/app-1a.js", 200, forever, "text/javascript; charset=utf-8"},
+		{"worker of a page", "GET", "/assets/worker-2b.mjs", 200, forever, "text/javascript; charset=utf-8"},
 		{"chunk of a former build", "GET", "/assets/gone-9f.js", 404, "", "text/plain; charset=utf-8"},
 		{"dots do not leave dist", "GET", "/../dist-missing.html", 200, "no-cache", "text/html; charset=utf-8"},
 		{"head", "HEAD", "/", 200, "no-cache", "text/html; charset=utf-8"},

@@ -22,6 +22,9 @@ const same = (where = {}) => (x) =>
     : key === "statusIn" ? value.includes(x.status)
     : key === "statusNotIn" ? !value.includes(x.status)
     : key === "ownerID" ? x.owner.id === value
+    : key === "projectID" ? x.project?.id === value
+    : key === "projectIDIn" ? value.includes(x.project?.id)
+    : key === "kind" ? value === (x.project ? "project" : "mine")
     : key === "revokedAtIsNil" ? !x.revokedAt
     : key === "or" ? value.some((v) => same(v)(x))
     : key.endsWith("ContainsFold") ? x[key.slice(0, -12)].includes(value)

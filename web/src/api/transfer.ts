@@ -48,6 +48,7 @@ const transport: Transport = {
     return new Promise((resolve, reject) => {
       const upload = new Upload(item.file, {
         endpoint: endpoint.href,
+        metadata: { mtime: (item.modified / 1000).toFixed(3) },
         uploadUrl: known ? `${endpoint.href}/${known}` : undefined,
         headers: { Authorization: `Bearer ${target.ticket}`, ...(endpoint.origin === location.origin ? csrf : {}) },
         retryDelays: [0, 1000, 3000],

@@ -1,12 +1,12 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import { Empty, FailureNote } from "../components/Note";
 import { FilterBox, FilterSelect } from "../components/admin/Filter";
-import { usePages } from "../components/admin/usePages";
+import { ProjectPick, UserPick } from "../components/admin/Pickers";
+import { nodesOf, usePages } from "../components/admin/usePages";
 import { CreateFolder } from "../components/folder/CreateFolder";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTable } from "../components/folder/FolderTable";
@@ -14,41 +14,48 @@ import { useTasksMove } from "../components/folder/FolderTasks";
 import { Invitations } from "../components/folder/Invitations";
 import { QuotaBars } from "../components/folder/QuotaBars";
 import { EmptyTrashButton } from "../components/folder/Trash";
-import { FolderFields, scopesOf, usageModes, whose } from "../components/folder/folder";
+import { narrows, whereOf } from "../components/folder/filter";
+import { FoldersQuery, HeldFields, scopesOf, usageModes } from "../components/folder/folder";
 import "../components/folder/folder.css";
 import { SharesChanged } from "../components/folder/useInvitations";
 import { useGathered } from "../hooks/useGathered";
+import { useLiveQuery } from "../hooks/useLiveQuery";
+import { useNames } from "../hooks/useNames";
 import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 
-const FoldersQuery = graphql(`
-  query Folders($where: VfolderWhereInput, $first: Int, $after: Cursor) {
-    vfolders(first: $first, after: $after, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
-      totalCount pageInfo { hasNextPage endCursor } edges { node { ...FolderFields } }
-    }
+/** The scopes that one's own folders and those of one's projects count in; there are few, whatever the number of folders. */
+const HeldQuery = graphql(`
+  query HeldScopes($projects: [ID!]!) {
+    mine: vfolders(first: 100, where: { kind: mine }) { edges { node { id project { id name } quotaScope { ...HeldFields } } } }
+    projects: vfolders(first: 100, where: { projectIDIn: $projects }) { edges { node { id project { id name } quotaScope { ...HeldFields } } } }
   }
-`, [FolderFields]);
+`, [HeldFields]);
 
 const FoldersChanged = graphql(`subscription FoldersChanged { vfolderChanged { id name status } }`);
 
-/** Whose folders and what for is told apart here, so that many are read; more only when asked for. */
-const read = 1000;
-
 export function Data() {
-  const { q, show, mode } = useSearch({ from: "/frame/data" });
+  const filter = useSearch({ from: "/frame/data" });
+  const { q, show, mode, owner, project } = filter;
   const navigate = useNavigate({ from: "/data" });
   const viewer = useViewer();
-  const me = viewer.user.id;
+  const names = useNames([owner, project]);
   const [creating, create] = useDisclosure(false);
   const trash = show === "trash";
 
   const pages = usePages({
     query: FoldersQuery,
-    variables: { where: { ...(q ? { nameContainsFold: q } : {}), statusIn: trash ? ["trash", "deleting"] : ["ready", "cloning"], ...(mode ? { usageMode: mode } : {}) } },
+    variables: { where: whereOf(filter) },
     pick: (data) => data.vfolders,
     size: 100,
   });
-  const again = useGathered(pages.reload, 300);
+  const held = useLiveQuery({ query: HeldQuery, variables: { projects: viewer.projects.map((p) => p.id) } });
+  const scopes = scopesOf([...nodesOf(held.data?.mine), ...nodesOf(held.data?.projects)]);
+  const changed = () => {
+    pages.reload();
+    held.refetch();
+  };
+  const again = useGathered(changed, 300);
   useSubscription({ query: FoldersChanged }, (_, change) => {
     again();
     return change;
@@ -58,13 +65,9 @@ export function Data() {
     return change;
   });
   useTasksMove(null, again);
-  const { more, loading, rows: all } = pages;
-  useEffect(() => {
-    if (more && !loading && all.length < read) more();
-  }, [more, loading, all.length]);
-
-  const rows = all.filter((f) => !show || trash || whose(f, me) === show);
-  const filtered = Boolean(q || show || mode);
+  const { more, loading, rows, total } = pages;
+  const filtered = Boolean(q || show || mode || owner || project);
+  const narrow = (some: Partial<typeof filter>) => void navigate({ search: (s) => ({ ...s, ...some }), replace: true });
   const kinds = [
     { value: "", label: t("All") },
     { value: "mine", label: t("Mine") },
@@ -77,26 +80,34 @@ export function Data() {
     <>
       <div className="page-head">
         <h1>{t("Data")}</h1>
-        <span className="dim" role="status">{pages.total}</span>
+        <span className="dim" role="status">{total}</span>
         <div className="push row">
-          <FilterBox label={t("Filter by name")} value={q ?? ""} onChange={(text) => void navigate({ search: (s) => ({ ...s, q: text || undefined }), replace: true })} />
+          <FilterBox label={t("Filter by name")} value={q ?? ""} onChange={(text) => narrow({ q: text || undefined })} />
           <Button variant="default" onClick={create.open}>
             {t("New folder")}
           </Button>
         </div>
       </div>
-      <Invitations onAccepted={pages.reload} />
-      <QuotaBars scopes={scopesOf(all, me)} />
+      <Invitations onAccepted={changed} />
+      <QuotaBars scopes={scopes} />
       <div className="row" style={{ flexWrap: "wrap" }}>
-        <SegmentedControl aria-label={t("Whose folders")} value={show ?? ""} data={kinds} onChange={(v) => void navigate({ search: (s) => ({ ...s, show: (v || undefined) as typeof show }), replace: true })} />
-        <FilterSelect label={t("What for")} any={t("For anything")} value={mode} options={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
-          onChange={(v) => void navigate({ search: (s) => ({ ...s, mode: v as typeof mode }), replace: true })} />
-        {trash && rows.length > 0 ? <div className="push"><EmptyTrashButton rows={rows} onDone={pages.reload} /></div> : null}
+        <SegmentedControl aria-label={t("Whose folders")} value={show ?? ""} data={kinds} onChange={(v) => narrow({ show: (v || undefined) as typeof show })} />
+        <FilterSelect label={t("What for")} any={t("For anything")} value={mode} options={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))} onChange={(v) => narrow({ mode: v as typeof mode })} />
+        {narrows.project(show) && !administers(viewer) && viewer.projects.length > 1 ? (
+          <FilterSelect label={t("Project")} any={t("Any project")} value={project} options={viewer.projects.map((p) => ({ value: p.id, label: p.name }))} onChange={(id) => narrow({ project: id })} />
+        ) : null}
+        {narrows.project(show) && administers(viewer) ? (
+          <ProjectPick key={`project ${names[project ?? ""]}`} bare label={t("Project")} placeholder={t("Any project")} w={180} value={project ?? null} chosen={project ? { value: project, label: names[project] ?? "…" } : null} onChange={(id) => narrow({ project: id ?? undefined })} />
+        ) : null}
+        {narrows.owner(show) && administers(viewer) ? (
+          <UserPick key={`owner ${names[owner ?? ""]}`} bare label={t("Owner")} placeholder={t("Any owner")} w={220} value={owner ?? null} chosen={owner ? { value: owner, label: names[owner] ?? "…" } : null} onChange={(id) => narrow({ owner: id ?? undefined })} />
+        ) : null}
+        {trash && rows.length > 0 ? <div className="push"><EmptyTrashButton rows={rows} whole={more === null} onDone={changed} /></div> : null}
       </div>
       <FailureNote failure={pages.failure} what={t("The folders could not be read")} />
       {rows.length === 0 && !loading && !pages.failure ? (
         <div className="panel">
-          {trash && !q && !mode ? <Empty title={t("The trash is empty")} /> : filtered ? <Empty title={t("No folder matches")} /> : (
+          {trash && !q && !mode && !owner && !project ? <Empty title={t("The trash is empty")} /> : filtered ? <Empty title={t("No folder matches")} /> : (
             <Empty title={t("No folders yet")} cli="berth folder create my-data && berth folder put my-data ./data">
               <span>{t("A folder keeps data beyond sessions, and is mounted into them.")}</span>
               <Button variant="light" onClick={create.open}>
@@ -108,12 +119,13 @@ export function Data() {
         </div>
       ) : null}
       {rows.length > 0 ? (
-        <FolderTable rows={rows} trash={trash} actions={(f) => <FolderMenu folder={f} onChanged={pages.reload} onGone={pages.reload} />} />
+        <FolderTable rows={rows} trash={trash} actions={(f) => <FolderMenu folder={f} onChanged={changed} onGone={changed} />} />
       ) : null}
-      {more && all.length >= read ? (
-        <Button variant="subtle" fullWidth loading={loading} onClick={more}>
-          {t("Show more")}
-        </Button>
+      {more ? (
+        <div className="row" style={{ justifyContent: "center" }}>
+          <span className="dim">{t("{{shown}} of {{total}}", { shown: rows.length, total: total ?? "?" })}</span>
+          <Button variant="default" loading={loading} onClick={more}>{t("Show more")}</Button>
+        </div>
       ) : null}
       {creating ? <CreateFolder onClose={create.close} onCreated={(id) => void navigate({ to: "/data/$id", params: { id } })} /> : null}
     </>

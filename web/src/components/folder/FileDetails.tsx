@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
-import { TextView } from "./TextView";
+import { Preview } from "./preview/Preview";
 import type { FileEntry } from "./useFiles";
 
 interface Props {
@@ -17,7 +17,7 @@ interface Props {
   onSaved: () => void;
 }
 
-/** The right pane: one entry, what may be done with it, and its text. */
+/** The right pane: one entry, what may be done with it, and what is in it. */
 export function FileDetails({ folder, file, writes, onClose, onOpen, onDownload, onRename, onRelocate, onRemove, onSaved }: Props) {
   const directory = file.type === "directory";
   const plain = file.type === "file";
@@ -44,7 +44,7 @@ export function FileDetails({ folder, file, writes, onClose, onOpen, onDownload,
         <Button variant="default" size="compact-sm" onClick={() => onRelocate("copy")}>{t("Copy")}</Button>
         {writes ? <Button variant="outline" color="red" size="compact-sm" onClick={onRemove}>{t("Delete")}</Button> : null}
       </div>
-      {plain ? <TextView key={file.path} folder={folder} file={file} writes={writes} onSaved={onSaved} /> : null}
+      {plain ? <Preview key={file.path} folder={folder} file={file} writes={writes} onSaved={onSaved} /> : null}
     </section>
   );
 }

@@ -92,7 +92,7 @@ export function RestoreButton({ folder, onDone }: { folder: Folder; onDone: () =
 }
 
 /** Deletes for ever all that is in one's own trash or that of a project. */
-export function EmptyTrashButton({ rows, onDone }: { rows: Folder[]; onDone: () => void }) {
+export function EmptyTrashButton({ rows, whole, onDone }: { rows: Folder[]; whole: boolean; onDone: () => void }) {
   const viewer = useViewer();
   const { run, busy, failure, clear } = useAction(EmptyTrash);
   const [project, setProject] = useState("");
@@ -121,7 +121,8 @@ export function EmptyTrashButton({ rows, onDone }: { rows: Folder[]; onDone: () 
             <ul style={{ margin: 0, paddingLeft: 18 }}>
               {going.slice(0, 8).map((f) => <li key={f.id}><b>{f.name}</b>{f.usedBytes === null ? "" : ` ${bytes(f.usedBytes)}`}</li>)}
               {going.length > 8 ? <li>{t("and {{count}} more", { count: going.length - 8 })}</li> : null}
-              {going.length === 0 ? <li className="dim">{t("none")}</li> : null}
+              {whole ? null : <li>{t("and those that the list does not show yet")}</li>}
+              {whole && going.length === 0 ? <li className="dim">{t("none")}</li> : null}
             </ul>
           </div>
         </Confirm>

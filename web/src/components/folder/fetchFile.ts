@@ -27,6 +27,18 @@ export interface Read {
   etag: string | null;
 }
 
+/** All bytes of a file; null when it is larger than that. */
+export async function readBytes(vfolder: string, path: string, most: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null> {
+  const response = await fetch(await address(vfolder, path), { cache: "no-store", signal });
+  if (!response.ok) throw await fromResponse(response);
+  if (Number(response.headers.get("Content-Length")) > most) {
+    await response.body?.cancel();
+    return null;
+  }
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  return bytes.length > most ? null : bytes;
+}
+
 export async function readText(vfolder: string, path: string): Promise<Read> {
   const response = await fetch(await address(vfolder, path), { cache: "no-store" });
   if (!response.ok) throw await fromResponse(response);

@@ -1,15 +1,46 @@
-const kinds = ["mine", "project", "shared", "others", "trash"] as const;
+import type { VariablesOf } from "../../api/graphql";
+import type { FoldersQuery } from "./folder";
+
+const shows = ["mine", "project", "shared", "others", "trash"] as const;
 const modes = ["general", "data", "model"] as const;
+const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export type Show = (typeof shows)[number];
 
 /** What the Data page shows, as its address says it. */
 export interface FolderFilter {
   q?: string;
-  show?: (typeof kinds)[number];
+  show?: Show;
   mode?: (typeof modes)[number];
+  /** Ids: folders of one user, or of one project. */
+  owner?: string;
+  project?: string;
 }
+
+const id = (value: unknown) => (typeof value === "string" && anId.test(value) ? value : undefined);
 
 export const foldersOf = (search: Record<string, unknown>): FolderFilter => ({
   q: typeof search.q === "string" && search.q !== "" ? search.q : undefined,
-  show: kinds.find((k) => k === search.show),
+  show: shows.find((k) => k === search.show),
   mode: modes.find((m) => m === search.mode),
+  owner: id(search.owner),
+  project: id(search.project),
+});
+
+/** Whether one may narrow what is shown down to one owner or one project. */
+export const narrows = {
+  owner: (show: Show | undefined) => show === undefined || show === "others" || show === "trash",
+  project: (show: Show | undefined) => show === undefined || show === "project" || show === "trash",
+};
+
+type Where = NonNullable<VariablesOf<typeof FoldersQuery>["where"]>;
+
+/** The same, as the server is asked for it. */
+export const whereOf = ({ q, show, mode, owner, project }: FolderFilter): Where => ({
+  statusIn: show === "trash" ? ["trash", "deleting"] : ["ready", "cloning"],
+  ...(q ? { nameContainsFold: q } : {}),
+  ...(show && show !== "trash" ? { kind: show } : {}),
+  ...(mode ? { usageMode: mode } : {}),
+  ...(owner && narrows.owner(show) ? { ownerID: owner } : {}),
+  ...(project && narrows.project(show) ? { projectID: project } : {}),
 });

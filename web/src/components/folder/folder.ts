@@ -2,18 +2,29 @@ import { type ResultOf, graphql } from "../../api/graphql";
 import { TaskFields } from "../task/task";
 import { ShareFields } from "./share";
 
+export const HeldFields = graphql(`
+  fragment HeldFields on QuotaScope { id kind usedBytes limitBytes: effectiveLimitBytes usedInodes limitInodes enforcement volume { id name health healthMessage } }
+`);
 export const FolderFields = graphql(`
   fragment FolderFields on Vfolder {
     id name status createdAt deletedAt usageMode permission permissions
     usedBytes fileCount measuredAt lastUsedAt
     owner { id email } project { id name } creator { id email }
-    quotaScope { id kind usedBytes limitBytes: effectiveLimitBytes usedInodes limitInodes enforcement volume { id name health healthMessage } }
+    quotaScope { ...HeldFields }
     mountedBy { id version name status }
     myShare { ...ShareFields } tasks { ...TaskFields }
   }
-`, [ShareFields, TaskFields]);
+`, [HeldFields, ShareFields, TaskFields]);
 export type Folder = ResultOf<typeof FolderFields>;
-export type Scope = Folder["quotaScope"];
+
+export const FoldersQuery = graphql(`
+  query Folders($where: VfolderWhereInput, $first: Int, $after: Cursor) {
+    vfolders(first: $first, after: $after, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+      totalCount pageInfo { hasNextPage endCursor } edges { node { ...FolderFields } }
+    }
+  }
+`, [FolderFields]);
+export type Scope = ResultOf<typeof HeldFields>;
 export type UsageMode = Folder["usageMode"];
 
 /** What a folder is for, in the order in which it is offered. */
@@ -42,13 +53,9 @@ export interface HeldScope extends Scope {
   project: string | null;
 }
 
-/** The scopes of the viewer's own folders and of his projects', each once. */
-export function scopesOf(folders: readonly Folder[], viewer: string): HeldScope[] {
-  const byID = new Map<string, HeldScope>();
-  for (const f of folders) {
-    const of = whose(f, viewer);
-    if (of === "mine" || of === "project") byID.set(f.quotaScope.id, { ...f.quotaScope, project: f.project?.name ?? null });
-  }
+/** The scopes of folders, each once; one's own first. */
+export function scopesOf(folders: readonly { quotaScope: Scope; project: { name: string } | null }[]): HeldScope[] {
+  const byID = new Map(folders.map((f) => [f.quotaScope.id, { ...f.quotaScope, project: f.project?.name ?? null }]));
   return [...byID.values()].sort((a, b) => (a.project ?? "").localeCompare(b.project ?? "") || a.volume.name.localeCompare(b.volume.name));
 }
 

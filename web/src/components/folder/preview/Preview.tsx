@@ -1,0 +1,87 @@
+import { Button, Modal, SegmentedControl } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Suspense, lazy, useEffect, useState } from "react";
+import { useFocusBack } from "../../../hooks/useFocusBack";
+import { t } from "../../../i18n";
+import { FailureNote } from "../../Note";
+import { bytes as size } from "../../format";
+import { TextView } from "../TextView";
+import type { FileEntry } from "../useFiles";
+import { NotebookView } from "./NotebookView";
+import { alsoText, imageType, kindOf, mostShown } from "./kind";
+import { useBytes } from "./useBytes";
+
+const PdfView = lazy(() => import("./PdfView"));
+
+interface Props {
+  folder: string;
+  file: FileEntry;
+  writes: boolean;
+  onSaved: () => void;
+}
+
+/** What is in a file: text that can be changed, an image, a PDF or a notebook. Nothing of it runs. */
+export function Preview({ folder, file, writes, onSaved }: Props) {
+  const [as, setAs] = useState<"shown" | "text">("shown");
+  const [large, enlarge] = useDisclosure(false);
+  const kind = kindOf(file.name);
+  const text = <TextView folder={folder} file={file} writes={writes} onSaved={onSaved} />;
+  if (kind === "text") return text;
+  return (
+    <>
+      <div className="row">
+        {alsoText(file.name) ? <SegmentedControl size="xs" aria-label={t("How it is shown")} value={as} onChange={(v) => setAs(v as typeof as)} data={[{ value: "shown", label: t("Preview") }, { value: "text", label: t("Text") }]} /> : null}
+        {as === "shown" ? <Button className="push" variant="subtle" size="compact-xs" aria-label={t("Enlarge {{name}}", { name: file.name })} onClick={enlarge.open}>{t("Enlarge")}</Button> : null}
+      </div>
+      {as === "text" ? text : <Shown folder={folder} file={file} />}
+      {large ? <Large folder={folder} file={file} onClose={enlarge.close} /> : null}
+    </>
+  );
+}
+
+function Large({ folder, file, onClose }: Pick<Props, "folder" | "file"> & { onClose: () => void }) {
+  useFocusBack();
+  return (
+    <Modal opened onClose={onClose} size="min(1100px, 100%)" title={file.name} closeButtonProps={{ "aria-label": t("Close") }}>
+      <Shown folder={folder} file={file} large />
+    </Modal>
+  );
+}
+
+function Shown({ folder, file, large = false }: Pick<Props, "folder" | "file"> & { large?: boolean }) {
+  const kind = kindOf(file.name);
+  const most = mostShown[kind === "text" ? "image" : kind];
+  const { bytes, big, failure } = useBytes(folder, file, most);
+  if (failure) return <FailureNote failure={failure} what={t("The file could not be read")} />;
+  if (big) return <p className="dim">{t("Files of this kind up to {{limit}} are shown here; download it to see it.", { limit: size(most) })}</p>;
+  if (!bytes) return <p className="dim" role="status">{t("Loading…")}</p>;
+  if (kind === "image") return <Picture bytes={bytes} name={file.name} large={large} />;
+  if (kind === "notebook") return <NotebookView bytes={bytes} name={file.name} large={large} />;
+  return (
+    <Suspense fallback={<p className="dim" role="status">{t("Loading…")}</p>}>
+      <PdfView bytes={bytes} name={file.name} />
+    </Suspense>
+  );
+}
+
+/** The page's content policy lets images be data of the page itself, not of other addresses. */
+function Picture({ bytes, name, large }: { bytes: Uint8Array<ArrayBuffer>; name: string; large: boolean }) {
+  const [url, setUrl] = useState<string | null>(null);
+  const [broken, setBroken] = useState(false);
+  const [facts, setFacts] = useState("");
+  useEffect(() => {
+    setBroken(false);
+    const reader = new FileReader();
+    reader.onload = () => setUrl(reader.result as string);
+    reader.readAsDataURL(new Blob([bytes], { type: imageType(name) }));
+    return () => reader.abort();
+  }, [bytes, name]);
+  if (broken) return <p className="bad" role="status">{t("It cannot be shown: it is not the image that its name says.")}</p>;
+  if (!url) return null;
+  return (
+    <figure className={`picture${large ? " large" : ""}`}>
+      <img src={url} alt={name} onError={() => setBroken(true)} onLoad={(e) => setFacts(`${e.currentTarget.naturalWidth} × ${e.currentTarget.naturalHeight}`)} />
+      <figcaption className="dim">{facts}</figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,29 @@
+import { useEffect, useState } from "react";
+import type { Failure } from "../../../api/errors";
+import { readBytes } from "../fetchFile";
+import type { FileEntry } from "../useFiles";
+
+export interface Bytes {
+  /** Null while they are on their way. */
+  bytes: Uint8Array<ArrayBuffer> | null;
+  /** More than are fetched. */
+  big: boolean;
+  failure: Failure | null;
+}
+
+/** The bytes of a file, read again when it has changed. */
+export function useBytes(folder: string, file: Pick<FileEntry, "path" | "size" | "modifiedAt">, most: number): Bytes {
+  const { path, size, modifiedAt } = file;
+  const [state, setState] = useState<Bytes>({ bytes: null, big: size > most, failure: null });
+  useEffect(() => {
+    setState({ bytes: null, big: size > most, failure: null });
+    if (size > most) return;
+    const control = new AbortController();
+    readBytes(folder, path, most, control.signal).then(
+      (bytes) => control.signal.aborted || setState({ bytes, big: bytes === null, failure: null }),
+      (failure) => control.signal.aborted || setState({ bytes: null, big: false, failure: "code" in failure && "message" in failure ? failure : { code: "UNAVAILABLE", message: String(failure) } }),
+    );
+    return () => control.abort();
+  }, [folder, path, size, modifiedAt, most]);
+  return state;
+}
