@@ -34,6 +34,7 @@ import (
 	"github.com/berthhq/berth/agent/stats"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/scopemount"
 )
 
 // Version of the agent, told to managers and plugins.
@@ -53,7 +54,10 @@ type Config struct {
 	JoinToken     string
 	CAFingerprint string
 
-	Volumes       map[string]string // name to path on this host
+	Volumes map[string]string // name to path on this host
+	// ScopeMounts are how the scopes of a volume are mounted, where each is a file
+	// system of its own; without one, nothing is mounted for them.
+	ScopeMounts   map[string]scopemount.Rule
 	Plugins       []PluginConfig
 	Reserve       resource.Slots // kept from kernels
 	Sysfs         string         // what the machine is made of is read there; /sys when empty
@@ -106,6 +110,7 @@ type Agent struct {
 	hub         *hub
 	pulls       *pulls
 	probes      []*agentpb.Probe
+	volumes     mount.Volumes
 	sampling    chan time.Duration // a wish for another interval
 	ready       chan struct{}
 
@@ -146,6 +151,9 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.volumes, err = volumes(cfg, a.log); err != nil {
+		return nil, err
+	}
 	a.server = a.newServer()
 	if len(cfg.Managers) > 0 {
 		a.node, err = cluster.NewNode(cluster.NodeConfig{
@@ -157,6 +165,26 @@ func New(cfg Config) (*Agent, error) {
 		}
 	}
 	return a, nil
+}
+
+// volumes joins paths and what is mounted below them.
+func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
+	list := mount.Volumes{}
+	for name, path := range cfg.Volumes {
+		list[name] = mount.Volume{Path: path}
+	}
+	for name, rule := range cfg.ScopeMounts {
+		v, ok := list[name]
+		if !ok {
+			return nil, fmt.Errorf("mounts for the scopes of volume %q, which this node does not have: %w", name, errdefs.ErrInvalidArgument)
+		}
+		if err := rule.Check(); err != nil {
+			return nil, fmt.Errorf("mounts for the scopes of volume %q: %w", name, err)
+		}
+		v.Scopes = scopemount.New(scopemount.Config{Dir: v.Path, Rule: rule, Logger: log.With("volume", name)})
+		list[name] = v
+	}
+	return list, nil
 }
 
 // identity is chosen once for a directory and names things on the host.
@@ -213,6 +241,11 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	close(a.ready)
 	a.log.Info("agent ready", "id", a.id, "kernels", len(a.kernels.List()))
 	wg.Go(func() { a.sample(serving) })
+	for _, v := range a.volumes {
+		if v.Scopes != nil {
+			wg.Go(func() { v.Scopes.Run(serving) })
+		}
+	}
 	if a.node == nil {
 		<-ctx.Done()
 		return nil
@@ -270,7 +303,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	}
 	a.kernels, err = kernel.New(kernel.Config{
 		Agent: a.id, Dir: a.cfg.Dir, Runtime: a.runtime, Devices: a.devices, Network: a.network,
-		Volumes: mount.Volumes(a.cfg.Volumes), Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
+		Volumes: a.volumes, Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
 		LogBytes: a.cfg.LogFileBytes, LogFiles: a.cfg.LogFiles, OnChange: a.hub.kernelChanged, Logger: a.log,
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
-	"github.com/berthhq/berth/agent/mount"
 )
 
 // minSampling keeps a caller from measuring the node to death.
@@ -83,7 +82,7 @@ func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
 	r := &agentpb.Report{
 		Name: a.cfg.Name, Incarnation: a.incarnation, Version: Version, Architecture: architecture,
 		ResourceGroup: a.cfg.ResourceGroup, Probes: a.probes, Address: a.cfg.Address,
-		Volumes: mount.Volumes(a.cfg.Volumes).Names(), RuntimeClasses: sortedKeys(a.classes()),
+		Volumes: a.volumes.Names(), RuntimeClasses: sortedKeys(a.classes()),
 	}
 	overlay, probe := a.overlay()
 	if r.Overlay = overlay; probe != nil {

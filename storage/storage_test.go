@@ -31,7 +31,7 @@ import (
 var vfs string
 
 func TestMain(m *testing.M) {
-	if serveLiar() || serveTeller() {
+	if serveLiar() || serveTeller() || serveShares() {
 		return
 	}
 	if config := os.Getenv(childEnv); config != "" {

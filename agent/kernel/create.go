@@ -125,7 +125,7 @@ func (m *Manager) reserve(ctx context.Context, k *Kernel) error {
 	if _, err := m.cfg.Runtime.Image(ctx, r.Image); err != nil {
 		return err
 	}
-	folders, err := m.cfg.Volumes.Open(folders(r))
+	folders, err := m.cfg.Volumes.Open(ctx, folders(r))
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func mounted(t *testing.T, f *fixture) *agentpb.CreateKernelRequest {
 			t.Fatal(err)
 		}
 	}
-	f.volumes = mount.Volumes{"v": root}
+	f.volumes = mount.Volumes{"v": {Path: root}}
 	f.restart(t)
 	r := request("k", "sleep", "600")
 	r.Mounts = []*agentpb.Mount{{Volume: "v", Path: "one", Target: "/one", ReadOnly: true}, {Volume: "v", Path: "two", Target: "/two/"}}

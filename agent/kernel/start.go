@@ -82,7 +82,7 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 		}
 	}()
 	err = k.step("mounts", func() (err error) {
-		if bound, spec.Mounts, err = k.mounts(prepared.Lines); err != nil {
+		if bound, spec.Mounts, err = k.mounts(ctx, prepared.Lines); err != nil {
 			return err
 		}
 		for _, f := range k.folders() {
@@ -105,7 +105,7 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 
 // mounts lays out what the container sees beside its image; lines say what it has
 // of devices.
-func (k *Kernel) mounts(lines []string) (*mount.Bound, []specs.Mount, error) {
+func (k *Kernel) mounts(ctx context.Context, lines []string) (*mount.Bound, []specs.Mount, error) {
 	files := k.files()
 	files.Resources = lines
 	own, err := files.Write()
@@ -115,7 +115,7 @@ func (k *Kernel) mounts(lines []string) (*mount.Bound, []specs.Mount, error) {
 	if err := mount.Unmount(files.Folders()); err != nil { // of an earlier attempt
 		return &mount.Bound{}, nil, err
 	}
-	bound, err := k.m.cfg.Volumes.Open(k.folders())
+	bound, err := k.m.cfg.Volumes.Open(ctx, k.folders())
 	if err != nil {
 		return &mount.Bound{}, nil, err
 	}

@@ -5,6 +5,7 @@
 package mount
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,8 @@ import (
 	"github.com/containerd/errdefs"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/scopemount"
 )
 
 // Folder is what is asked for: a folder of a volume at a place in the
@@ -30,14 +33,20 @@ type Folder struct {
 	Own      bool // of the user that the container runs as
 }
 
-// Volumes are the volumes mounted on this node: name to path on the host.
-type Volumes map[string]string
+// Volume is one that is mounted on this node.
+type Volume struct {
+	Path   string             // on the host
+	Scopes *scopemount.Mounts // nil where scopes are directories, or mounted by others
+}
+
+// Volumes are the volumes of this node by their names.
+type Volumes map[string]Volume
 
 // Names lists the volumes whose path is there, in order.
 func (v Volumes) Names() []string {
 	var names []string
-	for name, path := range v {
-		if st, err := os.Stat(path); err == nil && st.IsDir() {
+	for name, volume := range v {
+		if st, err := os.Stat(volume.Path); err == nil && st.IsDir() {
 			names = append(names, name)
 		}
 	}
@@ -54,9 +63,9 @@ type Bound struct {
 	dir     string // of the mount points on the host, once there are some
 }
 
-// Open resolves folders. No symbolic link leads out of the volume, and none
-// out of the folder.
-func (v Volumes) Open(folders []Folder) (*Bound, error) {
+// Open resolves folders, and mounts their scopes where each is a file system of its
+// own. No symbolic link leads out of the volume, and none out of the folder.
+func (v Volumes) Open(ctx context.Context, folders []Folder) (*Bound, error) {
 	if err := Check(folders); err != nil {
 		return nil, err
 	}
@@ -66,7 +75,7 @@ func (v Volumes) Open(folders []Folder) (*Bound, error) {
 		return strings.Count(path.Clean(x.Target), "/") - strings.Count(path.Clean(y.Target), "/")
 	})
 	for _, f := range b.folders {
-		dir, err := v.open(f)
+		dir, err := v.open(ctx, f)
 		if err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
@@ -159,18 +168,18 @@ func Unmount(dir string) error {
 	return os.Remove(dir)
 }
 
-func (v Volumes) open(f Folder) (*os.File, error) {
-	root, ok := v[f.Volume]
+func (v Volumes) open(ctx context.Context, f Folder) (*os.File, error) {
+	volume, ok := v[f.Volume]
 	if !ok {
 		return nil, fmt.Errorf("volume %q is not configured on this node: %w", f.Volume, errdefs.ErrFailedPrecondition)
 	}
-	base, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	base, at, err := volume.base(ctx, f)
 	if err != nil {
-		return nil, fmt.Errorf("volume %q is not mounted: %w: %w", f.Volume, err, errdefs.ErrUnavailable)
+		return nil, err
 	}
 	defer base.Close()
 	// Only the storage proxy makes the folders; a link among them is no good.
-	folder, err := beneath(base, f.Path, unix.RESOLVE_NO_SYMLINKS)
+	folder, err := beneath(base, at, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
 		return nil, fmt.Errorf("folder %q of volume %q: %w", f.Path, f.Volume, err)
 	}
@@ -184,6 +193,26 @@ func (v Volumes) open(f Folder) (*os.File, error) {
 		return nil, fmt.Errorf("path %q of the folder for %s: %w", f.Subpath, f.Target, err)
 	}
 	return sub, nil
+}
+
+// base opens what a folder lies in, the volume or its scope, and says where in there.
+func (v Volume) base(ctx context.Context, f Folder) (*os.File, string, error) {
+	if v.Scopes == nil {
+		base, err := os.OpenFile(v.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, "", fmt.Errorf("volume %q is not mounted: %w: %w", f.Volume, err, errdefs.ErrUnavailable)
+		}
+		return base, f.Path, nil
+	}
+	scope, rest, _ := strings.Cut(clean(f.Path), "/")
+	if rest == "" {
+		return nil, "", fmt.Errorf("volume %q: no folder of scope %q is named: %w", f.Volume, scope, errdefs.ErrInvalidArgument)
+	}
+	base, err := v.Scopes.Open(ctx, scope)
+	if err != nil {
+		return nil, "", fmt.Errorf("volume %q: %w", f.Volume, err)
+	}
+	return base, rest, nil
 }
 
 func clean(p string) string { return path.Clean(strings.TrimLeft(p, "/")) }

@@ -31,7 +31,7 @@ func volume(t *testing.T) (Volumes, string) {
 	if err := os.WriteFile(filepath.Join(root, "u1/data/file"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return Volumes{"v": root, "gone": root + "/none"}, root
+	return Volumes{"v": {Path: root}, "gone": {Path: root + "/none"}}, root
 }
 
 func TestBind(t *testing.T) {
@@ -72,7 +72,7 @@ func TestBind(t *testing.T) {
 			if tt.folder.Target == "" {
 				tt.folder.Target = "/home/work/data"
 			}
-			b, err := v.Open([]Folder{tt.folder})
+			b, err := v.Open(t.Context(), []Folder{tt.folder})
 			if tt.want == "" {
 				if !tt.class(err) {
 					t.Errorf("error %v", err)
@@ -93,7 +93,7 @@ func TestBind(t *testing.T) {
 
 func TestBindOrderAndAccess(t *testing.T) {
 	v, _ := volume(t)
-	b, err := v.Open([]Folder{
+	b, err := v.Open(t.Context(), []Folder{
 		{Volume: "v", Path: "u1/data", Target: "/home/work/a/b", ReadOnly: true},
 		{Volume: "v", Path: "u1/other", Target: "/home/work/a/"},
 	})
@@ -131,7 +131,7 @@ func TestBindOrderAndAccess(t *testing.T) {
 		t.Error(diff)
 	}
 	twice := []Folder{{Volume: "v", Path: "u1/data", Target: "/x"}, {Volume: "v", Path: "u1/other", Target: "/x/"}}
-	if _, err := v.Open(twice); !errdefs.IsInvalidArgument(err) {
+	if _, err := v.Open(t.Context(), twice); !errdefs.IsInvalidArgument(err) {
 		t.Errorf("same target twice: %v", err)
 	}
 	if diff := cmp.Diff([]string{"v"}, v.Names()); diff != "" {

@@ -88,12 +88,15 @@ func (v *Volume) EachFolder(ctx context.Context, scope string, f func(Found) err
 		if err != nil {
 			return err
 		}
-		s, err := openDir(root, hex, plain)
+		s, err := v.scopeIn(ctx, root, hex)
 		if err != nil {
-			return classify("open scope", hex, err)
+			return err
 		}
 		defer s.Close()
 		return l.scope(s, hex)
+	}
+	if v.mounts != nil {
+		return v.eachMounted(ctx, root, l.scope)
 	}
 	return l.each(root, "", func(n entryName) error {
 		if hex, err := hexID("scope", n.name); err == nil && hex == n.name && n.kind == unix.DT_DIR {

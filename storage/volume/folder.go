@@ -81,11 +81,7 @@ func (v *Volume) openScope(hex string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	s, err := openDir(root, hex, plain)
-	if err != nil {
-		return nil, classify("open scope", hex, err)
-	}
-	return s, nil
+	return v.scopeIn(context.Background(), root, hex)
 }
 
 // Close releases the folder.

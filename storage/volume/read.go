@@ -8,6 +8,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/goccy/go-yaml"
+
+	"github.com/berthhq/berth/internal/scopemount"
 )
 
 // listed is a volume in an operator's file.
@@ -17,6 +19,12 @@ type listed struct {
 	Plugin  string         `yaml:"plugin"`
 	SHA256  string         `yaml:"sha256"`
 	Options map[string]any `yaml:"options"`
+
+	ScopeMount *struct {
+		Type    string   `yaml:"type"`
+		Source  string   `yaml:"source"`
+		Options []string `yaml:"options"`
+	} `yaml:"scope_mount"`
 }
 
 // Read reads an operator's file of volumes. A plugin that is named without a
@@ -60,6 +68,10 @@ func (e listed) config(plugins string) (Config, error) {
 	}
 	if info, err := os.Stat(cfg.Backend); err != nil || !info.Mode().IsRegular() {
 		return cfg, invalid("plugin: %s is no program", cfg.Backend)
+	}
+	if m := e.ScopeMount; m != nil {
+		// The directory is a plain one: what is mounted lies below it.
+		cfg.ScopeMount, cfg.Create = &scopemount.Rule{Type: m.Type, Source: m.Source, Options: m.Options}, true
 	}
 	if len(e.Options) == 0 {
 		return cfg, nil

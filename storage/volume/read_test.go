@@ -8,6 +8,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/internal/scopemount"
 )
 
 func TestRead(t *testing.T) {
@@ -26,10 +28,15 @@ func TestRead(t *testing.T) {
 		return Read(file, plugins)
 	}
 	got, err := read("volumes:\n- {name: home, mount: /mnt/home, plugin: btrfs, options: {quota: full, nested: {n: 1}}}\n" +
-		"- {name: fast, mount: /mnt/fast, plugin: " + own + ", sha256: abc}\n")
+		"- {name: fast, mount: /mnt/fast, plugin: " + own + ", sha256: abc}\n" +
+		"- {name: blade, mount: /mnt/blade, plugin: btrfs, scope_mount: {type: nfs, source: 's:/berth-{scope}', options: [hard]}}\n")
 	want := []Config{
 		{Name: "home", Backend: filepath.Join(plugins, "btrfs"), MountPath: "/mnt/home", OptionsJSON: `{"nested":{"n":1},"quota":"full"}`},
 		{Name: "fast", Backend: own, MountPath: "/mnt/fast", SHA256: "abc"},
+		{
+			Name: "blade", Backend: filepath.Join(plugins, "btrfs"), MountPath: "/mnt/blade", Create: true,
+			ScopeMount: &scopemount.Rule{Type: "nfs", Source: "s:/berth-{scope}", Options: []string{"hard"}},
+		},
 	}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("%v\n%s", err, d)
@@ -40,6 +47,7 @@ func TestRead(t *testing.T) {
 		{"plugin: the name of one", "volumes: [{name: a, mount: /x}]"},
 		{"is no program", "volumes: [{name: a, mount: /x, plugin: nofs}]"},
 		{"without a directory", "volumes: [{name: a, mount: /x, plugin: ../btrfs}]"},
+		{"scope_mount", "volumes: [{name: a, mount: /x, plugin: btrfs, scope_mount: {type: nfs, source: 's:/one'}}]"},
 		{"option", "volumes: [{name: a, mount: /x, plugin: btrfs, option: {password: hunter2}}]"},
 	} {
 		_, err := read(row.text)

@@ -85,6 +85,15 @@ func (v *Volume) DeleteScope(ctx context.Context, scope string) error {
 	}
 	err = v.call(ctx, func(c *plugin.Client) error {
 		_, err := c.DeleteScope(ctx, &volumepb.ScopeRef{Volume: v.cfg.Name, Scope: hex})
+		if err != nil || v.mounts == nil {
+			return err
+		}
+		// Its file system had to be there to be seen empty. Once that is gone, the
+		// product can take the mount point away too.
+		if err := v.mounts.Unmount(hex); err != nil {
+			return err
+		}
+		_, err = c.DeleteScope(ctx, &volumepb.ScopeRef{Volume: v.cfg.Name, Scope: hex})
 		return err
 	})
 	if err != nil {

@@ -58,7 +58,7 @@ func NewSet(dir string, configs []Config, log *slog.Logger) (*Set, error) {
 		if hosts[key] == nil {
 			hosts[key] = s.host(c, log)
 		}
-		s.volumes = append(s.volumes, &Volume{
+		v := &Volume{
 			cfg: c, host: hosts[key], log: log.With("volume", c.Name),
 			identity: identity{
 				name: c.Name, mount: filepath.Clean(c.MountPath), create: c.Create,
@@ -69,7 +69,9 @@ func NewSet(dir string, configs []Config, log *slog.Logger) (*Set, error) {
 			state: State{
 				Name: c.Name, Health: volumepb.HealthReport_UNAVAILABLE, Message: "not looked at yet",
 			},
-		})
+		}
+		v.mountScopes()
+		s.volumes = append(s.volumes, v)
 	}
 	return s, nil
 }
@@ -106,6 +108,11 @@ func (s *Set) Run(ctx context.Context) error {
 		wg.Go(func() { _ = h.Run(ctx) }) // a disabled plugin shows in the state
 	}
 	wg.Go(func() { s.watch(ctx) })
+	for _, v := range s.volumes {
+		if v.mounts != nil {
+			wg.Go(func() { v.mounts.Run(ctx) })
+		}
+	}
 	wg.Wait()
 	return nil
 }

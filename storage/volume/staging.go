@@ -112,8 +112,12 @@ func (f *Folder) Publish(s *Staging, name, path string, overwrite bool) error {
 	return classify("publish", path, parent.Sync())
 }
 
-// Scopes lists the scopes that have a directory, in hex.
+// Scopes lists the scopes that have a directory, in hex; where scopes are mounts of ours,
+// those that are mounted.
 func (v *Volume) Scopes() ([]string, error) {
+	if v.mounts != nil {
+		return v.mounts.Mounted()
+	}
 	root, err := v.identity.root()
 	if err != nil {
 		return nil, err

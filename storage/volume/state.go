@@ -103,6 +103,7 @@ func (v *Volume) ask(ctx context.Context, s *State) error {
 		}
 		a := &v.told
 		s.Health, s.Message, s.Details = a.health.State, a.health.Reason, a.health.Metadata
+		v.tellMounts(s, caps)
 		s.Capacity, s.Performance = a.capacity, a.performance
 		return nil
 	})

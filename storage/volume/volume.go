@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/pluginhost"
+	"github.com/berthhq/berth/internal/scopemount"
 	plugin "github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -33,6 +34,9 @@ type Config struct {
 	// Create makes the directory when it is absent and takes it though it is
 	// not a mount point: for a single machine with its data on its own disk.
 	Create bool
+	// ScopeMount is how the scopes are mounted where each is a file system of its own;
+	// nil = nothing is mounted for them here.
+	ScopeMount *scopemount.Rule
 }
 
 var volumeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
@@ -48,6 +52,11 @@ func (c Config) check() error {
 	case c.OptionsJSON != "" && !json.Valid([]byte(c.OptionsJSON)):
 		return invalid("volume %s: options are not JSON", c.Name)
 	}
+	if c.ScopeMount != nil {
+		if err := c.ScopeMount.Check(); err != nil {
+			return fmt.Errorf("volume %s: scope_mount: %w", c.Name, err)
+		}
+	}
 	return nil
 }
 
@@ -59,6 +68,7 @@ const inFlight = 16
 type Volume struct {
 	cfg      Config
 	identity identity
+	mounts   *scopemount.Mounts // nil where scopes are no mounts of ours
 	host     *pluginhost.Host[*plugin.Client]
 	log      *slog.Logger
 	slots    chan struct{}

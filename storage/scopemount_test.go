@@ -1,0 +1,241 @@
+package storage_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/scopemount"
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/storage"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// sharesOptions are those of a product with a file system for each scope: subvolumes of
+// one btrfs, mounted by its device.
+type sharesOptions struct {
+	Pool   string `json:"pool" about:"where the whole file system is mounted"`
+	Device string `json:"device" about:"what it is mounted from"`
+}
+
+// shares is its plugin.
+type shares struct {
+	*driver.Mount
+	sharesOptions
+}
+
+// serveShares turns this process into that plugin when it is started as one.
+func serveShares() bool {
+	if filepath.Base(os.Args[0]) != "shares" {
+		return false
+	}
+	driver.Run(driver.Backend[sharesOptions]{Vendor: "Shares", Name: "shares", Version: "1.0.0",
+		Open: func(_ context.Context, m *driver.Mount, o sharesOptions) (driver.Volume, error) {
+			return &shares{m, o}, nil
+		}})
+	return true
+}
+
+func (s *shares) Traits() driver.Traits { return driver.Traits{} }
+func (s *shares) Close() error          { return nil }
+
+func (s *shares) subvolume(scope string) string { return filepath.Join(s.Pool, "berth-"+scope) }
+
+func (s *shares) CreateScope(ctx context.Context, scope string, _ *volumepb.Limit) error {
+	if _, err := os.Stat(s.subvolume(scope)); err == nil {
+		return nil
+	}
+	return exec.CommandContext(ctx, "btrfs", "subvolume", "create", s.subvolume(scope)).Run()
+}
+
+func (s *shares) GetScope(_ context.Context, scope string) (*volumepb.Scope, error) {
+	if _, err := os.Stat(s.subvolume(scope)); err != nil {
+		return nil, status.Error(codes.NotFound, "no such share")
+	}
+	return &volumepb.Scope{}, nil
+}
+
+func (s *shares) SetScopeLimit(context.Context, string, *volumepb.Limit) error { return nil }
+
+func (s *shares) DeleteScope(ctx context.Context, scope string) error {
+	entries, err := os.ReadDir(s.subvolume(scope))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || len(entries) > 0 {
+		return errors.Join(err, status.Error(codes.FailedPrecondition, "not empty"))
+	}
+	return exec.CommandContext(ctx, "btrfs", "subvolume", "delete", s.subvolume(scope)).Run()
+}
+
+func (s *shares) MountPlan(ctx context.Context, scope string) (*volumepb.MountSpec, error) {
+	if _, err := s.GetScope(ctx, scope); err != nil {
+		return nil, err
+	}
+	return &volumepb.MountSpec{FsType: "btrfs", Source: s.Device, Options: []string{"subvol=/berth-" + scope}}, nil
+}
+
+// newSharesHost is a proxy on such a product; rule says what the operator allows.
+func newSharesHost(t *testing.T, rule func(device string) *scopemount.Rule, want storagepb.Volume_Health, message string) (h *host, pool string) {
+	t.Helper()
+	img, err := image.Make(t.Context())
+	if errdefs.IsUnavailable(err) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := img.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	at, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(img.Mount))
+	if err != nil || len(at) != 1 {
+		t.Fatal(at, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "shares")
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	options, err := json.Marshal(sharesOptions{Pool: img.Mount, Device: at[0].Source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h = &host{t: t, mount: t.TempDir(), signer: newSigner(t)}
+	h.cfg = storage.Config{Name: "s1", Dir: t.TempDir(), Volumes: []storage.VolumeConfig{{
+		Name: "main", Backend: program, MountPath: h.mount, Create: true, OptionsJSON: string(options), ScopeMount: rule(at[0].Source),
+	}}}
+	t.Cleanup(func() {
+		for _, m := range scopesMounted(t, h.mount) {
+			_ = unix.Unmount(m.Mountpoint, unix.MNT_DETACH)
+		}
+	})
+	h.startUntil(want, message)
+	t.Cleanup(func() { h.stop() })
+	return h, img.Mount
+}
+
+func byDevice(device string) *scopemount.Rule {
+	return &scopemount.Rule{Type: "btrfs", Source: device, Options: []string{"subvol=/berth-{scope}"}}
+}
+
+func scopesMounted(t *testing.T, dir string) []*mountinfo.Info {
+	t.Helper()
+	list, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestScopeMounts is a proxy that mounts what its product has for a scope before anything
+// is done there, finds the mount when it starts again, lists folders of scopes that are
+// not mounted, and takes the mount away with the scope.
+func TestScopeMounts(t *testing.T) {
+	h, pool := newSharesHost(t, byDevice, storagepb.Volume_HEALTHY, "")
+	scope := uuid.NewString()
+	hex := strings.ReplaceAll(scope, "-", "")
+	if _, err := h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope}); err != nil {
+		t.Fatal(err)
+	}
+	h.ref = &storagepb.FolderRef{Volume: "main", Scope: scope, Folder: uuid.NewString()}
+	folder, err := h.api.CreateFolder(h.ctx(), h.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.path = filepath.Join(h.mount, folder.Path)
+	h.write("f", "content")
+	inPool := filepath.Join(pool, "berth-"+hex, strings.TrimPrefix(folder.Path, hex), "f")
+	if got, err := os.ReadFile(inPool); err != nil || string(got) != "content" {
+		t.Errorf("in the product's file system: %q, %v", got, err)
+	}
+	if at := scopesMounted(t, h.mount); len(at) != 1 || !strings.Contains(at[0].Options, "nosuid,nodev") {
+		t.Errorf("mounted: %+v", at)
+	}
+
+	h.stop()
+	h.start()
+	if resp := h.tus("GET", "/download", h.ticket("download", "f", 0), nil); string(body(t, resp)) != "content" {
+		t.Errorf("after a restart: %s", resp.Status)
+	}
+	if at := scopesMounted(t, h.mount); len(at) != 1 {
+		t.Errorf("after a restart: %d mounts", len(at))
+	}
+
+	// Somebody unmounts it: nothing is written to the bare directory, and nothing missed.
+	if err := unix.Unmount(filepath.Join(h.mount, hex), 0); err != nil {
+		t.Fatal(err)
+	}
+	list, err := h.api.ListFolders(h.ctx(), &storagepb.ListFoldersRequest{Volume: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := list.Recv(); err != nil || got.Folder != h.ref.Folder || got.State != storagepb.FolderEntry_PRESENT {
+		t.Errorf("folders: %v, %v", got, err)
+	}
+	h.write("g", "more")
+	if _, err := os.Stat(filepath.Join(filepath.Dir(inPool), "g")); err != nil {
+		t.Error(err)
+	}
+
+	del, err := h.api.DeleteFolder(h.ctx(), h.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = del.Recv()
+	}
+	if _, err := h.api.DeleteScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope}); err != nil {
+		t.Fatal(err)
+	}
+	if at := scopesMounted(t, h.mount); len(at) != 0 {
+		t.Errorf("mounted after its end: %+v", at[0])
+	}
+	if _, err := h.api.CreateFolder(h.ctx(), h.ref); status.Code(err) != codes.NotFound {
+		t.Errorf("folder in a scope that is gone: %v", err)
+	}
+}
+
+// A plan that the operator does not allow is not carried out; who looks is told why.
+func TestScopeMountIsRefused(t *testing.T) {
+	other := func(string) *scopemount.Rule {
+		return &scopemount.Rule{Type: "nfs", Source: "192.0.2.10:/berth-{scope}"}
+	}
+	h, _ := newSharesHost(t, other, storagepb.Volume_HEALTHY, "")
+	scope := uuid.NewString()
+	if _, err := h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.api.CreateFolder(h.ctx(), &storagepb.FolderRef{Volume: "main", Scope: scope, Folder: uuid.NewString()})
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), `the type "btrfs"`) {
+		t.Errorf("folder: %v", err)
+	}
+	eventually(t, 20*time.Second, "health says why", func() bool {
+		s := h.proxy.Volumes()[0]
+		return s.Health == volumepb.HealthReport_DEGRADED && strings.Contains(s.Message, `the type "btrfs"`) && s.Details["scope_mounts"] == "by the proxy"
+	})
+	if at := scopesMounted(t, h.mount); len(at) != 0 {
+		t.Errorf("mounted: %+v", at[0])
+	}
+}

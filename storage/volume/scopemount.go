@@ -1,0 +1,100 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/scopemount"
+	plugin "github.com/berthhq/berth/plugins/volume"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// mountScopes has the volume's scopes mounted, where the operator says how: what the
+// plugin wants mounted must be that.
+func (v *Volume) mountScopes() {
+	if v.cfg.ScopeMount == nil {
+		return
+	}
+	v.mounts = scopemount.New(scopemount.Config{Dir: v.cfg.MountPath, Rule: *v.cfg.ScopeMount, Plan: v.plan, Logger: v.log})
+}
+
+func (v *Volume) plan(ctx context.Context, hex string) (scopemount.Spec, error) {
+	var plan *volumepb.MountSpec
+	err := v.call(ctx, func(c *plugin.Client) (err error) {
+		if !v.can(volumepb.Capability_PER_SCOPE_MOUNT) {
+			return fmt.Errorf("scope_mount is configured, and the plugin has no mounts for scopes: %w", errdefs.ErrFailedPrecondition)
+		}
+		plan, err = c.MountPlan(ctx, &volumepb.ScopeRef{Volume: v.cfg.Name, Scope: hex})
+		return err
+	})
+	return scopemount.Spec{Type: plan.GetFsType(), Source: plan.GetSource(), Options: plan.GetOptions()}, err
+}
+
+// scopeIn opens the directory of a scope below the volume's root, mounted where it is a
+// file system of its own.
+func (v *Volume) scopeIn(ctx context.Context, root *os.File, hex string) (*os.File, error) {
+	if v.mounts != nil {
+		s, err := v.mounts.Open(ctx, hex)
+		if err != nil {
+			return nil, fmt.Errorf("volume %s: %w", v.cfg.Name, err)
+		}
+		return s, nil
+	}
+	s, err := openDir(root, hex, plain)
+	if err != nil {
+		return nil, classify("open scope", hex, err)
+	}
+	return s, nil
+}
+
+// eachMounted calls f for every scope, mounted for that: the product knows which there
+// are, and the volume's root does not.
+func (v *Volume) eachMounted(ctx context.Context, root *os.File, f func(s *os.File, hex string) error) error {
+	var all []string
+	err := v.EachScope(ctx, func(s *volumepb.Scope) error {
+		all = append(all, s.Scope)
+		return nil
+	})
+	for _, hex := range all {
+		if err != nil {
+			return err
+		}
+		var s *os.File
+		if s, err = v.scopeIn(ctx, root, hex); err == nil {
+			err = errors.Join(f(s, hex), s.Close())
+		} else if errdefs.IsNotFound(err) { // it was removed meanwhile
+			err = nil
+		}
+	}
+	return err
+}
+
+// tellMounts says who mounts the scopes, and what keeps them from being mounted.
+func (v *Volume) tellMounts(s *State, caps *volumepb.OpenVolumeResponse) {
+	able := has(caps, volumepb.Capability_PER_SCOPE_MOUNT)
+	if v.mounts == nil && !able {
+		return
+	}
+	who := "outside of Berth"
+	if v.mounts != nil {
+		who = "by the proxy"
+	}
+	s.Details = maps.Clone(s.Details)
+	if s.Details == nil {
+		s.Details = map[string]string{}
+	}
+	s.Details["scope_mounts"] = who
+	if v.mounts == nil || s.Health != volumepb.HealthReport_HEALTHY {
+		return
+	}
+	if err := v.mounts.Failing(); err != nil {
+		s.Health, s.Message = volumepb.HealthReport_DEGRADED, err.Error()
+	} else if !able {
+		s.Health, s.Message = volumepb.HealthReport_DEGRADED, "scope_mount is configured, and the plugin has no mounts for scopes"
+	}
+}
