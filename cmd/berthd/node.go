@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
+	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -44,6 +45,7 @@ func agentCommand() *cobra.Command {
 	var (
 		o       nodeOptions
 		volumes []string
+		scopes  []string
 		plugins []string
 		file    string
 		group   string
@@ -59,7 +61,7 @@ func agentCommand() *cobra.Command {
 			}
 			cfg := agent.Config{
 				Name: o.name, Dir: o.dir, Managers: o.managers, JoinToken: o.token, CAFingerprint: o.fingerprint,
-				Volumes: map[string]string{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
+				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
 				RunnerPath: filepath.Join(o.bin, "berth-runner"),
 			}
@@ -69,6 +71,12 @@ func agentCommand() *cobra.Command {
 					return fmt.Errorf("--volume %q: want name=/absolute/path", v)
 				}
 				cfg.Volumes[name] = path
+			}
+			for _, v := range scopes {
+				name, rule, _ := strings.Cut(v, "=")
+				if cfg.ScopeMounts[name], err = scopemount.ParseRule(rule); err != nil {
+					return fmt.Errorf("--scope-mount %q: %w", v, err)
+				}
 			}
 			for _, p := range plugins {
 				if p, err = absolute(p); err != nil {
@@ -104,6 +112,7 @@ func agentCommand() *cobra.Command {
 	o.flags(cmd, "/var/lib/berth/agent")
 	f := cmd.Flags()
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
+	f.StringArrayVar(&scopes, "scope-mount", nil, "name=TYPE,SOURCE[,OPTION...] with {scope} in it: how the scopes of a volume are mounted, where each is a file system of its own")
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
 	pathFlag(cmd, &file, "plugin-file", "", "YAML file of more accelerator plugins, with settings, roots and what they may ask for")
 	f.StringVar(&group, "resource-group", "", "group to begin in")
