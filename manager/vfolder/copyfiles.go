@@ -8,6 +8,7 @@ import (
 
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
@@ -106,7 +107,7 @@ func (c copier) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 }
 
 // copy runs the call and returns what failed. An item that arrived in an earlier run
-// of it may be in its own way now.
+// of it may be in its own way now, noted or not.
 func (c copier) copy(ctx context.Context, p *proxy, call *storagepb.TransferRequest, at *tasks.Progress) (failed []*storagepb.FileResult, err error) {
 	var state copied
 	if err := at.State(&state); err != nil {
@@ -122,7 +123,7 @@ func (c copier) copy(ctx context.Context, p *proxy, call *storagepb.TransferRequ
 	err = follow(ctx, stream, at, func(results []*storagepb.FileResult) any {
 		for _, r := range results {
 			switch {
-			case r.Error == "":
+			case r.Error == "" || at.Again() && arrived(ctx, p, call, r):
 				state.Done = append(state.Done, r.Path)
 			case !slices.Contains(before, r.Path):
 				failed = append(failed, r)
@@ -131,6 +132,27 @@ func (c copier) copy(ctx context.Context, p *proxy, call *storagepb.TransferRequ
 		return state
 	})
 	return failed, err
+}
+
+// arrived tells whether what is in an item's way is that item, copied by a run whose
+// end nobody noted: a copy has the modes and times of its original.
+func arrived(ctx context.Context, p *proxy, call *storagepb.TransferRequest, r *storagepb.FileResult) bool {
+	i := slices.IndexFunc(call.Files, func(f *storagepb.FilePair) bool { return f.From == r.Path })
+	if i < 0 || codes.Code(r.Code) != codes.AlreadyExists {
+		return false
+	}
+	from, err := p.rpc.StatFile(ctx, &storagepb.FileRef{Folder: call.From, Path: call.Files[i].From})
+	if err != nil {
+		return false
+	}
+	to, err := p.rpc.StatFile(ctx, &storagepb.FileRef{Folder: call.To, Path: call.Files[i].To})
+	if err != nil {
+		return false
+	}
+	if from.Type == storagepb.FileInfo_DIRECTORY {
+		from.Size = to.Size // it is what the file system makes of it
+	}
+	return from.Type == to.Type && from.Size == to.Size && from.Mode == to.Mode && from.ModifiedUnixMs == to.ModifiedUnixMs
 }
 
 func filePairs(items []MoveFileItem) []*storagepb.FilePair {

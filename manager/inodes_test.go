@@ -1,0 +1,101 @@
+package manager_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/internal/lane/ceph"
+	"github.com/berthhq/berth/internal/lane/lanetest"
+	"github.com/berthhq/berth/manager/managertest"
+	"github.com/berthhq/berth/storage"
+)
+
+// A limit on the number of files goes from the administrator to a product that keeps
+// it, a real Ceph, and what is used comes back.
+func TestNumbersOfFilesAreLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a Ceph takes a while")
+	}
+	real, err := ceph.Make(t.Context())
+	if errdefs.IsUnavailable(err) && os.Getenv(lanetest.Required) == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(t, 0)
+	defer real.Close() // when the proxy has stopped
+	program := filepath.Join(t.TempDir(), "cephfs")
+	if out, err := exec.Command("go", "build", "-o", program, "github.com/berthhq/berth/plugins/volume/cephfs").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, out)
+	}
+	d := newProxy(t, c, "s1", storage.VolumeConfig{Name: "main", MountPath: real.Mount, Backend: program})
+	defer d.stop()
+	f := d.filled(t, c.as, managertest.Vars{"name": "data"}, 3)
+	admin, vol := c.m.As(t, c.A.Admin), c.Client.Volume.Query().OnlyX(c.System(t))
+	limit := func(bytes, files any) (limitBytes, limitInodes *int64) {
+		t.Helper()
+		var got struct {
+			SetQuotaScope struct {
+				QuotaScope struct{ LimitBytes, LimitInodes *int64 }
+			}
+		}
+		admin.Must(t, `mutation($in: SetQuotaScopeInput!) { setQuotaScope(input: $in) { quotaScope { limitBytes limitInodes } } }`, managertest.Vars{
+			"in": managertest.Vars{"volume": vol.ID, "user": c.A.Member.ID, "limitBytes": bytes, "limitInodes": files}}, &got)
+		q := got.SetQuotaScope.QuotaScope
+		return q.LimitBytes, q.LimitInodes
+	}
+	path := filepath.Join(real.Mount, f.Path)
+	write := func(n int) error {
+		return os.WriteFile(filepath.Join(path, fmt.Sprint("more", n)), []byte("x"), 0o644)
+	}
+
+	// Zero is a limit, unset is none, and neither has to do with bytes.
+	if bytes, files := limit(nil, 0); bytes != nil || files == nil || *files != 0 {
+		t.Errorf("no file at all: %v %v", bytes, files)
+	}
+	if err := write(0); !errors.Is(err, unix.EDQUOT) {
+		t.Errorf("a file where there may be none: %v", err)
+	}
+	if bytes, files := limit(1<<30, nil); bytes == nil || *bytes != 1<<30 || files != nil {
+		t.Errorf("a limit of bytes alone: %v %v", bytes, files)
+	}
+	managertest.Eventually(t, "a file without a limit on them", func() bool { return write(0) == nil })
+
+	// What is used comes with the next look, which a proxy that comes back causes.
+	limit(nil, 1000)
+	managertest.Eventually(t, "usage is known", func() bool {
+		d.stop()
+		d.start(t, nil)
+		s := c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
+		return s.UsedInodes != nil && *s.UsedInodes >= 5 && s.MeasuredAt != nil && s.Enforcement == "delayed"
+	})
+	used := *c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t)).UsedInodes
+	limit(nil, used+20)
+	wrote := 0
+	managertest.Eventually(t, "files are refused", func() bool {
+		err := write(1 + wrote)
+		wrote++
+		return errors.Is(err, unix.EDQUOT)
+	})
+	t.Logf("%d of 20 more files were made", wrote-1)
+	if wrote < 10 {
+		t.Errorf("refused after %d files", wrote)
+	}
+	// Nor is there room for another folder.
+	managertest.Eventually(t, "the manager knows", func() bool {
+		d.stop()
+		d.start(t, nil)
+		_, errs := folder(t, c.as, managertest.Vars{"name": fmt.Sprint("more", wrote)})
+		wrote++
+		return errs.Code() == "RESOURCE_EXHAUSTED"
+	})
+}
