@@ -31,7 +31,8 @@ func Main(m *testing.M, plugin func()) {
 	os.Exit(m.Run())
 }
 
-func self(t testing.TB) string {
+// Program is the path of the plugin.
+func Program(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -48,7 +49,7 @@ func self(t testing.TB) string {
 func Conform(t *testing.T, make array.Maker, o array.Options) {
 	a := Start(t, make, o)
 	volumetest.Test(t, volumetest.Plugin{
-		Path: self(t), Mount: a.Mount(), Options: a.PluginOptions(), Lane: volumetest.Lane{NoInodes: true},
+		Path: Program(t), Mount: a.Mount(), Options: a.PluginOptions(), Lane: volumetest.Lane{NoInodes: true},
 	})
 }
 
@@ -63,7 +64,7 @@ func Live(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	volumetest.Test(t, volumetest.Plugin{Path: self(t), Mount: mount, Options: string(options)})
+	volumetest.Test(t, volumetest.Plugin{Path: Program(t), Mount: mount, Options: string(options)})
 }
 
 // Bed is a plugin with one volume, "v", on an array.
@@ -78,13 +79,22 @@ type Bed struct {
 func NewBed(t *testing.T, make array.Maker, o array.Options, more map[string]any) (*Bed, *pb.OpenVolumeResponse) {
 	t.Helper()
 	b := &Bed{T: t, Array: Start(t, make, o)}
-	c, err := volume.Launch(t.Context(), volume.Options{Path: self(t), SocketDir: t.TempDir()})
+	b.Client = Launch(t)
+	return b, b.Open(more)
+}
+
+// Launch starts the plugin until the end of the test.
+func Launch(t *testing.T) *volume.Client {
+	t.Helper()
+	c, err := volume.Launch(t.Context(), volume.Options{
+		Path: Program(t), SocketDir: t.TempDir(),
+		Env: []string{"GORACE=atexit_sleep_ms=0"}, // the race detector's second for nothing, at the end of every process
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	b.Client = c
-	return b, b.Open(more)
+	return c
 }
 
 // Open opens the volume anew.
@@ -243,15 +253,15 @@ func retryable(err error) bool {
 	return false
 }
 
-// Rises writes until the rates that the plugin tells have risen.
-func (b *Bed) Rises(subject pb.PerformanceSample_Subject) {
+// Rises writes until the rates that the plugin tells have risen, and returns them.
+func (b *Bed) Rises(subject pb.PerformanceSample_Subject) *pb.PerformanceSample {
 	b.Helper()
 	for end := time.Now().Add(time.Minute); ; {
 		b.Must(b.Write("data", 4<<20))
 		p, err := b.Performance(b.Context(), &pb.VolumeRef{Volume: "v"})
 		b.Must(err)
 		if p.GetWriteBytesPerSecond() > 1<<16 && p.GetWriteOpsPerSecond() > 0 && p.Subject == subject {
-			return
+			return p
 		}
 		if time.Now().After(end) {
 			b.Fatalf("performance %v", p)

@@ -22,29 +22,7 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == program { // the suite starts it without the cookie too
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// program is what the plugin is called: the test binary under another name.
-const program = "berth-btrfs"
-
-func self(t *testing.T) string {
-	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(t.TempDir(), program)
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
-	return link
-}
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
 
 const (
 	full     = `{"quota": "full"}`
@@ -57,7 +35,7 @@ const (
 func TestConformance(t *testing.T) {
 	for name, options := range map[string]string{"full": full, "simple": simple, "off": `{"usage_max_age_s": 0}`} {
 		t.Run(name, func(t *testing.T) {
-			volumetest.Test(t, volumetest.Plugin{Path: self(t), Mount: arraytest.Image(t).Mount, Options: options})
+			volumetest.Test(t, volumetest.Plugin{Path: arraytest.Program(t), Mount: arraytest.Image(t).Mount, Options: options})
 		})
 	}
 }
@@ -72,13 +50,9 @@ type bed struct {
 
 func start(t *testing.T, mount, options string) *bed {
 	t.Helper()
-	c, err := volume.Launch(t.Context(), volume.Options{Path: self(t), SocketDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	b := &bed{T: t, Client: c, mount: mount}
-	b.opened, err = c.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "v", MountPath: mount, OptionsJson: options})
+	b := &bed{T: t, Client: arraytest.Launch(t), mount: mount}
+	var err error
+	b.opened, err = b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "v", MountPath: mount, OptionsJson: options})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,11 +276,7 @@ func TestPlainDirectory(t *testing.T) {
 }
 
 func TestNotBtrfs(t *testing.T) {
-	c, err := volume.Launch(t.Context(), volume.Options{Path: self(t), SocketDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := arraytest.Launch(t)
 	dir := t.TempDir()
 	if out, _ := exec.Command("stat", "-f", "-c", "%T", dir).Output(); strings.TrimSpace(string(out)) == "btrfs" {
 		t.Skip("the temporary directory is on btrfs itself")

@@ -69,12 +69,7 @@ func TestParseQuota(t *testing.T) {
 // TestRequests holds what lfs is asked against golden files.
 func TestRequests(t *testing.T) {
 	b, _ := start(t, array.Options{}, map[string]any{"file_limits": true})
-	step := func(name string, err error) {
-		t.Helper()
-		b.Must(err)
-		arraytest.Golden(t, b.Array, name, blocks)
-		b.Array.Forget()
-	}
+	step := b.Steps(blocks)
 	step("open", nil)
 	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
 	step("unlimited", b.Create(scopeB, nil))
@@ -90,15 +85,8 @@ func TestLimitRefusesBytes(t *testing.T) {
 	if opened.Enforcement != pb.Enforcement_DELAYED || slices.Contains(opened.Capabilities, pb.Capability_METRICS) {
 		t.Errorf("opened as %v", opened)
 	}
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
-	b.Refused(scopeA+"/data", 32<<20)
-	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
-	b.Must(b.Write(scopeA+"/data", 32<<20))
-	b.Must(b.Limit(scopeA, nil))
-	b.Must(b.Write(scopeA+"/data", 80<<20))
-	s, err := b.Get(scopeA)
-	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || !s.Exact || s.GetUsedInodes() != 1 {
-		t.Errorf("scope %v, %v", s, err)
+	if s := b.Enforces(scopeA); !s.Exact || s.GetUsedInodes() != 1 {
+		t.Errorf("scope %v", s)
 	}
 	if err := b.Create(scopeB, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Array.Tree.IsDir(scopeB) {
 		t.Errorf("create with zero: %v", err)
@@ -122,16 +110,8 @@ func TestLacking(t *testing.T) {
 				more[k] = v
 			}
 			b, opened := start(t, array.Options{Settings: tc.settings}, more)
-			if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
-				t.Errorf("opened as %v", opened)
-			}
-			if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, tc.reason) {
-				t.Errorf("health %v", h)
-			}
+			b.Limitless(opened, tc.reason)
 			b.Must(b.Create(scopeA, nil))
-			if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
-				t.Errorf("limit: %v", err)
-			}
 			b.Must(b.Write(scopeA+"/data", 8<<20))
 			if s, err := b.Get(scopeA); err != nil || s.GetUsedBytes() < 8<<20 {
 				t.Errorf("scope %v, %v", s, err)

@@ -28,12 +28,7 @@ func TestLive(t *testing.T) { arraytest.Live(t, "HDFS") }
 // TestRequests holds what is asked of a name node against golden files.
 func TestRequests(t *testing.T) {
 	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, nil)
-	step := func(name string, err error) {
-		t.Helper()
-		b.Must(err)
-		arraytest.Golden(t, b.Array, name)
-		b.Array.Forget()
-	}
+	step := b.Steps()
 	step("open", nil)
 	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
 	n := int64(0)
@@ -80,24 +75,7 @@ func TestReplicationGiven(t *testing.T) {
 // TestNoQuotas are clusters without limits, and why.
 func TestNoQuotas(t *testing.T) {
 	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, nil)
-	for setting, want := range map[string]string{"refused": "superuser", "missing": "3.3"} {
-		t.Run(setting, func(t *testing.T) {
-			b.Array.Set("quota", setting)
-			defer b.Array.Set("quota", "")
-			opened := b.Open(nil)
-			if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
-				t.Errorf("opened as %v", opened)
-			}
-			if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, want) {
-				t.Errorf("health %v", h)
-			}
-			b.Must(b.Create(scopeA, nil))
-			if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
-				t.Errorf("limit: %v", err)
-			}
-			b.Must(b.Delete(scopeA))
-		})
-	}
+	b.Without(map[string]string{"quota=refused": "superuser", "quota=missing": "3.3"})
 	if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened again as %v", again)
 	}

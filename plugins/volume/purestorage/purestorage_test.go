@@ -47,12 +47,7 @@ func start(t *testing.T, o array.Options, more map[string]any) (*arraytest.Bed, 
 // TestRequests holds what is asked of an array against golden files.
 func TestRequests(t *testing.T) {
 	b, _ := start(t, array.Options{}, nil)
-	step := func(name string, err error) {
-		t.Helper()
-		b.Must(err)
-		arraytest.Golden(t, b.Array, name, regexp.MustCompile(`"(capacity|total_physical|unique|virtual|time)":\d+`), regexp.MustCompile(`"[a-z_]*per_[a-z_]*":[-+.e\d]+`))
-		b.Array.Forget()
-	}
+	step := b.Steps(regexp.MustCompile(`"(capacity|total_physical|unique|virtual|time)":\d+`), regexp.MustCompile(`"[a-z_]*per_[a-z_]*":[-+.e\d]+`))
 	step("open", nil)
 	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
 	step("unlimited", b.Create(scopeB, nil))
@@ -236,23 +231,9 @@ func TestSessionsEnd(t *testing.T) {
 // TestPages has more scopes than three pages of the array, and other file systems.
 func TestPages(t *testing.T) {
 	b, _ := start(t, array.Options{PageSize: 2}, nil)
-	want := map[string]int64{}
-	for i := range 7 {
-		scope, size := array.Random(), int64(i+1)<<20
-		b.Must(b.Create(scope, arraytest.Bytes(size)))
-		want[scope] = size
-	}
 	b.Must(b.Create(scopeA, nil))
 	b.Must(b.Delete(scopeA)) // destroyed, and kept by the array
-	got := b.List()
-	for scope, size := range want {
-		if got[scope].GetLimit().GetBytes() != size {
-			t.Errorf("%s: %v, want a limit of %d", scope, got[scope], size)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("%d are listed, want %d", len(got), len(want))
-	}
+	b.Lists(7, true)
 }
 
 func TestPerformance(t *testing.T) {
@@ -262,24 +243,14 @@ func TestPerformance(t *testing.T) {
 
 func TestWrongOptions(t *testing.T) {
 	b, _ := start(t, array.Options{}, nil)
-	for name, tc := range map[string]struct {
-		more map[string]any
-		want codes.Code
-		text string
-	}{
-		"address":    {map[string]any{"data_address": ""}, codes.InvalidArgument, "data_address"},
-		"filesystem": {map[string]any{"mode": shared}, codes.InvalidArgument, "filesystem"},
-		"both":       {map[string]any{"filesystem": "berth"}, codes.InvalidArgument, "filesystem"},
-		"other":      {map[string]any{"mode": shared, "filesystem": "other"}, codes.FailedPrecondition, `"other"`},
-		"mode":       {map[string]any{"mode": "both"}, codes.InvalidArgument, "mode"},
-		"token":      {map[string]any{"token": "secret"}, codes.InvalidArgument, "token"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := b.OpenAs("w", tc.more); status.Code(err) != tc.want || !strings.Contains(err.Error(), tc.text) {
-				t.Errorf("%v, want %v with %s", err, tc.want, tc.text)
-			}
-		})
-	}
+	b.Refuses(map[string]arraytest.Wrong{
+		"address":    {Options: map[string]any{"data_address": ""}, Code: codes.InvalidArgument, Text: "data_address"},
+		"filesystem": {Options: map[string]any{"mode": shared}, Code: codes.InvalidArgument, Text: "filesystem"},
+		"both":       {Options: map[string]any{"filesystem": "berth"}, Code: codes.InvalidArgument, Text: "filesystem"},
+		"other":      {Options: map[string]any{"mode": shared, "filesystem": "other"}, Code: codes.FailedPrecondition, Text: `"other"`},
+		"mode":       {Options: map[string]any{"mode": "both"}, Code: codes.InvalidArgument, Text: "mode"},
+		"token":      {Options: map[string]any{"token": "secret"}, Code: codes.InvalidArgument, Text: "token"},
+	})
 	b.Array.Set("versions", "1.8,1.12")
 	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "1.12") {
 		t.Errorf("an old array: %v", err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,12 +32,7 @@ func TestLive(t *testing.T) { arraytest.Live(t, "SPECTRUMSCALE") }
 // TestRequests holds what is asked of a cluster against golden files.
 func TestRequests(t *testing.T) {
 	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
-	step := func(name string, err error) {
-		t.Helper()
-		b.Must(err)
-		arraytest.Golden(t, b.Array, name)
-		b.Array.Forget()
-	}
+	step := b.Steps()
 	step("open", nil)
 	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
 	files := int64(1000)
@@ -56,23 +50,14 @@ func TestLimitRefusesBytes(t *testing.T) {
 	if opened.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened as %v", opened)
 	}
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
-	b.Refused(scopeA+"/data", 32<<20)
-	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
-	b.Must(b.Write(scopeA+"/data", 32<<20))
-	b.Must(b.Limit(scopeA, nil))
-	b.Must(b.Write(scopeA+"/data", 80<<20))
-	s, err := b.Get(scopeA)
-	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || s.GetUsedBytes() > 81<<20 || !s.Exact {
-		t.Errorf("scope %v, %v", s, err)
+	s := b.Enforces(scopeA)
+	if !s.Exact {
+		t.Errorf("scope %v", s)
 	}
 	b.Array.Set("indoubt", "2048") // KiB
 	doubted, err := b.Get(scopeA)
 	if err != nil || doubted.GetUsedBytes() != s.GetUsedBytes()+2<<20 || doubted.Exact {
 		t.Errorf("scope in doubt %v, %v", doubted, err)
-	}
-	if err := b.Limit(scopeA, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("limit of zero: %v", err)
 	}
 	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("delete with files: %v", err)
@@ -129,24 +114,7 @@ func TestLateGUI(t *testing.T) {
 // TestNoQuotas are file systems without limits, and why.
 func TestNoQuotas(t *testing.T) {
 	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
-	for setting, want := range map[string]string{"off": "mmchfs -Q yes", "perfileset": "--noperfileset-quota"} {
-		t.Run(setting, func(t *testing.T) {
-			b.Array.Set("quota", setting)
-			defer b.Array.Set("quota", "")
-			opened := b.Open(nil)
-			if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
-				t.Errorf("opened as %v", opened)
-			}
-			if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, want) {
-				t.Errorf("health %v", h)
-			}
-			b.Must(b.Create(scopeA, nil))
-			if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
-				t.Errorf("limit: %v", err)
-			}
-			b.Must(b.Delete(scopeA))
-		})
-	}
+	b.Without(map[string]string{"quota=off": "mmchfs -Q yes", "quota=perfileset": "--noperfileset-quota"})
 	b.Open(nil)
 	b.Array.Set("quota", "off") // since the volume was opened
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "limits are not kept") {
@@ -169,19 +137,5 @@ func TestTrouble(t *testing.T) {
 // TestPages has more filesets and quotas than a page.
 func TestPages(t *testing.T) {
 	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{PageSize: 2, JobTime: -1}, nil)
-	made := map[string]int64{}
-	for i := range 5 {
-		scope := array.Random()
-		made[scope] = int64(i+1) << 20
-		b.Must(b.Create(scope, arraytest.Bytes(made[scope])))
-	}
-	all := b.List()
-	for scope, bytes := range made {
-		if all[scope].GetLimit().GetBytes() != bytes {
-			t.Errorf("%s is listed as %v", scope, all[scope])
-		}
-	}
-	if len(all) != len(made) {
-		t.Errorf("%d scopes are listed, want %d", len(all), len(made))
-	}
+	b.Lists(5, true)
 }

@@ -34,13 +34,8 @@ func TestLive(t *testing.T) { arraytest.Live(t, "VAST") }
 // TestRequests holds what is asked of a cluster against golden files.
 func TestRequests(t *testing.T) {
 	b, _ := arraytest.NewBed(t, vast.New, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
-	step := func(name string, err error) {
-		t.Helper()
-		b.Must(err)
-		arraytest.Golden(t, b.Array, name, regexp.MustCompile(`\.berth-deleted-[0-9a-f]{32}`),
-			regexp.MustCompile(`"(usable_capacity_bytes|free_usable_capacity|physical_space_in_use|(rd|wr)_\w+)":[0-9.e+]+`))
-		b.Array.Forget()
-	}
+	step := b.Steps(regexp.MustCompile(`\.berth-deleted-[0-9a-f]{32}`),
+		regexp.MustCompile(`"(usable_capacity_bytes|free_usable_capacity|physical_space_in_use|(rd|wr)_\w+)":[0-9.e+]+`))
 	step("open", nil)
 	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
 	files := int64(1000)
@@ -71,18 +66,8 @@ func TestLimitRefusesBytes(t *testing.T) {
 	if opened.Enforcement != pb.Enforcement_DELAYED {
 		t.Errorf("opened as %v", opened)
 	}
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
-	b.Refused(scopeA+"/data", 32<<20) // the call came back when the quota was counted
-	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
-	b.Must(b.Write(scopeA+"/data", 32<<20))
-	b.Must(b.Limit(scopeA, nil))
-	b.Must(b.Write(scopeA+"/data", 80<<20))
-	s, err := b.Get(scopeA)
-	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || !s.Exact {
-		t.Errorf("scope %v, %v", s, err)
-	}
-	if err := b.Limit(scopeA, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("limit of zero: %v", err)
+	if s := b.Enforces(scopeA); !s.Exact {
+		t.Errorf("scope %v", s)
 	}
 }
 
@@ -156,17 +141,7 @@ func TestTrash(t *testing.T) {
 // TestNoQuotas is a role that may not set them.
 func TestNoQuotas(t *testing.T) {
 	b, opened := arraytest.NewBed(t, vast.New, array.Options{Settings: map[string]string{"quota": "refused"}}, nil)
-	if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
-		t.Errorf("opened as %v", opened)
-	}
-	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "permission") {
-		t.Errorf("health %v", h)
-	}
-	b.Must(b.Create(scopeA, nil))
-	if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unimplemented {
-		t.Errorf("limit: %v", err)
-	}
-	b.Must(b.Delete(scopeA))
+	b.Limitless(opened, "permission")
 	b.Array.Set("quota", "")
 	if again := b.Open(nil); again.Enforcement != pb.Enforcement_DELAYED {
 		t.Errorf("opened again as %v", again)
@@ -231,21 +206,7 @@ func TestOptions(t *testing.T) {
 // TestPages has more quotas than a page; their limits come with the list.
 func TestPages(t *testing.T) {
 	b, _ := arraytest.NewBed(t, vast.New, array.Options{PageSize: 2, JobTime: -1}, nil)
-	made := map[string]int64{}
-	for i := range 5 {
-		scope := array.Random()
-		made[scope] = int64(i+1) << 20
-		b.Must(b.Create(scope, arraytest.Bytes(made[scope])))
-	}
-	all := b.List()
-	for scope, bytes := range made {
-		if all[scope].GetLimit().GetBytes() != bytes {
-			t.Errorf("%s is listed as %v", scope, all[scope])
-		}
-	}
-	if len(all) != len(made) {
-		t.Errorf("%d scopes are listed, want %d", len(all), len(made))
-	}
+	b.Lists(5, true)
 }
 
 func TestPerformance(t *testing.T) {
