@@ -18,7 +18,11 @@ func (a *app) folderCommand() *cobra.Command {
 		a.folderTrash(), a.folderDelete(), a.folderClone(), a.folderCopy(), a.folderHandOver(), a.folderSettings())
 	cmd.AddCommand(a.folderShareCommands()...)
 	cmd.Aliases = []string{"folders"}
-	cmd.Long = "Work with folders and the files in them. FOLDER:PATH means a path in a folder."
+	cmd.Long = `Work with folders and the files in them. FOLDER:PATH means a path in a folder.
+
+Other programs reach folders by WebDAV, at /storage/dav/ of the server, and by SFTP
+where the storage proxy offers it, with an access token as the password:
+docs/webdav.md, docs/sftp.md.`
 	return cmd
 }
 

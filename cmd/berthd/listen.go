@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// listenAgain opens a loopback port and remembers it in a file: nodes keep the
-// address of their manager, so it should be the same at the next start.
+// listenAgain opens a loopback port and remembers it in a file: nodes and people
+// keep the address, so it should be the same at the next start.
 func listenAgain(path string) (net.Listener, error) {
 	address := "127.0.0.1:0"
 	if b, err := os.ReadFile(path); err == nil {
@@ -22,12 +22,28 @@ func listenAgain(path string) (net.Listener, error) {
 		l, err = net.Listen("tcp", "127.0.0.1:0")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listen for nodes: %w", err)
+		return nil, fmt.Errorf("listen on the port of %s: %w", path, err)
 	}
 	port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
 	if err := os.WriteFile(path, []byte(port+"\n"), 0o644); err != nil {
 		_ = l.Close()
 		return nil, err
+	}
+	return l, nil
+}
+
+// listenSFTP opens the address of SFTP: what was asked for, else a loopback port of
+// this data directory's own; nil where it is "off".
+func listenSFTP(address, path string) (net.Listener, error) {
+	switch address {
+	case "off":
+		return nil, nil
+	case "":
+		return listenAgain(path)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--sftp: %w", err)
 	}
 	return l, nil
 }

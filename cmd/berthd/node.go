@@ -125,7 +125,7 @@ func storageCommand() *cobra.Command {
 	var (
 		o           nodeOptions
 		volumes     []string
-		file        string
+		file, sftp  string
 		listen, url string
 		origins     []string
 	)
@@ -156,6 +156,9 @@ func storageCommand() *cobra.Command {
 				}
 				cfg.Volumes = append(cfg.Volumes, more...)
 			}
+			if cfg.SFTP, err = listenSFTP(sftp, filepath.Join(o.dir, "sftp.port")); err != nil {
+				return err
+			}
 			p, err := storage.New(cfg)
 			if err != nil {
 				return err
@@ -185,6 +188,7 @@ func storageCommand() *cobra.Command {
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume of the plugin vfs")
 	pathFlag(cmd, &file, "volume-file", "", "YAML file of volumes with their plugins and options, see docs/storage")
 	f.StringVar(&listen, "listen", "127.0.0.1:8422", "address for uploads and downloads")
+	f.StringVar(&sftp, "sftp", "off", "address of people's folders by SFTP, such as :8423, or off")
 	f.StringVar(&url, "public-url", "", "base URL of --listen as people reach it")
 	f.StringSliceVar(&origins, "origin", nil, "origins of the web page")
 	return cmd

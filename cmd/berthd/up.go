@@ -27,6 +27,7 @@ import (
 // upOptions are the flags of berthd up.
 type upOptions struct {
 	data, listen, images, bin, email string
+	sftp                             string
 	mock                             int
 	fixtures                         []string
 	pluginFile, volumeFile           string
@@ -58,6 +59,7 @@ unless --stop-sessions is given.`,
 	f := cmd.Flags()
 	pathFlag(cmd, &o.data, "data", "var", "directory of all state")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8420", "address of the web page and API")
+	f.StringVar(&o.sftp, "sftp", "", "address of folders by SFTP, or off (default a loopback port, printed at the start and kept)")
 	pathFlag(cmd, &o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
 	pathFlag(cmd, &o.bin, "bin", bin, "directory of the other programs")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
@@ -147,8 +149,9 @@ type platform struct {
 	containerd *daemon.Daemon
 	registry   *registry.Registry
 	images     net.Listener
-	host       string // the agent's name
-	password   string // of the first superadmin, when this start made it
+	files      net.Listener // of SFTP, nil without
+	host       string       // the agent's name
+	password   string       // of the first superadmin, when this start made it
 }
 
 func (p *platform) dir(parts ...string) string {
@@ -197,8 +200,11 @@ func (p *platform) openStorage(ctx context.Context, managers string) (*storage.P
 	if err != nil {
 		return nil, err
 	}
+	if p.files, err = listenSFTP(p.sftp, p.dir("sftp.port")); err != nil {
+		return nil, err
+	}
 	return storage.New(storage.Config{
-		Name: "local", Dir: p.dir("storage"), PublicURL: "/storage", ObjectStorages: p.reach, Volumes: p.volumes,
+		Name: "local", Dir: p.dir("storage"), PublicURL: "/storage", SFTP: p.files, ObjectStorages: p.reach, Volumes: p.volumes,
 		Managers: []string{managers}, JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
 		Version: version, Logger: p.log.With("part", "storage"), Registerer: p.metrics,
 	})
@@ -278,6 +284,10 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 	}
 	if err := p.manager.AddRegistry(ctx, "local", p.images.Addr().String()); err != nil {
 		p.log.Warn("scan the local registry", "error", err)
+	}
+	if p.files != nil {
+		at := p.files.Addr().(*net.TCPAddr)
+		fmt.Printf("\n  Folders by SFTP: sftp -P %d %s@%s, the password is an access token\n  Its host key:    %s\n", at.Port, p.email, at.IP, p.storage.HostKey())
 	}
 	fmt.Printf("\n  Next: bin/berth login %s && bin/berth run minimal:1 -- echo hello\n  Or:   make demo\n\n", url)
 	return nil

@@ -14,7 +14,8 @@ packages=(
   user-mode-linux xfsprogs         # kernels and disks of make volume-lanes
   btrfs-progs                      # mkfs.btrfs for tests of limits
   strace                           # tests that downloads are sent by the kernel
-  litmus rclone                    # WebDAV clients, for tests
+  litmus rclone openssh-client     # WebDAV and SFTP clients, for tests
+  openssh-sftp-server              # what SFTP is measured beside
   chromium fonts-dejavu-core       # browser tests
 )
 if [[ ${1:-} == ceph ]]; then # make ceph-lane: 300 MB that nothing else needs

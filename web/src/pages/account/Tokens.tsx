@@ -47,6 +47,8 @@ export function Tokens() {
           <div>
             <p className="dim">{t("Use it on the command line:")}</p>
             <Cli line={`berth login ${location.origin} --token -`} />
+            <p className="dim">{t("It is also the password of your folders in other programs, by SFTP or WebDAV:")}</p>
+            <Cli line={`rclone config create berth webdav url=${location.origin}/storage/dav vendor=other user=me pass=TOKEN`} />
           </div>
         </Secret>
       ) : null}
