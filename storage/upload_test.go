@@ -286,6 +286,11 @@ func TestUploadRefuses(t *testing.T) {
 		{"longer than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "11"}, 413, "INVALID_ARGUMENT", "Upload-Length", 10},
 		{"shorter than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "9"}, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
 		{"deferred length", "POST", "/uploads", tk, "", []string{"Upload-Defer-Length", "1"}, 400, "INVALID_ARGUMENT", "Upload-Defer-Length", 0},
+		{"an mtime not in base64", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", "mtime 1.5"}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
+		{"an mtime that is no number", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("now")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
+		{"an mtime before all files", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("-1")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
+		{"an mtime after all files", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("7258118400")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
+		{"an mtime with too many digits", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("1.0000000001")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
 		{"no such folder", "POST", "/uploads", h.signer.Sign(elsewhere), "", []string{"Upload-Length", "10"}, 404, "NOT_FOUND", "", 0},
 		{"path leaves", "POST", "/uploads", h.ticket("upload", "../f", 10), "", []string{"Upload-Length", "10"}, 400, "INVALID_ARGUMENT", "", 0},
 		{"absolute path", "POST", "/uploads", h.ticket("upload", "/f", 10), "", []string{"Upload-Length", "10"}, 400, "INVALID_ARGUMENT", "", 0},
@@ -548,5 +553,53 @@ func TestUploadThroughTwoProxies(t *testing.T) {
 	first.wantFile("one writer", []byte("01234567"))
 	if resp := second.tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(len(data))); resp.StatusCode != 409 {
 		t.Errorf("the ticket used again at the other proxy: %s", resp.Status)
+	}
+}
+
+func mtime(text string) string { return "mtime " + base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// A file has the time that its uploader says, also when another request ends the
+// upload, and is another one for who has read it before.
+func TestUploadKeepsItsTime(t *testing.T) {
+	h := newHost(t)
+	tags := map[string]bool{}
+	for i, one := range []struct{ metadata, want string }{
+		{mtime("1700000000.25"), "2023-11-14T22:13:20.25Z"},
+		{"filename ZQ==," + mtime("1700000000"), "2023-11-14T22:13:20Z"},
+		{"filename ZQ==, is_private, " + mtime("0"), "1970-01-01T00:00:00Z"},
+		{"filename ZQ==", ""},
+	} {
+		for _, body := range []string{"", "data"} {
+			tk := h.ticket("upload", fmt.Sprint("f", len(body)), int64(len(body)))
+			resp := h.tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(len(body)), "Upload-Metadata", one.metadata)
+			if resp.StatusCode != http.StatusCreated {
+				t.Fatal(resp.Status)
+			}
+			at, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body != "" {
+				h.tus("PATCH", at.Path, tk, strings.NewReader(body[:2]), "Upload-Offset", "0")
+				h.tus("PATCH", at.Path, tk, strings.NewReader(body[2:]), "Upload-Offset", "2")
+			}
+			info, err := os.Stat(filepath.Join(h.path, fmt.Sprint("f", len(body))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := info.ModTime().UTC().Format(time.RFC3339Nano)
+			if one.want == "" && time.Since(info.ModTime()).Abs() < time.Hour {
+				got = ""
+			}
+			if got != one.want {
+				t.Errorf("%s: %s, want %s", one.metadata, got, one.want)
+			}
+			down := h.tus("HEAD", "/download", h.ticket("download", fmt.Sprint("f", len(body)), 0), nil)
+			if tag := down.Header.Get("ETag"); tag == "" || tags[tag] {
+				t.Errorf("upload %d has the ETag %s of another", i, tag)
+			} else {
+				tags[tag] = true
+			}
+		}
 	}
 }

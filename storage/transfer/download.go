@@ -57,7 +57,8 @@ func guard(h http.Header, name string) {
 // etag changes when the file is replaced or written to.
 func etag(info fs.FileInfo) string {
 	st := info.Sys().(*syscall.Stat_t)
-	return fmt.Sprintf(`"%x-%x-%x"`, st.Ino, info.Size(), info.ModTime().UnixNano())
+	// Who uploads says when it was changed; the kernel when it came to be as it is.
+	return fmt.Sprintf(`"%x-%x-%x-%x"`, st.Ino, info.Size(), info.ModTime().UnixNano(), st.Ctim.Nano())
 }
 
 func contentType(name string) string {

@@ -79,7 +79,11 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err := checkTarget(v, c); err != nil {
 		return err
 	}
-	u := &upload{Claims: c, Created: time.Now().UTC(), id: uploadID(c)}
+	changed, err := modified(r)
+	if err != nil {
+		return err
+	}
+	u := &upload{Claims: c, Created: time.Now().UTC(), Modified: changed, id: uploadID(c)}
 	if err := s.begin(r, v, u); err != nil {
 		return err
 	}

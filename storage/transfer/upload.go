@@ -31,6 +31,8 @@ type upload struct {
 	Claims  ticket.Claims
 	Ended   bool // by the client
 	Created time.Time
+	// Modified is when the client changed the file; nil: as it arrives.
+	Modified *time.Time `json:",omitempty"`
 
 	id string
 }
@@ -183,6 +185,9 @@ func (x *session) settle() error {
 	if x.attributes.Mode == nil {
 		mode := uint32(0o644) // whatever the umask was
 		x.attributes.Mode = &mode
+	}
+	if x.attributes.Modified == nil {
+		x.attributes.Modified = x.Modified
 	}
 	if err := x.attributes.Set(x.file); err != nil {
 		return fmt.Errorf("publish: %w", err)
