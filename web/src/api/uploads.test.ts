@@ -149,6 +149,12 @@ describe("Uploads", () => {
       expect(uploads.list()[0]!.sent).toBe(2);
     });
 
+    it("knows a name with a backslash in a chosen folder", async () => {
+      const { uploads, states } = rig({ kept: [old("dir/a\\b")] });
+      expect(uploads.giveBack([again("dir/a/b")])).toBe(0);
+      await vi.waitFor(() => expect(states()).toEqual(["sending"]));
+    });
+
     it("takes the same files dropped again for what was missing", async () => {
       const { uploads, states } = rig({ kept: [old("dir/a")] });
       uploads.add("f", [again("dir/a"), again("dir/n")]);

@@ -56,6 +56,9 @@ const toFailure = (error: unknown): Failure =>
     ? (error as Failure)
     : { code: "UNAVAILABLE", message: error instanceof Error ? error.message : String(error) };
 
+/** A path as Chromium tells it of a chosen folder: a backslash in a name looks like a directory there. */
+const told = (path: string) => path.replaceAll("\\", "/");
+
 const open = (i: Item) => i.state !== "done";
 /** The quota is full: what comes after would fail as well. */
 const full = (f: Failure) => f.code === "RESOURCE_EXHAUSTED" || f.code === "HTTP 507";
@@ -106,7 +109,7 @@ export class Uploads {
     const missing = this.items.filter((i) => i.state === "missing");
     const found = new Map<number, File>();
     for (const { path, file } of files) {
-      const item = missing.find((i) => !found.has(i.id) && i.size === file.size && i.modified === file.lastModified && (i.path === path || i.path.endsWith(`/${path}`)));
+      const item = missing.find((i) => !found.has(i.id) && i.size === file.size && i.modified === file.lastModified && (told(i.path) === told(path) || told(i.path).endsWith(`/${told(path)}`)));
       if (item) found.set(item.id, file);
     }
     this.set(this.items.map((i) => this.given(i, found.get(i.id))));

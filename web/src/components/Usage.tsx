@@ -1,4 +1,5 @@
 import { t } from "../i18n";
+import { Meter } from "./Meter";
 import { amount, bySlot, slotHours, slotName } from "./format";
 
 interface Props {
@@ -53,7 +54,6 @@ export function Usage({ occupied, policy, charged, sessions }: Props) {
 }
 
 function Gauge({ name, used, limit, text, most }: { name: string; used: number; limit: number | null; text: string; most: string }) {
-  const part = limit ? Math.min(1, used / limit) : 0;
   return (
     <div>
       <div className="row">
@@ -64,9 +64,7 @@ function Gauge({ name, used, limit, text, most }: { name: string; used: number; 
         </span>
       </div>
       {limit !== null ? (
-        <div className="meter" role="meter" aria-label={name} aria-valuemin={0} aria-valuemax={limit} aria-valuenow={Math.min(used, limit)}>
-          <i className={part >= 1 ? "full" : ""} style={{ width: `${part * 100}%` }} />
-        </div>
+        <Meter label={name} used={used} limit={limit} />
       ) : null}
     </div>
   );

@@ -1,15 +1,33 @@
-import { useEffect, useRef, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useSyncExternalStore } from "react";
 import type { Item, Uploads } from "../api/uploads";
 
-/** The uploads, newest state. */
-export const useUploads = (uploads: Uploads): Item[] => useSyncExternalStore(uploads.subscribe, uploads.list);
+/** The uploads. Progress comes many times a second, and is shown at most once in `ms`. */
+export function useUploads(uploads: Uploads, ms: number): Item[] {
+  const subscribe = useCallback((tell: () => void) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = uploads.subscribe(() => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        tell();
+      }, ms);
+    });
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [uploads, ms]);
+  return useSyncExternalStore(subscribe, uploads.list);
+}
 
-/** Calls when another file of the folder has arrived. */
+/** Calls when another file of the folder has arrived; progress renders nothing. */
 export function useUploadsDone(uploads: Uploads, folder: string, call: () => void) {
-  const done = useUploads(uploads).filter((i) => i.folder === folder && i.state === "done").length;
-  const before = useRef(done);
   useEffect(() => {
-    if (done > before.current) call();
-    before.current = done;
-  }, [done, call]);
+    const count = () => uploads.list().filter((i) => i.folder === folder && i.state === "done").length;
+    let before = count();
+    return uploads.subscribe(() => {
+      const now = count();
+      if (now > before) call();
+      before = now;
+    });
+  }, [uploads, folder, call]);
 }

@@ -1,4 +1,5 @@
 import { t } from "../../i18n";
+import { Meter } from "../Meter";
 import { bytes } from "../format";
 import { type HeldScope, enforcementWord, filled } from "./folder";
 
@@ -21,9 +22,7 @@ export function QuotaBars({ scopes }: { scopes: HeldScope[] }) {
                 </span>
               </div>
               {s.limitBytes === null ? null : (
-                <div className="meter" role="meter" aria-label={name} aria-valuemin={0} aria-valuemax={s.limitBytes} aria-valuenow={Math.min(s.usedBytes ?? 0, s.limitBytes)}>
-                  <i className={part >= 0.9 ? "full" : ""} style={{ width: `${part * 100}%` }} />
-                </div>
+                <Meter label={name} used={s.usedBytes} limit={s.limitBytes} full={0.9} />
               )}
               <span className={part >= 1 ? "bad" : "dim"}>
                 {s.limitBytes === null ? t("no limit") : part >= 1 ? t("full; the limit is {{kept}}", { kept: t(enforcementWord(s.enforcement)) }) : t("the limit is {{kept}}", { kept: t(enforcementWord(s.enforcement)) })}

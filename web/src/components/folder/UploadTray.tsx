@@ -1,11 +1,9 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useRef } from "react";
-import { useSyncExternalStore } from "react";
+import { memo, useRef, useSyncExternalStore } from "react";
 import { uploads } from "../../api/transfer";
 import type { Item } from "../../api/uploads";
 import { useNow } from "../../hooks/useNow";
-import { useThrottled } from "../../hooks/useThrottled";
 import { toast } from "../../hooks/useToasts";
 import { useUploads } from "../../hooks/useUploads";
 import { t } from "../../i18n";
@@ -21,7 +19,7 @@ const words: Record<Item["state"], string> = { failed: "failed", sending: "sendi
 
 /** All uploads of this browser, whichever page is shown. */
 export default function UploadTray() {
-  const items = useThrottled(useUploads(uploads), 150);
+  const items = useUploads(uploads, 150);
   const [small, fold] = useDisclosure(false);
   const [cancelling, cancel] = useDisclosure(false);
   if (items.length === 0) return null;
@@ -100,7 +98,8 @@ function Missing({ count }: { count: number }) {
   );
 }
 
-function Row({ item }: { item: Item }) {
+/** Of many rows few change at a time. */
+const Row = memo(function Row({ item }: { item: Item }) {
   const part = item.state === "done" ? 100 : item.size > 0 ? (100 * item.sent) / item.size : 0;
   const act = (label: string, named: string, run: () => void) => (
     <Button variant="subtle" size="compact-xs" aria-label={named} onClick={run}>{label}</Button>
@@ -118,4 +117,4 @@ function Row({ item }: { item: Item }) {
       {item.failure ? <div style={{ flexBasis: "100%" }}><FailureNote failure={item.failure} /></div> : null}
     </li>
   );
-}
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { badName, dropped, goodFolderName, join } from "./dropped";
+import { badName, chosen, dropped, goodFolderName, join } from "./dropped";
 
 const asFile = (name: string) => ({
   name, isFile: true, isDirectory: false, file: (ok: (f: File) => void) => ok(new File(["x"], name)),
@@ -19,6 +19,11 @@ describe("dropped", () => {
     const found = await dropped(transfer as unknown as DataTransfer);
     expect(found.map((f) => f.path)).toEqual(["data/a.csv", "data/deep/b.csv", "data/c.csv", "top.txt"]);
   });
+});
+
+describe("chosen", () => {
+  it.each([["", "a", "a"], ["d/a", "a", "d/a"], ["d/a/b", "a\\b", "d/a\\b"]])("%s", (webkitRelativePath, name, want) =>
+    expect(chosen([{ name, webkitRelativePath } as File])[0]!.path).toBe(want));
 });
 
 describe("names", () => {

@@ -29,9 +29,12 @@ async function walk(entry: FileSystemEntry, above: string, found: Found[]): Prom
   }
 }
 
-/** Files chosen with a dialog; a chosen folder brings its own paths. */
-export const chosen = (files: FileList): Found[] =>
-  [...files].map((file) => ({ path: file.webkitRelativePath || file.name, file }));
+/** Files chosen with a dialog; a chosen folder brings its own paths, in which Chromium makes slashes of a file's backslashes. */
+export const chosen = (files: Iterable<File>): Found[] =>
+  [...files].map((file) => {
+    const path = file.webkitRelativePath;
+    return { path: path.slice(0, Math.max(0, path.length - file.name.length)) + file.name, file };
+  });
 
 export const join = (dir: string, name: string) => (dir ? `${dir}/${name}` : name);
 

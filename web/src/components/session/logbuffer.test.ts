@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { append, emptyLog, visible } from "./logbuffer";
+import { append, emptyLog, keepColumns, visible } from "./logbuffer";
 
 const chunk = (text: string, offset: number) => ({
   text,
@@ -28,6 +28,19 @@ describe("append", () => {
 });
 
 describe("visible", () => {
+  it("cuts a line that does not end, and finds the next", () => {
+    let log = emptyLog;
+    for (let at = 0; at < 10 << 20; at += 65536) {
+      log = append(log, { text: "<b>".repeat(65536 / 3 + 1).slice(0, 65536), offset: at, nextOffset: at + 65536 });
+    }
+    log = append(log, { text: "\nnext", offset: 10 << 20, nextOffset: (10 << 20) + 5 });
+    expect(log.lines.map((l) => l.length)).toEqual([keepColumns, 4]);
+    expect(log.lines[0]!.endsWith("…")).toBe(true);
+  });
+  it("keeps of a progress line that never ends its last state", () => {
+    const log = append(emptyLog, { text: "10%\r".repeat(100_000) + "99%\r", offset: 0, nextOffset: 400_004 });
+    expect(visible(log.lines[0]!)).toBe("99%");
+  });
   it("takes out colours", () => expect(visible("\u001b[32mok\u001b[0m done")).toBe("ok done"));
   it("shows the last state of a progress line", () => expect(visible("10%\r50%\r100%\r")).toBe("100%"));
 });

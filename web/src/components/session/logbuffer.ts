@@ -18,6 +18,17 @@ export const emptyLog: LogBuffer = { lines: [""], first: 1, next: null };
 /** More than this is for the download. */
 export const keepLines = 20_000;
 
+/** A longer line is cut; the download has all of it. */
+export const keepColumns = 10_000;
+
+/** What is kept of a line: what \r has not overwritten, up to keepColumns. */
+function cut(line: string): string {
+  if (line.length <= keepColumns) return line;
+  const end = line.replace(/\r+$/, "").lastIndexOf("\r") + 1;
+  const last = line.slice(end);
+  return last.length <= keepColumns ? last : `${last.slice(0, keepColumns - 1)}…`;
+}
+
 // Colours and cursor movements have no meaning in a list of lines.
 const escapes = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
 
@@ -37,7 +48,7 @@ export function append(log: LogBuffer, chunk: Chunk, keep = keepLines): LogBuffe
   }
   const pieces = text.split("\n");
   const lines = log.lines.slice(0, -1);
-  lines.push((log.lines.at(-1) ?? "") + pieces[0]!, ...pieces.slice(1));
+  lines.push(cut((log.lines.at(-1) ?? "") + pieces[0]!), ...pieces.slice(1).map(cut));
   const surplus = Math.max(0, lines.length - keep);
   return { lines: surplus ? lines.slice(surplus) : lines, first: log.first + surplus, next: chunk.nextOffset };
 }

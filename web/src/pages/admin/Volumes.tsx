@@ -2,10 +2,12 @@ import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { type Column, RowButton, Table } from "../../components/admin/Table";
 import { Capabilities } from "../../components/admin/rules/Capabilities";
+import { VolumeMatrix } from "../../components/admin/rules/VolumeMatrix";
 import { VolumePanel } from "../../components/admin/rules/VolumePanel";
 import { spoken } from "../../components/admin/rules/holder";
 import "../../components/admin/rules/rules.css";
-import { type Volume, VolumeFields, given } from "../../components/admin/rules/volume";
+import { type Volume, VolumeFields } from "../../components/admin/rules/volume";
+import { Meter } from "../../components/Meter";
 import { Empty, FailureNote } from "../../components/Note";
 import { bytes } from "../../components/format";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -15,7 +17,14 @@ const VolumesQuery = graphql(`query VolumeGrants { volumes { ...VolumeFields } }
 
 const tones: Record<string, string> = { healthy: "tone-ok", degraded: "tone-wait", unavailable: "tone-bad" };
 
-/** Where folders live, and who may use it for what. */
+/** Bytes read and written in a second, of what the product tells. */
+function pace({ performance: p }: Volume): string {
+  if (p === null) return t("not told");
+  const flow = (n: number | null, key: string) => (n === null ? [] : [t(key, { rate: `${bytes(n)}/s` })]);
+  return [...flow(p.readBytesPerSecond, "{{rate}} read"), ...flow(p.writeBytesPerSecond, "{{rate}} written")].join(" · ") || t("not told");
+}
+
+/** Where folders live, how it is there, and who may use it for what. */
 export function Volumes() {
   const { data, failure, refetch } = useLiveQuery({ query: VolumesQuery });
   const [open, setOpen] = useState<string | null>(null);
@@ -23,14 +32,15 @@ export function Volumes() {
   const shown = rows.find((v) => v.id === open);
   const columns: Column<Volume>[] = [
     { head: t("Volume"), cell: (v) => <RowButton onOpen={() => setOpen(v.id)}>{v.name}</RowButton> },
-    { head: t("Who may use its folders, for what"), cell: (v) => (
-      <ul className="tags">
-        {v.grants.map((g) => <li key={g.id}>{spoken(g)} <span className="dim">{given(g.permissions).map((x) => t(x)).join(", ")}</span></li>)}
-        {v.grants.length === 0 ? <li className="tone-wait">{t("nobody")}</li> : null}
-      </ul>
+    { head: t("State"), cell: (v) => <><span className={tones[v.health]}>{t(v.health)}</span>{v.healthMessage ? <div className="dim">{v.healthMessage}</div> : null}</> },
+    { head: t("Used"), num: true, cell: (v) => (
+      <span className="nowrap">
+        {bytes(v.usedBytes)}{v.elastic ? <span className="dim"> {t("it grows by itself")}</span> : <span className="dim"> / {bytes(v.totalBytes)}</span>}
+        {v.elastic ? null : <Meter label={t("Room on {{name}}", { name: v.name })} used={v.usedBytes} limit={v.totalBytes} full={0.9} />}
+      </span>
     ) },
-    { head: t("State"), cell: (v) => <><span className={tones[v.health]}>{t(v.health)}</span>{v.health !== "healthy" && v.healthMessage ? <div className="dim">{v.healthMessage}</div> : null}</> },
-    { head: t("Used"), wide: true, num: true, cell: (v) => <span className="nowrap">{v.elastic ? bytes(v.usedBytes) : t("{{used}} of {{total}}", { used: bytes(v.usedBytes), total: bytes(v.totalBytes) })}</span> },
+    { head: t("Pace"), wide: true, cell: (v) => <span className="dim nowrap">{pace(v)}</span> },
+    { head: t("Who may use it"), wide: true, cell: (v) => (v.grants.length === 0 ? <span className="tone-wait">{t("nobody")}</span> : <span className="dim">{v.grants.slice(0, 3).map(spoken).join(", ")}{v.grants.length > 3 ? " …" : ""}</span>) },
     { head: t("Limits"), wide: true, cell: (v) => <span className="dim">{t(v.enforcement)}</span> },
     { head: t("Kind"), wide: true, cell: (v) => <span className="dim">{v.backend}</span> },
   ];
@@ -43,6 +53,7 @@ export function Volumes() {
       <FailureNote failure={failure} />
       {data && rows.length === 0 ? <div className="panel"><Empty title={t("No volume")}>{t("A volume appears when a storage proxy that serves it is running.")}</Empty></div> : null}
       {rows.length > 0 ? <Table label={t("Volumes")} rows={rows} columns={columns} selected={open} /> : null}
+      {rows.length > 0 ? <VolumeMatrix volumes={rows} onOpen={setOpen} /> : null}
       <Capabilities volumes={rows} />
       {shown ? <VolumePanel volume={shown} onClose={() => setOpen(null)} onDone={refetch} /> : null}
     </>

@@ -1,5 +1,5 @@
 import { t } from "../../../i18n";
-import type { Volume } from "./volume";
+import { type Volume, capabilityHint, capabilityWord } from "./volume";
 
 /** What each volume's product can do by itself; Berth does the rest by hand or leaves it. */
 export function Capabilities({ volumes }: { volumes: Volume[] }) {
@@ -8,21 +8,26 @@ export function Capabilities({ volumes }: { volumes: Volume[] }) {
   return (
     <section aria-labelledby="capabilities" className="stack small">
       <h2 id="capabilities">{t("What they can do")}</h2>
-      <div className="panel scroll-x" tabIndex={0}>
-        <table className="grid" aria-label={t("What they can do")}>
+      <p className="dim">{t("By themselves, and so at once or without load for the storage proxy. The rest Berth does file by file, or not at all.")}</p>
+      <div className="panel scroll-x" tabIndex={0} role="group" aria-label={t("What they can do")}>
+        <table className="grid matrix">
           <thead>
             <tr>
-              <th scope="col">{t("Volume")}</th>
-              {all.map((c) => <th key={c} scope="col">{t(c.replaceAll(/[-_]/g, " "))}</th>)}
+              <th scope="col">{t("Capability")}</th>
+              {volumes.map((v) => <th key={v.id} scope="col">{v.name}<div className="dim note">{v.backend}</div></th>)}
             </tr>
           </thead>
           <tbody>
-            {volumes.map((v) => (
-              <tr key={v.id}>
-                <th scope="row">{v.name}</th>
-                {all.map((c) => <td key={c}>{v.capabilities.includes(c) ? <span className="tone-ok">{t("yes")}</span> : <span className="dim">{t("no")}</span>}</td>)}
+            {all.map((c) => (
+              <tr key={c}>
+                <th scope="row">{t(capabilityWord(c))}<div className="dim note">{t(capabilityHint(c))}</div></th>
+                {volumes.map((v) => <td key={v.id}>{v.capabilities.includes(c) ? <span className="tone-ok">{t("yes")}</span> : <span className="dim">{t("no")}</span>}</td>)}
               </tr>
             ))}
+            <tr>
+              <th scope="row">{t("Limits are")}</th>
+              {volumes.map((v) => <td key={v.id}>{t(v.enforcement)}</td>)}
+            </tr>
           </tbody>
         </table>
       </div>

@@ -1,40 +1,86 @@
-import { Button } from "@mantine/core";
+import { Button, Modal } from "@mantine/core";
 import { useState } from "react";
 import { useQuery } from "urql";
 import { fromGraphQL } from "../../../api/errors";
 import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useFocusBack } from "../../../hooks/useFocusBack";
 import { t } from "../../../i18n";
 import { FailureNote } from "../../Note";
 import { bytes } from "../../format";
+import { TaskState } from "../../task/TaskState";
+import { Form } from "../Form";
 import { Part } from "../Panel";
+import { type Orphan, orphansOf } from "./orphan";
 
 const OrphansQuery = graphql(`
   query Orphans($id: ID!) {
     node(id: $id) { ... on Volume { id orphans { complete scopes { scope usedBytes } folders { state scope folder path } missing { id name owner { id email } project { id name } } } } }
   }
 `);
-
-const states: Record<string, string> = { present: "a folder that nobody knows", arriving: "half made", deleting: "half deleted", stray: "not made by Berth" };
+const RemoveOrphan = graphql(`mutation RemoveOrphan($input: RemoveOrphanInput!) { removeOrphan(input: $input) { task { id status } } }`);
 
 /** How what lies on a volume differs from what is known; looked for only when asked, because the whole volume is read. */
-export function VolumeOrphans({ volume }: { volume: string }) {
+export function VolumeOrphans({ volume }: { volume: { id: string; name: string } }) {
   const [asked, setAsked] = useState(false);
-  const [{ data, error, fetching }, again] = useQuery({ query: OrphansQuery, variables: { id: volume }, pause: !asked, requestPolicy: "network-only" });
+  const [going, setGoing] = useState<Orphan | null>(null);
+  const [{ data, error, fetching }, again] = useQuery({ query: OrphansQuery, variables: { id: volume.id }, pause: !asked, requestPolicy: "network-only" });
   const found = asked && data?.node && "orphans" in data.node ? data.node.orphans : null;
-  const none = found && found.scopes.length + found.folders.length + found.missing.length === 0;
+  const orphans = found ? orphansOf(found) : [];
+  const none = found && orphans.length + found.missing.length === 0;
   return (
     <Part title={t("Orphans")} aside={<Button variant="default" loading={fetching} onClick={() => (asked ? again() : setAsked(true))}>{asked ? t("Look again") : t("Look now")}</Button>}>
       <p className="dim">{t("What lies on the volume and belongs to nobody, and folders that are not there.")}</p>
       <FailureNote failure={error ? fromGraphQL(error) : null} />
-      {none ? <p>{t("Nothing: what lies there is what is known.")}</p> : null}
-      {found && !none ? (
+      {none ? <p role="status">{t("Nothing: what lies there is what is known.")}</p> : null}
+      {found && found.missing.length > 0 ? (
+        <>
+          <p className="bad" role="status">{t("These folders are not on the volume. Bring them back from a backup, or delete them.")}</p>
+          <ul className="rows" aria-label={t("Missing folders")}>
+            {found.missing.map((f) => <li key={f.id}><b>{f.name}</b> <span className="dim">{f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.email}</span></li>)}
+          </ul>
+        </>
+      ) : null}
+      {orphans.length > 0 ? (
         <ul className="rows" aria-label={t("Orphans")}>
-          {found.missing.map((f) => <li key={f.id}><span className="bad">{t("not on the volume")}</span> <b>{f.name}</b> <span className="dim">{f.project?.name ?? f.owner?.email}</span></li>)}
-          {found.folders.map((f) => <li key={f.path} style={{ flexWrap: "wrap" }}><span className="tone-wait">{t(states[f.state] ?? f.state)}</span> <code style={{ overflowWrap: "anywhere" }}>{f.path}</code></li>)}
-          {found.scopes.map((s) => <li key={s.scope}><span className="tone-wait">{t("a scope of nobody")}</span> <code>{s.scope}</code> <span className="dim">{s.usedBytes === null ? "" : bytes(s.usedBytes)}</span></li>)}
+          {orphans.map((o) => (
+            <li key={o.name} style={{ flexWrap: "wrap" }}>
+              <span style={{ flex: "1 1 300px", minWidth: 0 }}>
+                <span className="tone-wait">{t(o.what)}</span> {o.usedBytes === null ? null : <span className="dim">{bytes(o.usedBytes)}</span>}
+                <div><code style={{ overflowWrap: "anywhere" }}>{o.name}</code></div>
+              </span>
+              {o.input ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Remove {{name}}", { name: o.name })} onClick={() => setGoing(o)}>{t("Remove")}</Button> : <span className="dim">{t("to be removed by hand")}</span>}
+            </li>
+          ))}
         </ul>
       ) : null}
       {found && !found.complete ? <p className="tone-wait">{t("There are more; at most 1000 of each are told.")}</p> : null}
+      {going?.input ? <RemoveDialog volume={volume} orphan={going} onClose={() => setGoing(null)} onGone={() => { setGoing(null); again(); }} /> : null}
     </Part>
+  );
+}
+
+function RemoveDialog({ volume, orphan, onClose, onGone }: { volume: { id: string; name: string }; orphan: Orphan; onClose: () => void; onGone: () => void }) {
+  useFocusBack();
+  const { run, busy, failure } = useAction(RemoveOrphan);
+  const [task, setTask] = useState<string | null>(null);
+  return (
+    <Modal opened onClose={task ? onGone : onClose} size={560} title={t("Remove it for ever?")} closeButtonProps={{ "aria-label": t("Close") }}>
+      {task ? <TaskState id={task} onClose={onGone} /> : (
+        <Form failure={failure} fields={[]} submit={t("Delete for ever")} danger busy={busy} onCancel={onClose}
+          onSubmit={async () => {
+            const done = await run({ input: { volume: volume.id, ...orphan.input! } });
+            if (done) setTask(done.removeOrphan.task.id);
+          }}>
+          {() => (
+            <>
+              <p>{orphan.input?.folder ? t("All files in it are deleted from {{volume}}. This cannot be undone, and nobody can say whose they were.", { volume: volume.name }) : t("The scope and what is in it are deleted from {{volume}}. This cannot be undone.", { volume: volume.name })}</p>
+              <code style={{ overflowWrap: "anywhere" }}>{orphan.name}</code>
+              <p className="dim">{t("Whether it still belongs to nobody is looked at once more before.")}</p>
+            </>
+          )}
+        </Form>
+      )}
+    </Modal>
   );
 }

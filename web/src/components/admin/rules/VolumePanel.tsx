@@ -51,7 +51,7 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
           </ul>
         )}
       </Part>
-      {viewer.user.role === "superadmin" ? <VolumeOrphans volume={volume.id} /> : null}
+      {viewer.user.role === "superadmin" ? <VolumeOrphans volume={volume} /> : null}
       {edited ? <GrantDialog volume={volume} grant={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={onDone} /> : null}
       <Confirm opened={going !== null} title={t("Take it away?")} action={t("Take away")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void remove()}>
         {going ? t("What only this line gives {{holder}} is no longer allowed on {{volume}}. Folders and their data stay.", { holder: spoken(going), volume: volume.name }) : null}

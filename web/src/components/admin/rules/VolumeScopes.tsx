@@ -1,23 +1,17 @@
-import { Button, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useState } from "react";
-import { type ResultOf, graphql } from "../../../api/graphql";
-import { useAction } from "../../../hooks/useAction";
+import { graphql } from "../../../api/graphql";
 import { t } from "../../../i18n";
-import { bytes, parseBytes, when } from "../../format";
-import { enforcementWord, filled } from "../../folder/folder";
-import { FormDialog } from "../Form";
+import { Meter } from "../../Meter";
+import { bytes, when } from "../../format";
+import { enforcementWord } from "../../folder/folder";
+import { FilterSelect } from "../Filter";
 import { Part } from "../Panel";
 import { type Column, PagedTable, RowButton } from "../Table";
 import { usePages } from "../usePages";
-import { type Holder, HolderPick } from "./HolderPick";
-
-const ScopeFields = graphql(`
-  fragment ScopeFields on QuotaScope {
-    id kind limitBytes effectiveLimitBytes usedBytes usedInodes enforcement measuredAt
-    holderUser { id email } holderProject { id name } volume { id }
-  }
-`);
-type Scope = ResultOf<typeof ScopeFields>;
+import { LimitDialog } from "./LimitDialog";
+import { type Scope, ScopeFields, holderName, keeps, limits } from "./scope";
+import type { Volume } from "./volume";
 
 const ScopesQuery = graphql(`
   query QuotaScopesOf($where: QuotaScopeWhereInput, $first: Int, $after: Cursor) {
@@ -26,59 +20,44 @@ const ScopesQuery = graphql(`
     }
   }
 `, [ScopeFields]);
-const SetScope = graphql(`
-  mutation SetQuotaScope($input: SetQuotaScopeInput!) { setQuotaScope(input: $input) { quotaScope { ...ScopeFields } } }
-`, [ScopeFields]);
 
-const holderName = (s: Scope) => s.holderUser?.email ?? (s.holderProject ? t("project {{name}}", { name: s.holderProject.name }) : s.kind === "project" ? t("a project out of sight") : t("a user out of sight"));
+const kinds = ["user", "project"] as const;
 
 /** What each user's and project's folders use on one volume, and what they may use at most. */
-export function VolumeScopes({ volume, may }: { volume: { id: string; name: string }; may: boolean }) {
-  const pages = usePages({ query: ScopesQuery, variables: { where: { volumeID: volume.id } }, pick: (data) => data.quotaScopes });
+export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) {
+  const [kind, setKind] = useState<(typeof kinds)[number]>();
+  const pages = usePages({ query: ScopesQuery, variables: { where: { volumeID: volume.id, ...(kind ? { kind } : {}) } }, pick: (data) => data.quotaScopes });
   const [edited, setEdited] = useState<Scope | "new" | null>(null);
+  const settable = may && limits.some((l) => keeps(volume, l));
   const columns: Column<Scope>[] = [
-    { head: t("Whose"), cell: (s) => (may && (s.holderUser || s.holderProject) ? <RowButton onOpen={() => setEdited(s)}>{holderName(s)}</RowButton> : holderName(s)) },
-    { head: t("Used"), num: true, cell: (s) => <span title={s.measuredAt ? t("measured {{when}}", { when: when(s.measuredAt) }) : undefined}>{s.usedBytes === null ? t("not measured") : bytes(s.usedBytes)}</span> },
-    { head: t("Limit"), num: true, cell: (s) => (
-      <>
-        {s.effectiveLimitBytes === null ? <span className="dim">{t("none")}</span> : <span className={filled(s.usedBytes, s.effectiveLimitBytes) >= 1 ? "bad" : undefined}>{bytes(s.effectiveLimitBytes)}</span>}
-        <div className="dim">{s.limitBytes === null ? (s.effectiveLimitBytes === null ? "" : t("by policy")) : t("its own")}</div>
-      </>
+    { head: t("Whose"), cell: (s) => (settable && (s.holderUser || s.holderProject) ? <RowButton onOpen={() => setEdited(s)}>{holderName(s)}</RowButton> : holderName(s)) },
+    { head: t("Used"), num: true, cell: (s) => (
+      <span className="nowrap" title={s.measuredAt ? t("measured {{when}}", { when: when(s.measuredAt) }) : undefined}>
+        {s.usedBytes === null ? <span className="dim">{t("not measured")}</span> : bytes(s.usedBytes)}
+        {s.effectiveLimitBytes === null ? null : <span className="dim"> / {bytes(s.effectiveLimitBytes)}</span>}
+        {s.effectiveLimitBytes === null ? null : <Meter label={t("Room of {{holder}}", { holder: holderName(s) })} used={s.usedBytes} limit={s.effectiveLimitBytes} full={0.9} />}
+      </span>
     ) },
-    { head: t("The limit is"), wide: true, cell: (s) => <span className="dim">{t(enforcementWord(s.enforcement))}</span> },
+    { head: t("Limit"), cell: (s) => <span className="dim">{s.limitBytes !== null ? t("its own") : s.effectiveLimitBytes !== null ? t("by policy") : t("none")}</span> },
+    { head: t("Files"), num: true, wide: true, cell: (s) => (
+      <span className="nowrap">
+        {s.usedInodes?.toLocaleString() ?? <span className="dim">{t("not counted")}</span>}
+        {s.limitInodes === null ? null : <span className="dim"> / {s.limitInodes.toLocaleString()}</span>}
+        {s.limitInodes === null ? null : <Meter label={t("Files of {{holder}}", { holder: holderName(s) })} used={s.usedInodes} limit={s.limitInodes} full={0.9} />}
+      </span>
+    ) },
   ];
   return (
-    <Part title={t("Quota scopes")} aside={may ? <Button variant="light" onClick={() => setEdited("new")}>{t("Set a limit")}</Button> : null}>
-      <PagedTable label={t("Quota scopes")} pages={pages} columns={columns} empty={t("None yet; a scope is made with the first folder.")} />
+    <Part title={t("Quota scopes")} aside={(
+      <>
+        <FilterSelect label={t("Whose scopes")} any={t("Of all")} value={kind} onChange={(v) => setKind(kinds.find((k) => k === v))} options={[{ value: "user", label: t("Of users") }, { value: "project", label: t("Of projects") }]} />
+        {settable ? <Button variant="light" onClick={() => setEdited("new")}>{t("Set a limit")}</Button> : null}
+      </>
+    )}>
+      <p className="dim">{t("What all folders of one user or project share here. A limit is {{kept}}.", { kept: t(enforcementWord(volume.enforcement)) })}</p>
+      {may && !settable ? <p className="dim">{t("This volume limits no single scope; what the policies say is kept for uploads.")}</p> : null}
+      <PagedTable label={t("Quota scopes")} pages={pages} columns={columns} empty={kind ? t("Nothing matches") : t("None yet; a scope is made with the first folder.")} />
       {edited ? <LimitDialog volume={volume} scope={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} /> : null}
     </Part>
-  );
-}
-
-function LimitDialog({ volume, scope, onClose, onDone }: { volume: { id: string; name: string }; scope: Scope | null; onClose: () => void; onDone: () => void }) {
-  const { run, busy, failure } = useAction(SetScope);
-  const [holder, setHolder] = useState<Holder>({ kind: "user", id: null });
-  const [text, setText] = useState(scope?.limitBytes == null ? "" : bytes(scope.limitBytes));
-  const amount = text.trim() === "" ? null : parseBytes(text);
-  const bad = text.trim() !== "" && amount === null;
-  async function submit() {
-    const whom = scope ? (scope.holderUser ? { user: scope.holderUser.id } : { project: scope.holderProject?.id }) : { [holder.kind]: holder.id };
-    // What one did not touch is not rounded to what the box shows of it.
-    const limitBytes = scope && text === (scope.limitBytes === null ? "" : bytes(scope.limitBytes)) ? scope.limitBytes : amount;
-    if (!(await run({ input: { volume: volume.id, ...whom, limitBytes } }))) return;
-    onDone();
-    onClose();
-  }
-  return (
-    <FormDialog title={scope ? t("Limit of {{holder}} on {{volume}}", { holder: holderName(scope), volume: volume.name }) : t("Set a limit on {{volume}}", { volume: volume.name })} submit={t("Save")} busy={busy} failure={failure}
-      fields={["limitBytes", "user", "project", "volume"]} disabled={bad || (!scope && !holder.id)} onClose={onClose} onSubmit={() => void submit()}>
-      {(wrong) => (
-        <>
-          {scope ? null : <HolderPick label={t("Whose folders")} kinds={["user", "project"]} value={holder} wrong={wrong} onChange={setHolder} />}
-          <TextInput label={t("Its own limit")} placeholder={t("what the policies say")} description={t("An amount such as 500g or 2t. Empty: what the policies say. 0: nothing at all.")} value={text} data-autofocus={scope ? true : undefined}
-            error={wrong.limitBytes ?? (bad ? t("An amount such as 500g or 2t.") : undefined)} onChange={(e) => setText(e.currentTarget.value)} />
-        </>
-      )}
-    </FormDialog>
   );
 }

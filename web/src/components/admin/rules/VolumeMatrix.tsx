@@ -1,0 +1,46 @@
+import { Fragment } from "react";
+import { t } from "../../../i18n";
+import { spoken } from "./holder";
+import { type Volume, atoms } from "./volume";
+
+/** Who may use the folders of which volume for what: volumes and holders down, permissions across. */
+export function VolumeMatrix({ volumes, onOpen }: { volumes: Volume[]; onOpen: (id: string) => void }) {
+  return (
+    <section aria-labelledby="may" className="stack small">
+      <h2 id="may">{t("Who may use them, for what")}</h2>
+      <p className="dim">{t("What everybody is given, and one's domain, projects and oneself, adds up. It binds every role.")}</p>
+      <div className="panel scroll-x" tabIndex={0} role="group" aria-label={t("Who may use them, for what")}>
+        <table className="grid matrix">
+          <thead>
+            <tr>
+              <th scope="col">{t("Volume and holder")}</th>
+              {atoms.map((a) => <th key={a.value} scope="col">{t(a.label)}</th>)}
+            </tr>
+          </thead>
+          <tbody>
+            {volumes.map((v) => (
+              <Fragment key={v.id}>
+                <tr>
+                  <th scope="rowgroup" colSpan={atoms.length + 1}>
+                    <button type="button" className="linkish" aria-label={t("Who may use {{name}}", { name: v.name })} onClick={() => onOpen(v.id)}>{v.name}</button>
+                    {v.grants.length === 0 ? <span className="tone-wait note"> {t("nobody may use it")}</span> : null}
+                  </th>
+                </tr>
+                {v.grants.map((g) => (
+                  <tr key={g.id}>
+                    <th scope="row" className="inner">{spoken(g)}</th>
+                    {atoms.map((a) => (
+                      <td key={a.value}>
+                        {g.permissions.includes(a.value) ? <span className="tone-ok" role="img" aria-label={t("yes")}>✓</span> : <span className="dim" role="img" aria-label={t("no")}>–</span>}
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </Fragment>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,53 @@
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { t } from "../../../i18n";
+import { parseCount, parseSize, printSize } from "./amounts";
+
+export const ScopeFields = graphql(`
+  fragment ScopeFields on QuotaScope {
+    id kind limitBytes effectiveLimitBytes usedBytes limitInodes usedInodes enforcement measuredAt
+    holderUser { id email } holderProject { id name } volume { id }
+  }
+`);
+export type Scope = ResultOf<typeof ScopeFields>;
+
+export const holderName = (s: Pick<Scope, "kind" | "holderUser" | "holderProject">) =>
+  s.holderUser?.email ?? (s.holderProject ? t("project {{name}}", { name: s.holderProject.name }) : s.kind === "project" ? t("a project out of sight") : t("a user out of sight"));
+
+/** What of a scope can be limited, as the dialog asks for it. */
+export interface Limit {
+  field: "limitBytes" | "limitInodes";
+  /** Without it a volume refuses such a limit. */
+  capability: string;
+  label: string;
+  hint: string;
+  none: string;
+  cannot: string;
+  wrong: string;
+  parse: (text: string) => number | null;
+  print: (n: number) => string;
+}
+
+export const limits: readonly Limit[] = [
+  {
+    field: "limitBytes", capability: "quota-bytes", label: "Limit of its own", none: "what the policies say",
+    hint: "An amount such as 500g or 2t. Empty: what the policies say. 0: nothing at all.", cannot: "This volume limits no single scope; what the policies say is kept for uploads.",
+    wrong: "An amount such as 500g or 2t.", parse: parseSize, print: printSize,
+  },
+  {
+    field: "limitInodes", capability: "quota-inodes", label: "Most files", none: "no limit",
+    hint: "Of files, directories and links together. Empty: no limit. 0: none at all.", cannot: "This volume cannot limit how many files there are.",
+    wrong: "A whole number, or nothing.", parse: parseCount, print: String,
+  },
+];
+
+/** What stands in the box of a limit. */
+export const textOf = (limit: Limit, scope: Pick<Scope, Limit["field"]> | null) => (scope?.[limit.field] == null ? "" : limit.print(scope[limit.field]!));
+
+/** What a text says: a limit, none (null), or nothing that can be read (undefined). */
+export function limitOf(limit: Limit, text: string): number | null | undefined {
+  if (text.trim() === "") return null;
+  return limit.parse(text) ?? undefined;
+}
+
+/** Whether a volume can keep a limit; one that has not told yet is asked. */
+export const keeps = (volume: { capabilities: readonly string[] }, limit: Limit) => volume.capabilities.length === 0 || volume.capabilities.includes(limit.capability);
