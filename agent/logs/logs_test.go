@@ -159,3 +159,53 @@ func TestNoLogYet(t *testing.T) {
 		t.Fatalf("end %d, %v", end, err)
 	}
 }
+
+// A program that writes 10 MB without an end of line, with what terminals and pages act
+// upon in it, takes as much room as any other, and its line is handed on in pieces.
+func TestALineWithoutEnd(t *testing.T) {
+	dir := t.TempDir()
+	w, err := NewWriter(dir, 1<<20, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	piece := strings.Repeat("\x1b[2J\x1b]0;title\a<script>alert(1)</script>", 1000)
+	written := 0
+	for written < 10<<20 {
+		write(t, w, piece)
+		written += len(piece)
+	}
+	var kept int64
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept += info.Size()
+	}
+	if kept > 3<<20 {
+		t.Errorf("%d bytes are kept, in %d files", kept, len(files))
+	}
+	for _, lines := range []int64{1, 100} {
+		from, err := Tail(dir, lines)
+		if err != nil || from != int64(written)-kept {
+			t.Errorf("the last %d lines begin at %d, %v; want the oldest that is kept, %d", lines, from, err, int64(written)-kept)
+		}
+	}
+	r, buf, got := NewReader(dir, 0), make([]byte, 64<<10), int64(0)
+	defer r.Close()
+	for {
+		n, err := r.Read(buf)
+		if got += int64(n); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got != kept || r.Offset() != int64(written) {
+		t.Errorf("%d bytes up to %d, want %d up to %d", got, r.Offset(), kept, written)
+	}
+}

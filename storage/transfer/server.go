@@ -77,7 +77,11 @@ func (s *Server) counted(kind string, h func(http.ResponseWriter, *http.Request)
 		open := s.metrics.open.WithLabelValues(kind)
 		open.Inc()
 		defer open.Dec()
-		if err := h(x, r); err != nil {
+		err := checkRanges(r)
+		if err == nil {
+			err = h(x, r)
+		}
+		if err != nil {
 			s.fail(x, err)
 		}
 	}

@@ -1,0 +1,217 @@
+package storage_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// lie is what is around a folder: everything on the volume by its path.
+func lie(t *testing.T, root string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		list = append(list, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Addresses that would lead out of a folder, in every spelling that somebody decodes,
+// reach nothing, read or write, by WebDAV as by uploads.
+func TestHostileAddresses(t *testing.T) {
+	h, _ := newViews(t)
+	h.write("mine", "m")
+	outside := filepath.Join(h.mount, "outside")
+	if err := os.WriteFile(outside, []byte("outside of it"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var ups = strings.Repeat("/..", 8)
+	before := lie(t, h.mount)
+	for _, path := range []string{
+		"/../outside", ups + "/outside", ups + "/etc/passwd", "/%2e%2e/outside", strings.ReplaceAll(ups, "/", "%2f") + "%2fetc%2fpasswd",
+		"/..%2foutside", "/..%5coutside", `/..\outside`, "/%2fetc%2fpasswd", "//etc/passwd", "/a%00b", "/mine%00/../../outside",
+		"/%c0%ae%c0%ae/outside", "/%c0%ae%c0%ae%c0%afoutside", "/%e0%80%ae%e0%80%ae/outside", "/..;/outside", "/.%2e/outside",
+		"/%252e%252e/outside", "/x/..%2f..%2f..%2f..%2foutside",
+	} {
+		for _, method := range []string{"GET", "PROPFIND", "PUT", "MKCOL", "DELETE", "COPY", "MOVE", "POST", "LOCK"} {
+			target := "/storage/dav/mine/data" + path
+			if method == "POST" {
+				target = "/storage/uploads" + path
+			}
+			source := target
+			if method == "COPY" || method == "MOVE" { // from what is there to what is not to be
+				source = "/storage/dav/mine/data/mine"
+			}
+			status, answer := h.raw(t, method, source, target)
+			if strings.Contains(answer, "outside of it") || strings.Contains(answer, "root:") {
+				t.Errorf("%s %s: %d %.200s", method, path, status, answer)
+			}
+			if status >= 500 {
+				t.Errorf("%s %s: %d", method, path, status)
+			}
+			// "..;" and what is decoded once are names like any other.
+			plain := strings.Contains(path, "..;") || strings.Contains(path, "%252e") || path == "/..%5coutside" || path == `/..\outside`
+			if status < 300 && !plain && !inside(path) {
+				t.Errorf("%s %s: %d", method, path, status)
+			}
+		}
+	}
+	folder := h.path + "/"
+	for _, path := range lie(t, h.mount) {
+		if !slices.Contains(before, path) && !strings.HasPrefix(path, folder) && !strings.Contains(path, "/.upload") {
+			t.Errorf("made outside of the folder: %s", path)
+		}
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
+	}
+}
+
+// inside tells that an address, its dots resolved, is still below the folder.
+func inside(path string) bool {
+	decoded, err := url.PathUnescape(path)
+	if err != nil || strings.Contains(decoded, "\x00") || strings.HasPrefix(decoded, "//") {
+		return false
+	}
+	depth := 0
+	for part := range strings.SplitSeq(strings.Trim(decoded, "/"), "/") {
+		switch part {
+		case "..":
+			if depth--; depth < 0 {
+				return false
+			}
+		default:
+			depth++
+		}
+	}
+	return true
+}
+
+// raw makes a request whose address no client has tidied.
+func (h *host) raw(t *testing.T, method, path, destination string) (status int, answer string) {
+	t.Helper()
+	at, err := url.Parse(h.http.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	body := ""
+	if method == "PUT" {
+		body = "x"
+	}
+	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nAuthorization: Basic %s\r\nDestination: %s%s\r\nContent-Length: %d\r\n\r\n%s",
+		method, path, at.Host, basic("me@example.org", "rw"), h.http.URL, destination, len(body), body)
+	var all bytes.Buffer
+	if _, err := all.ReadFrom(c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(all.String(), "HTTP/1.1 %d", &status); err != nil {
+		t.Fatalf("%s %s: %q", method, path, all.String())
+	}
+	return status, all.String()
+}
+
+func basic(user, password string) string {
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth(user, password)
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Basic ")
+}
+
+// Ranges that are none, or of which there are too many, cost nothing.
+func TestHostileRanges(t *testing.T) {
+	h, _ := newViews(t)
+	h.write("f", strings.Repeat("x", 1<<20))
+	tk := h.ticket("download", "f", 0)
+	for _, tc := range []struct {
+		ranges string
+		status int
+	}{
+		{"bytes=0-0", 206}, {"bytes=0-0,5-5", 206}, {"bytes=" + strings.Repeat("0-0,", 15) + "0-0", 206},
+		{"bytes=" + strings.Repeat("0-0,", 16) + "0-0", 416}, {"bytes=" + strings.Repeat("0-0,", 9_999) + "0-0", 416},
+		{"bytes=-0", 416}, {"bytes=--5", 416}, {"bytes=5-2", 416}, {"bytes=-1-5", 416}, {"bytes=1048576-", 416},
+		{"bytes=99999999999999999999-", 416}, {"bytes=a-b", 416}, {"bytes=", 416}, {"lines=1-2", 416},
+	} {
+		for door, resp := range map[string]*http.Response{
+			"download": h.tus("GET", "/download", tk, nil, "Range", tc.ranges),
+			"webdav":   first(h.dav("GET", "/mine/data/f", "rw", "", "Range", tc.ranges)),
+		} {
+			if resp.StatusCode != tc.status && !(tc.ranges == "bytes=" && resp.StatusCode == 200) {
+				t.Errorf("%s of %.40s: %d, want %d", door, tc.ranges, resp.StatusCode, tc.status)
+			}
+			resp.Body.Close()
+		}
+	}
+}
+
+func first(r *http.Response, _ string) *http.Response { return r }
+
+// An upload of a petabyte is refused when it is declared, by whatever door, and takes no
+// space and no place.
+func TestHugeUploads(t *testing.T) {
+	h, _ := newViews(t)
+	var was, is unix.Statfs_t
+	if err := unix.Statfs(h.mount, &was); err != nil {
+		t.Fatal(err)
+	}
+	before := lie(t, h.mount)
+	for _, size := range []int64{1 << 50, 1<<63 - 1} {
+		length := fmt.Sprint(size)
+		if resp := h.tus("POST", "/uploads", h.ticket("upload", "f", size), nil, "Upload-Length", length); resp.StatusCode != 507 {
+			t.Errorf("%s bytes: %s", length, resp.Status)
+		}
+		if resp := h.tus("POST", "/uploads", h.ticket("upload", "f", 10), nil, "Upload-Length", length); resp.StatusCode != 413 {
+			t.Errorf("%s bytes with a ticket for ten: %s", length, resp.Status)
+		}
+	}
+	for _, length := range []string{"9223372036854775808", "1e15", "0x10", " ", "1,2", "-1"} {
+		if resp := h.tus("POST", "/uploads", h.ticket("upload", "f", 10), nil, "Upload-Length", length); resp.StatusCode != 400 {
+			t.Errorf("%q bytes: %s", length, resp.Status)
+		}
+	}
+	at, err := url.Parse(h.http.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "PUT /storage/dav/mine/data/f HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Length: %d\r\n\r\nx", basic("me@example.org", "rw"), int64(1)<<50)
+	answer := make([]byte, 64)
+	if n, err := c.Read(answer); err != nil || !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 413") {
+		t.Errorf("WebDAV: %q, %v", answer[:n], err)
+	}
+	if now := lie(t, h.mount); !slices.Equal(now, before) {
+		for _, path := range now {
+			if !slices.Contains(before, path) {
+				if info, err := os.Stat(path); err == nil && !info.IsDir() {
+					t.Errorf("left: %s", path)
+				}
+			}
+		}
+	}
+	if err := unix.Statfs(h.mount, &is); err != nil {
+		t.Fatal(err)
+	}
+	if gone := (int64(was.Bavail) - int64(is.Bavail)) * is.Bsize; gone > 1<<40 {
+		t.Errorf("%d bytes are gone", gone)
+	}
+}
