@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/internal/pluginhost"
 	"github.com/berthhq/berth/internal/resource"
@@ -39,8 +41,10 @@ type Config struct {
 type Manager struct {
 	cfg     Config
 	plugins []*plugin
-	nodes   []node // NUMA nodes; none where there is but one
-	pins    bool   // containers can be kept to them
+	// patience is how long a plugin may be away before its devices are not given away.
+	patience time.Duration
+	nodes    []node // NUMA nodes; none where there is but one
+	pins     bool   // containers can be kept to them
 
 	mu    sync.Mutex
 	views map[string]view // by plugin key, "" = intrinsic
@@ -81,7 +85,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.OnChange = func() {}
 	}
 	m := &Manager{
-		cfg: cfg, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{},
+		cfg: cfg, patience: pluginPatience, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{},
 		prepared: map[allocation]*acceleratorpb.LiveAllocation{}, preparing: map[allocation]chan struct{}{},
 		owed: map[allocation]*acceleratorpb.UnprepareRequest{},
 	}
@@ -127,12 +131,22 @@ func (m *Manager) starting() bool {
 	return false
 }
 
+// pluginPatience is that of a Manager: half a minute is the longest pause before a plugin
+// that died is started again.
+const pluginPatience = time.Minute
+
 // Describe fills in what a report says about devices.
 func (m *Manager) Describe(r *agentpb.Report) {
+	away := map[string]string{}
+	for _, p := range m.plugins {
+		if key, why := p.Key(), p.away(m.patience); key != "" && why != "" {
+			away[key] = why
+		}
+	}
 	m.mu.Lock()
 	for _, key := range m.keys() {
 		r.SlotTypes = append(r.SlotTypes, m.views[key].slots...)
-		r.Devices = append(r.Devices, m.views[key].devices...)
+		r.Devices = append(r.Devices, withheld(m.views[key].devices, away[key])...)
 		r.Counters = append(r.Counters, m.views[key].sets...)
 		r.Links = append(r.Links, m.views[key].links...)
 	}
@@ -142,6 +156,19 @@ func (m *Manager) Describe(r *agentpb.Report) {
 			r.Plugins = append(r.Plugins, st)
 		}
 	}
+}
+
+// withheld is devices that nothing new may have, and why; "" leaves them as they are.
+func withheld(devices []*agentpb.Device, why string) []*agentpb.Device {
+	if why == "" {
+		return devices
+	}
+	out := make([]*agentpb.Device, len(devices))
+	for i, d := range devices {
+		out[i] = proto.Clone(d).(*agentpb.Device)
+		out[i].Allocatable, out[i].RejectReasons = false, append(out[i].RejectReasons, why)
+	}
+	return out
 }
 
 // keys lists the plugins in order, the intrinsic devices first.

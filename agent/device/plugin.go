@@ -35,6 +35,8 @@ type plugin struct {
 	node      []*acceleratorpb.Metric
 	workloads map[string]*acceleratorpb.WorkloadMetrics
 	measured  time.Time // when the workloads were
+	down      time.Time // since when it does not run; zero while it does
+	gaveUp    bool      // it is not started again
 	wanted    []*acceleratorpb.Workload
 	changed   chan struct{} // a new set is wanted
 }
@@ -46,16 +48,44 @@ func newPlugin(m *Manager, cfg PluginConfig) *plugin {
 		Launch:   p.launch,
 		Ready:    p.ready,
 		Probe:    func(ctx context.Context, c *accelerator.Client) error { return c.Ping(ctx) },
-		OnChange: func(pluginhost.Status) { m.cfg.OnChange() },
+		OnChange: func(s pluginhost.Status) { p.note(s); m.cfg.OnChange() },
 	})
 	return p
+}
+
+// note keeps since when the process does not run.
+func (p *plugin) note(s pluginhost.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.State == pluginhost.Running {
+		p.down = time.Time{}
+	} else if p.down.IsZero() {
+		p.down = s.Since
+	}
+}
+
+// away tells why nothing new may have the plugin's devices: it is not started again, or
+// has not run for longer than it takes to start one that died. It is "" else.
+func (p *plugin) away(patience time.Duration) string {
+	s := p.host.Status()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.gaveUp && (p.down.IsZero() || time.Since(p.down) < patience) {
+		return ""
+	}
+	return fmt.Sprintf("plugin %s does not run: %s", p.name, s.Message)
 }
 
 // run keeps the process and the streams from it going.
 func (p *plugin) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { p.listen(ctx) })
-	_ = p.host.Run(ctx) // a disabled plugin shows in the report
+	if err := p.host.Run(ctx); err != nil { // a disabled plugin shows in the report
+		p.mu.Lock()
+		p.gaveUp = true
+		p.mu.Unlock()
+		p.m.cfg.OnChange()
+	}
 	wg.Wait()
 }
 
