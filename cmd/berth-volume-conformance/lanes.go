@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/efs"
 	"github.com/berthhq/berth/internal/array/exascaler"
 	"github.com/berthhq/berth/internal/array/hammerspace"
 	"github.com/berthhq/berth/internal/array/hdfs"
@@ -24,6 +25,7 @@ import (
 	"github.com/berthhq/berth/internal/conformance"
 	cephlane "github.com/berthhq/berth/internal/lane/ceph"
 	glusterlane "github.com/berthhq/berth/internal/lane/gluster"
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
@@ -34,7 +36,7 @@ type stand struct {
 	// and what takes it down. An Unavailable error says why it cannot be here.
 	up func(ctx context.Context) (mount, options string, down func() error, err error)
 	// check is there instead of up where the suite has to run in another kernel.
-	check func(ctx context.Context, binary string, only []string, report func(conformance.Result)) error
+	check func(ctx context.Context, binary string, only []string, report func(suite.Result)) error
 }
 
 // simulator is the lane of products that are made up.
@@ -61,6 +63,7 @@ func stands() []stand {
 		{plugin: "hammerspace", lane: simulator, up: simulated(hammerspace.New)},
 		{plugin: "spectrumscale", lane: simulator, up: simulated(spectrumscale.New)},
 		{plugin: "hdfs", lane: simulator, up: simulated(hdfs.New)},
+		{plugin: "efs", lane: simulator, up: simulated(efs.New)},
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},
 		{plugin: "ext4", lane: "user-mode Linux", check: booted("ext4")},
 		{plugin: "nfs", lane: "user-mode Linux", check: booted("nfs")},
@@ -155,7 +158,7 @@ func columns(dir string) ([]conformance.Column, error) {
 // run is the suite on a stand. Where that cannot be here, what needs no product is
 // checked, and the rest is skipped with the reason.
 func (s stand) run(binary string) conformance.Lane {
-	return conformance.Lane{Name: s.lane, Run: func(ctx context.Context, only []string, report func(conformance.Result)) (err error) {
+	return conformance.Lane{Name: s.lane, Run: func(ctx context.Context, only []string, report func(suite.Result)) (err error) {
 		if s.check != nil {
 			err := s.check(ctx, binary, only, report)
 			if errdefs.IsUnavailable(err) {
@@ -175,20 +178,20 @@ func (s stand) run(binary string) conformance.Lane {
 		if s.lane == oneCeph { // whose counts are up to a second old
 			p.Lane.Pause = 500 * time.Millisecond
 		}
-		return lane("", p).Run(ctx, only, report)
+		return volumetest.Run(ctx, p, only, report)
 	}}
 }
 
-func absent(ctx context.Context, binary string, why error, only []string, report func(conformance.Result)) error {
+func absent(ctx context.Context, binary string, why error, only []string, report func(suite.Result)) error {
 	for _, c := range volumetest.Checks() {
 		switch {
 		case len(only) > 0 && !slices.Contains(only, c.Name):
 		case c.Bare():
-			if err := lane("", volumetest.Plugin{Path: binary}).Run(ctx, []string{c.Name}, report); err != nil {
+			if err := volumetest.Run(ctx, volumetest.Plugin{Path: binary}, []string{c.Name}, report); err != nil {
 				return err
 			}
 		default:
-			report(conformance.Result{Check: conformance.Check{Name: c.Name, Want: c.Want}, Outcome: conformance.Skipped, Detail: why.Error()})
+			report(suite.Result{Check: suite.Check{Name: c.Name, Want: c.Want}, Outcome: suite.Skipped, Detail: why.Error()})
 		}
 	}
 	return nil

@@ -210,6 +210,17 @@ func (m *Mount) Statfs() (unix.Statfs_t, error) {
 	}, func(unix.Statfs_t) {})
 }
 
+// Writable asks the file system whether this process may make something at the top: one
+// on a network may have given it fewer rights than it looks.
+func (m *Mount) Writable() error {
+	root, err := m.Root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return Error("access", unix.Faccessat2(int(root.Fd()), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS))
+}
+
 // Health is what statfs tells. A volume embeds it or begins its own with it.
 func (m *Mount) Health(context.Context) (*pb.HealthReport, error) {
 	st, err := m.Statfs()

@@ -34,23 +34,13 @@ func (e *export) Health(ctx context.Context) (*pb.HealthReport, error) {
 		h.Metadata[k] = v
 	}
 	reasons := mount.Doubts()
-	if err := e.writable(); err != nil {
+	if err := e.Writable(); err != nil {
 		reasons = append(reasons, "the server refuses to let uid "+strconv.Itoa(os.Geteuid())+" write ("+status.Convert(err).Message()+"): export with no_root_squash, or give the directory to that user")
 	}
 	if len(reasons) > 0 && h.State == pb.HealthReport_HEALTHY {
 		h.State, h.Reason = pb.HealthReport_DEGRADED, strings.Join(reasons, "; ")
 	}
 	return h, nil
-}
-
-// writable asks the server: a squashed root has fewer rights than it looks.
-func (e *export) writable() error {
-	root, err := e.Root()
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return driver.Error("access", unix.Faccessat2(int(root.Fd()), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS))
 }
 
 // GetScope adds what the server itself keeps: its limit when that is the smaller

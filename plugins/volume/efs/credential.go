@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+)
+
+// early is how long before their end credentials are renewed.
+const early = 5 * time.Minute
+
+// provider gives what requests are signed with. A file is read for each of them; what a
+// service hands out is kept until shortly before its end.
+func (o options) provider(client *http.Client) aws.CredentialsProvider {
+	var from aws.CredentialsProvider
+	switch o.Credentials {
+	case "instance":
+		from = ec2rolecreds.New(func(r *ec2rolecreds.Options) {
+			r.Client = imds.New(imds.Options{Endpoint: o.MetadataURL, HTTPClient: client, EnableFallback: aws.FalseTernary})
+		})
+	case "container":
+		from = endpointcreds.New(o.ContainerURL, func(r *endpointcreds.Options) {
+			r.HTTPClient = client
+			if o.ContainerToken != "" {
+				r.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(o.ContainerToken.Read)
+			}
+		})
+	default:
+		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return shared(o.File, o.Profile) })
+	}
+	return aws.NewCredentialsCache(unauthenticated{from}, func(c *aws.CredentialsCacheOptions) { c.ExpiryWindow = early })
+}
+
+// unauthenticated marks the errors of a provider as what they are.
+type unauthenticated struct{ aws.CredentialsProvider }
+
+func (u unauthenticated) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := u.CredentialsProvider.Retrieve(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = status.Errorf(codes.Unauthenticated, "credentials: %s", firstLine(err.Error()))
+	}
+	return c, err
+}
+
+// shared reads a section of an AWS credentials file. Nothing of it is in the error.
+func shared(file driver.Secret, profile string) (aws.Credentials, error) {
+	text, err := file.Read()
+	if err != nil {
+		return aws.Credentials{}, status.Error(codes.Unauthenticated, err.Error())
+	}
+	c := aws.Credentials{Source: "file"}
+	section := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") {
+			section = strings.TrimSpace(line[1 : len(line)-1])
+			continue
+		}
+		name, value, _ := strings.Cut(line, "=")
+		if section != profile || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+			continue
+		}
+		switch value = strings.TrimSpace(value); strings.ToLower(strings.TrimSpace(name)) {
+		case "aws_access_key_id":
+			c.AccessKeyID = value
+		case "aws_secret_access_key":
+			c.SecretAccessKey = value
+		case "aws_session_token":
+			c.SessionToken = value
+		}
+	}
+	if !c.HasKeys() {
+		return c, status.Errorf(codes.Unauthenticated, "credentials: %s has no aws_access_key_id and aws_secret_access_key in the section %s", file, profile)
+	}
+	return c, nil
+}

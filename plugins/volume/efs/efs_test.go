@@ -1,0 +1,216 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/array/efs"
+	"github.com/berthhq/berth/plugins/volume/driver"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+func TestMain(m *testing.M) { arraytest.Main(m, main) }
+
+// TestConformance is the lane "simulator on btrfs".
+func TestConformance(t *testing.T) { arraytest.Conform(t, efs.New, array.Options{}) }
+
+func TestLive(t *testing.T) { arraytest.Live(t, "EFS") }
+
+// changing is in answers what differs from run to run: times, and what is stored.
+var changing = regexp.MustCompile(`"(Timestamp|CreationTime|Value|ValueInStandard)":\d+`)
+
+// TestRequests holds what is asked of AWS against golden files.
+func TestRequests(t *testing.T) {
+	b, opened := arraytest.NewBed(t, efs.New, array.Options{PageSize: 2}, nil)
+	if opened.Enforcement != pb.Enforcement_COOPERATIVE {
+		t.Errorf("opened as %v", opened)
+	}
+	step := b.Steps(changing)
+	step("open", nil)
+	_, err := b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
+	step("capacity", err)
+	if h := b.State(); h.State != pb.HealthReport_HEALTHY || h.Metadata["mount_targets"] != "eu-test-1a eu-test-1b eu-test-1c" || h.Metadata["throughput_mode"] != "provisioned" {
+		t.Errorf("health %v", h)
+	}
+	step("health", nil)
+}
+
+// TestCapacityLags: what EFS has metered, and when, is what is told.
+func TestCapacityLags(t *testing.T) {
+	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+	ask := func() *pb.CapacityReport {
+		c, err := b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
+		b.Must(err)
+		return c
+	}
+	before := ask()
+	b.Must(b.Write("data", 64<<20))
+	if now := ask(); now.UsedBytes != before.UsedBytes || now.AsOfUnixMs != before.AsOfUnixMs {
+		t.Errorf("not metered, and told as %v after %v", now, before)
+	}
+	b.Array.Set("metered", "again")
+	if now := ask(); now.UsedBytes < before.UsedBytes+60<<20 || !now.Elastic || now.TotalInodes != nil {
+		t.Errorf("metered as %v after %v", now, before)
+	}
+}
+
+// TestCredentials: wherever they come from, they are renewed when they have ended.
+func TestCredentials(t *testing.T) {
+	for name, from := range map[string]func(*array.Array) map[string]any{"instance": efs.Instance, "container": efs.Container} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+			b.Open(from(b.Array))
+			defer b.Array.Inject(array.Fault{Path: "/2015-02-01/file-systems", Expire: true, Times: 1})()
+			if h := b.State(); h.State != pb.HealthReport_HEALTHY {
+				t.Errorf("health after the credentials have ended: %v", h)
+			}
+			if n := count(b, "/container") + count(b, "/latest/meta-data/iam/security-credentials/berth-proxy"); n != 2 {
+				t.Errorf("credentials were asked for %d times, want 2", n)
+			}
+		})
+	}
+	t.Run("file", func(t *testing.T) {
+		b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+		b.Must(efs.Rotate(b.Array))
+		if h := b.State(); h.State != pb.HealthReport_HEALTHY {
+			t.Errorf("health after the file was replaced: %v", h)
+		}
+	})
+}
+
+// count is how often a path was asked for.
+func count(b *arraytest.Bed, path string) (n int) {
+	for _, e := range b.Array.Exchanges() {
+		if e.Target == path {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRefused: the reason is told, and nothing that proves who one is.
+func TestRefused(t *testing.T) {
+	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+	secret := array.Random()
+	write := func(text string) string {
+		file := filepath.Join(t.TempDir(), "credentials")
+		b.Must(os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	own, err := os.ReadFile(b.Array.Product().Options()["credentials_file"].(string))
+	b.Must(err)
+	id := regexp.MustCompile(`AKIA\w+`).FindString(string(own))
+	for name, c := range map[string]struct {
+		more map[string]any
+		want codes.Code
+		says string
+	}{
+		"unknown key":  {map[string]any{"credentials_file": write("[default]\naws_access_key_id=AKIANOBODY\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "UnrecognizedClient"},
+		"wrong secret": {map[string]any{"credentials_file": write("[default]\naws_access_key_id=" + id + "\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "InvalidSignature"},
+		"no section":   {map[string]any{"profile": "third"}, codes.Unauthenticated, "section third"},
+		"no keys":      {map[string]any{"profile": "other"}, codes.Unauthenticated, "section other"},
+		"region":       {map[string]any{"region": "us-east-1"}, codes.Unauthenticated, "InvalidSignature"},
+		"file system":  {map[string]any{"file_system_id": "fs-00000000"}, codes.FailedPrecondition, "FileSystemNotFound"},
+		"no file":      {map[string]any{"credentials_file": ""}, codes.InvalidArgument, "credentials_file"},
+		"no container": {map[string]any{"credentials": "container"}, codes.InvalidArgument, "container_credentials_url"},
+		"in the clear": {map[string]any{"credentials": "container", "container_credentials_url": "http://example.com/x"}, codes.InvalidArgument, "without TLS"},
+		"no instance":  {map[string]any{"credentials": "instance", "metadata_url": "http://127.0.0.1:1"}, codes.Unauthenticated, "credentials:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := b.OpenAs("w", c.more)
+			if status.Code(err) != c.want || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "Canonical") {
+				t.Errorf("open: %v", err)
+			}
+		})
+	}
+	b.Array.Set("policy", "denied")
+	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("without the permission: %v", err)
+	}
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "AccessDenied") {
+		t.Errorf("health without the permission: %v", h)
+	}
+}
+
+// TestTrouble is what goes by, and what does not.
+func TestTrouble(t *testing.T) {
+	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+	for name, f := range map[string]array.Fault{
+		"throttled": {Status: 429, Times: 2},
+		"busy":      {Status: 503, Times: 1, RetryAfter: time.Second},
+		"broken":    {Status: 500, Times: 1},
+		"cut":       {Drop: true, Times: 1},
+		"lost":      {Lost: true, Times: 1},
+		"slow":      {Delay: 200 * time.Millisecond, Times: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer b.Array.Inject(f)()
+			if h := b.State(); h.State != pb.HealthReport_HEALTHY {
+				t.Errorf("health %v", h)
+			}
+		})
+	}
+	t.Run("down", func(t *testing.T) {
+		defer b.Array.Inject(array.Fault{Status: 429})()
+		_, err := b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
+		if status.Code(err) != codes.Unavailable || len(status.Convert(err).Details()) != 1 || !status.Convert(err).Details()[0].(*pb.ErrorDetail).Retryable {
+			t.Errorf("capacity: %v", err)
+		}
+		if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "does not answer") || !strings.Contains(h.Reason, "Throttling") {
+			t.Errorf("health: %v", h)
+		}
+		scope := array.Random() // which needs no AWS
+		b.Must(b.Create(scope, arraytest.Bytes(1<<20)))
+		b.Must(b.Delete(scope))
+	})
+}
+
+func TestStates(t *testing.T) {
+	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+	for _, c := range []struct {
+		setting, value string
+		want           pb.HealthReport_State
+		says           string
+	}{
+		{"state", "updating", pb.HealthReport_HEALTHY, ""},
+		{"state", "error", pb.HealthReport_DEGRADED, "is error"},
+		{"state", "deleting", pb.HealthReport_UNAVAILABLE, "is deleting"},
+		{"targets", "available creating", pb.HealthReport_DEGRADED, "eu-test-1b is creating"},
+		{"targets", "none", pb.HealthReport_DEGRADED, "no mount target"},
+	} {
+		b.Array.Set(c.setting, c.value)
+		if h := b.State(); h.State != c.want || !strings.Contains(h.Reason, c.says) {
+			t.Errorf("%s %s: health %v", c.setting, c.value, h)
+		}
+		b.Array.Set(c.setting, "")
+	}
+}
+
+func TestShared(t *testing.T) {
+	for i, c := range []struct{ text, want string }{
+		{"[default]\naws_access_key_id = a\naws_secret_access_key = b=c/\n", "a b=c/ "},
+		{"[x]\naws_access_key_id=z\n[default]\r\nAWS_ACCESS_KEY_ID=a\r\n# aws_access_key_id=no\naws_secret_access_key=b\naws_session_token=t==\n[y]\naws_session_token=u", "a b t=="},
+		{"aws_access_key_id=a\naws_secret_access_key=b", ""},
+		{"[default]\naws_access_key_id=a", ""},
+		{"[default", ""},
+	} {
+		file := filepath.Join(t.TempDir(), "credentials")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := shared(driver.Secret(file), "default")
+		if text := fmt.Sprint(got.AccessKeyID, " ", got.SecretAccessKey, " ", got.SessionToken); (err != nil) != (c.want == "") || err == nil && text != c.want {
+			t.Errorf("%d: %q, %v", i, text, err)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/efs"
+	"github.com/aws/aws-sdk-go-v2/service/efs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+const (
+	attempts = 5
+	// longestPause is between two attempts; calls that are asked for wait no longer.
+	longestPause = 5 * time.Second
+	// later is when a call may be repeated that AWS has no time for.
+	later = 10 * time.Second
+)
+
+// service is the EFS API, of which one file system is asked about.
+type service struct {
+	id          string
+	client      *efs.Client
+	http        *http.Client
+	credentials aws.CredentialsProvider
+}
+
+func connect(o options) (*service, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		raw, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "options: ca_file: %v", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(raw) {
+			return nil, status.Errorf(codes.InvalidArgument, "options: ca_file: %s holds no certificate", o.CAFile)
+		}
+	}
+	s := &service{id: o.FileSystem, http: &http.Client{
+		Transport: &http.Transport{TLSClientConfig: t, ForceAttemptHTTP2: true, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second},
+		Timeout:   o.Timeout,
+		// What is signed goes to the address that the operator gave and to no other.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	s.credentials = o.provider(s.http)
+	settings := efs.Options{
+		Region: o.Region, Credentials: s.credentials, HTTPClient: s.http, AppID: "berth",
+		Retryer: retry.NewStandard(func(r *retry.StandardOptions) {
+			r.MaxAttempts, r.MaxBackoff = attempts, longestPause
+		}),
+	}
+	if o.Endpoint != "" {
+		settings.BaseEndpoint = aws.String(o.Endpoint)
+	}
+	s.client = efs.New(settings)
+	return s, nil
+}
+
+// describe asks for the file system.
+func (s *service) describe(ctx context.Context) (*types.FileSystemDescription, error) {
+	var out *efs.DescribeFileSystemsOutput
+	err := s.ask("describe "+s.id, func() (err error) {
+		out, err = s.client.DescribeFileSystems(ctx, &efs.DescribeFileSystemsInput{FileSystemId: &s.id})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(out.FileSystems) != 1 || out.FileSystems[0].SizeInBytes == nil {
+		return nil, status.Errorf(codes.Internal, "describe %s: %d file systems, or one without a size, where one was asked for", s.id, len(out.FileSystems))
+	}
+	return &out.FileSystems[0], nil
+}
+
+// pageSize is how many mount targets are asked for at once; AWS gives 100 at most.
+const pageSize = 100
+
+// targets asks for the mount targets: one for each availability zone.
+func (s *service) targets(ctx context.Context) (all []types.MountTargetDescription, err error) {
+	pages := efs.NewDescribeMountTargetsPaginator(s.client, &efs.DescribeMountTargetsInput{FileSystemId: &s.id, MaxItems: aws.Int32(pageSize)},
+		func(o *efs.DescribeMountTargetsPaginatorOptions) { o.StopOnDuplicateToken = true })
+	for pages.HasMorePages() {
+		var page *efs.DescribeMountTargetsOutput
+		err := s.ask("mount targets of "+s.id, func() (err error) {
+			page, err = pages.NextPage(ctx)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.MountTargets...)
+	}
+	return all, nil
+}
+
+// ask asks, and again with other credentials where these are refused.
+func (s *service) ask(doing string, f func() error) error {
+	err := f()
+	if status.Code(meaning(err)) == codes.Unauthenticated {
+		if c, ok := s.credentials.(*aws.CredentialsCache); ok {
+			c.Invalidate()
+			err = f()
+		}
+	}
+	return driver.Error(doing, meaning(err))
+}
+
+// Codes of AWS for what is wrong with the one who asks. What some are called differs
+// from service to service, so the end of a name is not looked at.
+var (
+	refused = []string{"ExpiredToken", "UnrecognizedClient", "InvalidSignature", "SignatureDoesNotMatch", "InvalidClientTokenId", "IncompleteSignature", "MissingAuthenticationToken", "RequestExpired"}
+	denied  = []string{"AccessDenied", "NotAuthorized"}
+	busy    = []string{"Throttling", "TooManyRequests", "RequestLimitExceeded", "InternalServerError", "ServiceUnavailable", "DependencyTimeout", "RequestTimeout"}
+)
+
+// meaning makes a gRPC error of one of the SDK's. What AWS says of a signature goes on
+// with the whole request, so only the first line of a message is taken.
+func meaning(err error) error {
+	if err == nil {
+		return nil
+	}
+	var s interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &s) { // of the credentials
+		return s.GRPCStatus().Err()
+	}
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, end) && !errors.As(err, new(*smithyhttp.RequestSendError)) {
+			return status.FromContextError(end).Err()
+		}
+	}
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return driver.Retryable(later, "AWS does not answer: %s", firstLine(silence(err)))
+	}
+	begins := func(all []string) bool {
+		for _, name := range all {
+			if strings.HasPrefix(api.ErrorCode(), name) {
+				return true
+			}
+		}
+		return false
+	}
+	var answer *smithyhttp.ResponseError
+	http5 := errors.As(err, &answer) && (answer.HTTPStatusCode() >= 500 || answer.HTTPStatusCode() == http.StatusTooManyRequests)
+	d := &pb.ErrorDetail{VendorCode: api.ErrorCode()}
+	code := codes.Internal
+	switch {
+	case begins(refused):
+		code = codes.Unauthenticated
+	case begins(denied):
+		code = codes.PermissionDenied
+	case begins(busy), http5:
+		code, d.Retryable, d.RetryAfterMs = codes.Unavailable, true, later.Milliseconds()
+	case api.ErrorCode() == "FileSystemNotFound": // not NOT_FOUND, which is what scopes are
+		code = codes.FailedPrecondition
+	case api.ErrorCode() == "BadRequest", api.ErrorCode() == "ValidationException":
+		code = codes.InvalidArgument
+	}
+	out := status.New(code, fmt.Sprintf("AWS: %s: %s", api.ErrorCode(), firstLine(api.ErrorMessage())))
+	if with, err := out.WithDetails(d); err == nil {
+		out = with
+	}
+	return out.Err()
+}
+
+// silence is why no answer came, without the SDK's words around it.
+func silence(err error) string {
+	var send *smithyhttp.RequestSendError
+	if errors.As(err, &send) {
+		err = send.Err
+	}
+	return err.Error()
+}
+
+// longestText is how much of a message people are shown.
+const longestText = 300
+
+func firstLine(text string) string {
+	text, _, _ = strings.Cut(strings.ToValidUTF8(strings.TrimSpace(text), "?"), "\n")
+	return text[:min(len(text), longestText)]
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/efs/types"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+	"github.com/berthhq/berth/plugins/volume/nfs/nfsmount"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// filesystem is one open volume.
+type filesystem struct {
+	*driver.Directory
+	service *service
+}
+
+func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error) {
+	// The name of a mount by DNS is the file system's; by the address of a mount target, or
+	// through the helper's tunnel, there is none to compare.
+	if host, _, _ := strings.Cut(m.Source(), ":"); strings.HasPrefix(host, "fs-") && !strings.HasPrefix(host, o.FileSystem+".") {
+		return nil, status.Errorf(codes.FailedPrecondition, "file_system_id: %s is of %s", m.Path(), host)
+	}
+	s, err := connect(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.describe(ctx); err != nil {
+		s.http.CloseIdleConnections()
+		return nil, err
+	}
+	return &filesystem{driver.NewDirectory(m, time.Duration(o.MaxAge)*time.Second), s}, nil
+}
+
+// Capacity implements driver.Sizer: what the mount says, which is 8 EiB, and what EFS has
+// metered, which lags behind.
+func (f *filesystem) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
+	c, err := f.Directory.Capacity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := f.service.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.Elastic, c.TotalInodes, c.UsedInodes = true, nil, nil
+	c.UsedBytes = d.SizeInBytes.Value
+	if d.SizeInBytes.Timestamp != nil {
+		c.AsOfUnixMs = d.SizeInBytes.Timestamp.UnixMilli()
+	}
+	return c, nil
+}
+
+// Health implements driver.Volume.
+func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
+	h, err := f.Directory.Health(ctx)
+	if err != nil || h.State == pb.HealthReport_UNAVAILABLE {
+		return h, err
+	}
+	if mount, err := nfsmount.Find(f.Path()); err != nil { // a directory below the mount point
+		h.Metadata["mount"] = err.Error()
+	} else {
+		for k, v := range mount.Told() {
+			h.Metadata[k] = v
+		}
+		for _, doubt := range mount.Doubts() {
+			driver.Worse(h, pb.HealthReport_DEGRADED, doubt)
+		}
+	}
+	if err := f.Writable(); err != nil {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "EFS refuses to let this user write ("+status.Convert(err).Message()+"): the file system's policy has to allow elasticfilesystem:ClientWrite and ClientRootAccess")
+	}
+	d, err := f.service.describe(ctx)
+	if err != nil {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "AWS does not answer: "+status.Convert(err).Message())
+		return h, nil
+	}
+	f.state(h, d)
+	targets, err := f.service.targets(ctx)
+	if err != nil {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "AWS does not answer: "+status.Convert(err).Message())
+		return h, nil
+	}
+	zones(h, targets)
+	return h, nil
+}
+
+// state tells of the file system's own.
+func (f *filesystem) state(h *pb.HealthReport, d *types.FileSystemDescription) {
+	h.Metadata["life_cycle"] = string(d.LifeCycleState)
+	h.Metadata["throughput_mode"], h.Metadata["performance_mode"] = string(d.ThroughputMode), string(d.PerformanceMode)
+	if d.ProvisionedThroughputInMibps != nil {
+		h.Metadata["provisioned_mib_per_second"] = fmt.Sprint(*d.ProvisionedThroughputInMibps)
+	}
+	switch d.LifeCycleState {
+	case types.LifeCycleStateAvailable, types.LifeCycleStateUpdating:
+	case types.LifeCycleStateDeleting, types.LifeCycleStateDeleted:
+		driver.Worse(h, pb.HealthReport_UNAVAILABLE, f.service.id+" is "+string(d.LifeCycleState))
+	default:
+		driver.Worse(h, pb.HealthReport_DEGRADED, f.service.id+" is "+string(d.LifeCycleState))
+	}
+}
+
+// zones tells of the mount targets.
+func zones(h *pb.HealthReport, all []types.MountTargetDescription) {
+	var here, not []string
+	for _, t := range all {
+		name := *t.MountTargetId
+		if t.AvailabilityZoneName != nil {
+			name = *t.AvailabilityZoneName
+		}
+		if t.LifeCycleState == types.LifeCycleStateAvailable {
+			here = append(here, name)
+		} else {
+			not = append(not, name+" is "+string(t.LifeCycleState))
+		}
+	}
+	h.Metadata["mount_targets"] = strings.Join(here, " ")
+	if len(here) == 0 {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "no mount target is available: nodes cannot mount it")
+	}
+	if len(not) > 0 {
+		driver.Worse(h, pb.HealthReport_DEGRADED, "mount targets: "+strings.Join(not, ", "))
+	}
+}
+
+// Close implements driver.Volume.
+func (f *filesystem) Close() error {
+	f.service.http.CloseIdleConnections()
+	return f.Directory.Close()
+}
