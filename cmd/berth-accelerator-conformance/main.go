@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/conformance"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 const usage = `Usage: berth-accelerator-conformance [flags] BINARY
@@ -26,9 +27,9 @@ directory, each on every built-in machine that names it.
 Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
 `
 
-func main() { conformance.Main(suite()) }
+func main() { conformance.Main(contract()) }
 
-func suite() conformance.Suite {
+func contract() conformance.Suite {
 	fs := flag.NewFlagSet("berth-accelerator-conformance", flag.ContinueOnError)
 	config := fs.String("config", "", "the plugin's settings: a `FILE` in YAML or JSON, or {...} itself")
 	root := fs.String("root", "", "directory with sys, dev, proc and driver trees to find hardware in")
@@ -37,7 +38,7 @@ func suite() conformance.Suite {
 
 	s := conformance.Suite{Usage: usage, Flags: fs, Columns: columns}
 	for _, c := range acceleratortest.Checks() {
-		s.Checks = append(s.Checks, conformance.Check{Name: c.Name, Want: c.Want})
+		s.Checks = append(s.Checks, suite.Check{Name: c.Name, Want: c.Want})
 	}
 	s.Lanes = func(binary string, env []string) ([]conformance.Lane, error) {
 		settings, err := conformance.Object(*config)
@@ -63,13 +64,8 @@ func lanes(p acceleratortest.Plugin, machines []string) []conformance.Lane {
 	}
 	var out []conformance.Lane
 	for _, p.Fixture = range machines {
-		out = append(out, conformance.Lane{Name: p.Fixture, Run: func(ctx context.Context, only []string, report func(conformance.Result)) error {
-			return acceleratortest.Run(ctx, p, only, func(r acceleratortest.Result) {
-				report(conformance.Result{
-					Check:   conformance.Check{Name: r.Check.Name, Want: r.Check.Want},
-					Outcome: conformance.Outcome(r.Outcome), Detail: r.Detail, Log: r.Log, Took: r.Took,
-				})
-			})
+		out = append(out, conformance.Lane{Name: p.Fixture, Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
+			return acceleratortest.Run(ctx, p, only, report)
 		}})
 	}
 	return out

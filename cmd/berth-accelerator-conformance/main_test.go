@@ -45,7 +45,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			if got := conformance.Run(t.Context(), suite(), tc.args, &out, &errs); got != tc.want {
+			if got := conformance.Run(t.Context(), contract(), tc.args, &out, &errs); got != tc.want {
 				t.Errorf("exit code %d, want %d\n%s%s", got, tc.want, &out, &errs)
 			}
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")

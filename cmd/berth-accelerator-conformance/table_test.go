@@ -22,7 +22,7 @@ func TestEveryPlugin(t *testing.T) {
 		t.Fatalf("build plugins: %v\n%s", err, out)
 	}
 	var out, errs bytes.Buffer
-	if code := conformance.Run(t.Context(), suite(), []string{"--plugins", dir}, &out, &errs); code != 0 {
+	if code := conformance.Run(t.Context(), contract(), []string{"--plugins", dir}, &out, &errs); code != 0 {
 		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
 	}
 	t.Log("\n" + out.String())

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/berthhq/berth/internal/conformance"
 	kernel "github.com/berthhq/berth/internal/lane"
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
@@ -22,8 +22,8 @@ type task struct {
 }
 
 // booted checks a plugin inside user-mode Linux, on a disk of its own.
-func booted(fs string) func(context.Context, string, []string, func(conformance.Result)) error {
-	return func(ctx context.Context, binary string, only []string, report func(conformance.Result)) error {
+func booted(fs string) func(context.Context, string, []string, func(suite.Result)) error {
+	return func(ctx context.Context, binary string, only []string, report func(suite.Result)) error {
 		share, err := os.MkdirTemp("", "lane")
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func booted(fs string) func(context.Context, string, []string, func(conformance.
 		}
 		out, err := kernel.Boot(ctx, machine(fs), share, []string{self}, []string{taskKey + "=" + string(raw)})
 		for lines := json.NewDecoder(bytes.NewReader(out)); err == nil && lines.More(); {
-			var r conformance.Result
+			var r suite.Result
 			if err = lines.Decode(&r); err == nil {
 				report(r)
 			}
@@ -94,7 +94,8 @@ func inside(raw string) error {
 	}
 	out := json.NewEncoder(os.Stdout)
 	var failed error
-	err := lane("", volumetest.Plugin{Path: t.Binary, Mount: at, Options: options}).Run(context.Background(), t.Only, func(r conformance.Result) {
+	p := volumetest.Plugin{Path: t.Binary, Mount: at, Options: options}
+	err := volumetest.Run(context.Background(), p, t.Only, func(r suite.Result) {
 		if err := out.Encode(r); err != nil {
 			failed = fmt.Errorf("report: %w", err)
 		}

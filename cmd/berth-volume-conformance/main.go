@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/berthhq/berth/internal/conformance"
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
@@ -32,36 +33,27 @@ func main() {
 	if asked, code := serve(context.Background(), os.Args[1:], os.Stdout, os.Stderr); asked {
 		os.Exit(code)
 	}
-	conformance.Main(suite())
+	conformance.Main(contract())
 }
 
-func suite() conformance.Suite {
+func contract() conformance.Suite {
 	fs := flag.NewFlagSet("berth-volume-conformance", flag.ContinueOnError)
 	options := fs.String("options", "", "the volume's options: a `FILE` in YAML or JSON, or {...} itself")
 	mount := fs.String("mount", "", "where the product is mounted; checks make and remove scopes there (default: a fresh directory)")
 
 	s := conformance.Suite{Usage: usage, Flags: fs, Columns: columns}
 	for _, c := range volumetest.Checks() {
-		s.Checks = append(s.Checks, conformance.Check{Name: c.Name, Want: c.Want})
+		s.Checks = append(s.Checks, suite.Check{Name: c.Name, Want: c.Want})
 	}
 	s.Lanes = func(binary string, env []string) ([]conformance.Lane, error) {
 		settings, err := conformance.Object(*options)
 		if err != nil {
 			return nil, err
 		}
-		return []conformance.Lane{lane("", volumetest.Plugin{Path: binary, Options: string(settings), Mount: *mount, Env: env})}, nil
+		p := volumetest.Plugin{Path: binary, Options: string(settings), Mount: *mount, Env: env}
+		return []conformance.Lane{{Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
+			return volumetest.Run(ctx, p, only, report)
+		}}}, nil
 	}
 	return s
-}
-
-// lane is a plugin with some options.
-func lane(name string, p volumetest.Plugin) conformance.Lane {
-	return conformance.Lane{Name: name, Run: func(ctx context.Context, only []string, report func(conformance.Result)) error {
-		return volumetest.Run(ctx, p, only, func(r volumetest.Result) {
-			report(conformance.Result{
-				Check:   conformance.Check{Name: r.Check.Name, Want: r.Check.Want},
-				Outcome: conformance.Outcome(r.Outcome), Detail: r.Detail, Log: r.Log, Took: r.Took,
-			})
-		})
-	}}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/internal/conformance"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -34,7 +35,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			if got := conformance.Run(t.Context(), suite(), tc.args, &out, &errs); got != tc.want {
+			if got := conformance.Run(t.Context(), contract(), tc.args, &out, &errs); got != tc.want {
 				t.Errorf("exit code %d, want %d\n%s%s", got, tc.want, &out, &errs)
 			}
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -58,12 +59,12 @@ func TestTable(t *testing.T) {
 	none := stand{plugin: "vfs", lane: "none", up: func(context.Context) (string, string, func() error, error) {
 		return "", "", nil, errdefs.ErrUnavailable
 	}}
-	outcomes := map[string]conformance.Outcome{}
-	err := none.run(filepath.Join(dir, "vfs")).Run(t.Context(), []string{"describe", "scope-life"}, func(r conformance.Result) { outcomes[r.Name] = r.Outcome })
+	outcomes := map[string]suite.Outcome{}
+	err := none.run(filepath.Join(dir, "vfs")).Run(t.Context(), []string{"describe", "scope-life"}, func(r suite.Result) { outcomes[r.Name] = r.Outcome })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if outcomes["describe"] != conformance.Passed || outcomes["scope-life"] != conformance.Skipped {
+	if outcomes["describe"] != suite.Passed || outcomes["scope-life"] != suite.Skipped {
 		t.Errorf("without a product: %v", outcomes)
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // Exit codes: all that ran is well, a check failed, it could not be run.
@@ -27,45 +28,20 @@ const (
 	exitNotRun
 )
 
-// Outcome of a check.
-type Outcome string
-
-// The outcomes.
-const (
-	Passed  Outcome = "pass"
-	Failed  Outcome = "FAIL"
-	Skipped Outcome = "skip"
-)
-
-// Check is one promise of a contract.
-type Check struct {
-	Name string
-	Want string // what is promised, one line
-}
-
-// Result is what a check found.
-type Result struct {
-	Check
-	Outcome Outcome
-	Detail  string // why it failed or was skipped, or what it measured
-	Log     string // the plugin's log of a failed check
-	Took    time.Duration
-}
-
 // Lane is a plugin in one of the circumstances that it is checked in: on a machine,
 // with some settings.
 type Lane struct {
 	Name string // "" = there is nothing special about it
 	// Run runs the checks named, or all, and reports each. Its error says that they
 	// could not be run.
-	Run func(ctx context.Context, only []string, report func(Result)) error
+	Run func(ctx context.Context, only []string, report func(suite.Result)) error
 }
 
 // Suite is one contract's.
 type Suite struct {
 	Usage  string        // what is printed above the flags
 	Flags  *flag.FlagSet // the suite's own; named as the command
-	Checks []Check
+	Checks []suite.Check
 	// Lanes says how the binary is checked, with variables added to its environment.
 	Lanes func(binary string, env []string) ([]Lane, error)
 	// Columns says the same of all plugins in a directory. Optional.
@@ -158,7 +134,7 @@ func lines(ctx context.Context, lanes []Lane, only []string, verbose bool, w io.
 		if l.Name != "" {
 			fmt.Fprintln(w, "on "+l.Name)
 		}
-		err := l.Run(ctx, only, func(r Result) {
+		err := l.Run(ctx, only, func(r suite.Result) {
 			sums[r.Outcome]++
 			line := fmt.Sprintf("%s  %-18s %6.2fs", r.Outcome, r.Name, r.Took.Seconds())
 			if r.Detail != "" {
@@ -175,14 +151,14 @@ func lines(ctx context.Context, lanes []Lane, only []string, verbose bool, w io.
 		}
 	}
 	fmt.Fprintln(w, sums)
-	return sums[Failed] > 0, nil
+	return sums[suite.Failed] > 0, nil
 }
 
 // sums counts results.
-type sums map[Outcome]int
+type sums map[suite.Outcome]int
 
 func (s sums) String() string {
-	return fmt.Sprintf("%d passed, %d failed, %d skipped", s[Passed], s[Failed], s[Skipped])
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", s[suite.Passed], s[suite.Failed], s[suite.Skipped])
 }
 
 // Object is what a flag says that takes an object: the object itself, in braces, or

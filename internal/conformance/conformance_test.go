@@ -10,19 +10,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // toy is a suite whose plugins do what their names say.
-func toy(outcomes map[string]Outcome) Suite {
-	checks := []Check{{"speaks", "it says who it is"}, {"works", "it does what it says"}}
+func toy(outcomes map[string]suite.Outcome) Suite {
+	checks := []suite.Check{{Name: "speaks", Want: "it says who it is"}, {Name: "works", Want: "it does what it says"}}
 	lanes := func(binary string) []Lane {
-		return []Lane{{"one", func(_ context.Context, only []string, report func(Result)) error {
+		return []Lane{{"one", func(_ context.Context, only []string, report func(suite.Result)) error {
 			if binary == "missing" {
 				return errors.New("there is none")
 			}
 			for _, c := range checks {
 				if len(only) == 0 || slices.Contains(only, c.Name) {
-					report(Result{Check: c, Outcome: outcomes[binary+" "+c.Name], Detail: "it is\nlazy", Log: "a log\n"})
+					report(suite.Result{Check: c, Outcome: outcomes[binary+" "+c.Name], Detail: "it is\nlazy", Log: "a log\n"})
 				}
 			}
 			return nil
@@ -44,7 +46,7 @@ func toy(outcomes map[string]Outcome) Suite {
 }
 
 func TestRun(t *testing.T) {
-	outcomes := map[string]Outcome{"good speaks": Passed, "good works": Skipped, "bad speaks": Passed, "bad works": Failed}
+	outcomes := map[string]suite.Outcome{"good speaks": suite.Passed, "good works": suite.Skipped, "bad speaks": suite.Passed, "bad works": suite.Failed}
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"good": 0o755, "bad": 0o755, "README": 0o644, "liblimit.so": 0o755} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // Column is a plugin in a table, in all its lanes.
@@ -48,34 +50,34 @@ func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer)
 	}
 	var found []*findings
 	for _, c := range columns {
-		f := &findings{Column: c, sums: sums{}, cells: map[string]Outcome{}}
+		f := &findings{Column: c, sums: sums{}, cells: map[string]suite.Outcome{}}
 		for _, l := range c.Lanes {
-			if err := l.Run(ctx, only, func(r Result) { f.add(l.Name, r) }); err != nil {
+			if err := l.Run(ctx, only, func(r suite.Result) { f.add(l.Name, r) }); err != nil {
 				return false, fmt.Errorf("%s on %q: %w", c.Plugin, l.Name, err)
 			}
 		}
 		found = append(found, f)
 	}
 	draw(w, s.Checks, found)
-	return slices.ContainsFunc(found, func(f *findings) bool { return f.sums[Failed] > 0 }), nil
+	return slices.ContainsFunc(found, func(f *findings) bool { return f.sums[suite.Failed] > 0 }), nil
 }
 
 // findings are a column's.
 type findings struct {
 	Column
 	sums     sums
-	cells    map[string]Outcome // by check
+	cells    map[string]suite.Outcome // by check
 	failures []string
 }
 
 // add takes a result in: one failure fails the cell, one pass outweighs skips.
-func (f *findings) add(lane string, r Result) {
+func (f *findings) add(lane string, r suite.Result) {
 	f.sums[r.Outcome]++
 	was := f.cells[r.Name]
-	if r.Outcome == Failed || was == "" || was == Skipped {
+	if r.Outcome == suite.Failed || was == "" || was == suite.Skipped {
 		f.cells[r.Name] = r.Outcome
 	}
-	if r.Outcome == Failed {
+	if r.Outcome == suite.Failed {
 		at := f.Plugin
 		if lane != "" {
 			at += " on " + lane
@@ -85,7 +87,7 @@ func (f *findings) add(lane string, r Result) {
 }
 
 // draw prints checks as rows and plugins as columns, then what failed.
-func draw(w io.Writer, checks []Check, found []*findings) {
+func draw(w io.Writer, checks []suite.Check, found []*findings) {
 	row := func(name string, cell func(*findings) string) {
 		fmt.Fprintf(w, "%-18s", name)
 		for _, f := range found {
@@ -96,7 +98,7 @@ func draw(w io.Writer, checks []Check, found []*findings) {
 	row("", func(f *findings) string { return f.Plugin })
 	for _, c := range checks {
 		row(c.Name, func(f *findings) string {
-			return map[Outcome]string{Passed: "ok", Failed: "FAIL", Skipped: "-"}[f.cells[c.Name]]
+			return map[suite.Outcome]string{suite.Passed: "ok", suite.Failed: "FAIL", suite.Skipped: "-"}[f.cells[c.Name]]
 		})
 	}
 	all := sums{}

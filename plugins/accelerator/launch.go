@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/process"
 )
@@ -27,19 +29,14 @@ type Client struct {
 	*process.Process
 	// Description is what the plugin answered to the first call, checked.
 	Description *acceleratorpb.DescribeResponse
-
-	done <-chan struct{}
 }
 
-// contract is the host's side of it.
-var contract = process.Contract{
-	Handshake: handshake, Versions: versions(nil), Service: service,
-	Deadline: func(method string) time.Duration {
-		if method == acceleratorpb.Accelerator_Prepare_FullMethodName {
-			return prepareTimeout
-		}
-		return callTimeout
-	},
+// deadline of a call.
+func deadline(method string) time.Duration {
+	if method == acceleratorpb.Accelerator_Prepare_FullMethodName {
+		return prepareTimeout
+	}
+	return callTimeout
 }
 
 // Launch starts a plugin, says who asks and checks the answer. The caller closes
@@ -47,16 +44,16 @@ var contract = process.Contract{
 func Launch(ctx context.Context, o Options, who *acceleratorpb.DescribeRequest) (*Client, error) {
 	c := &Client{}
 	var err error
-	c.Process, err = process.Open(ctx, contract, o, func(ctx context.Context, conn any) error {
-		l := conn.(*link)
-		d, err := l.Describe(ctx, who)
+	c.Process, err = process.Open(ctx, Contract(), o, func(ctx context.Context, conn *grpc.ClientConn) error {
+		c.AcceleratorClient = acceleratorpb.NewAcceleratorClient(conn)
+		d, err := c.Describe(ctx, who)
 		if err == nil {
 			err = ValidateDescription(d)
 		}
 		if err != nil {
 			return fmt.Errorf("describe: %w", err)
 		}
-		c.AcceleratorClient, c.Description, c.done = l.AcceleratorClient, d, l.exited
+		c.Description = d
 		return nil
 	})
 	if err != nil {
@@ -64,9 +61,6 @@ func Launch(ctx context.Context, o Options, who *acceleratorpb.DescribeRequest) 
 	}
 	return c, nil
 }
-
-// Done is closed when the process has ended, whoever ended it.
-func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Ping makes a call that touches no hardware and fails when it is not answered
 // in time: the way to notice a process that is alive but stuck.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/process"
@@ -19,26 +19,25 @@ const speaks = "TEST_SPEAKS_VERSIONS"
 
 func init() { // before TestMain, which belongs to the other test package here
 	if list := os.Getenv(speaks); list != "" {
-		plugin.Serve(&plugin.ServeConfig{
-			HandshakeConfig: handshake, VersionedPlugins: offer(list, &acceleratorpb.UnimplementedAcceleratorServer{}),
-			GRPCServer: plugin.DefaultGRPCServer, Logger: hclog.NewNullLogger(),
+		speaking(list).Serve(func(s *grpc.Server) {
+			acceleratorpb.RegisterAcceleratorServer(s, &acceleratorpb.UnimplementedAcceleratorServer{})
 		})
 		os.Exit(0)
 	}
 }
 
-// offer is the same service under several versions, as a host or plugin has it
-// that knows more than one.
-func offer(list string, impl acceleratorpb.AcceleratorServer) map[int]plugin.PluginSet {
-	out := map[int]plugin.PluginSet{}
+// speaking is the contract of a host or plugin that knows more than one version.
+func speaking(list string) process.Contract {
+	c := Contract()
+	c.Versions = nil
 	for v := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(v)
 		if err != nil {
 			panic(err)
 		}
-		out[n] = versions(impl)[Version]
+		c.Versions = append(c.Versions, n)
 	}
-	return out
+	return c
 }
 
 func TestVersionsAreAgreedOn(t *testing.T) {
@@ -61,11 +60,10 @@ func TestVersionsAreAgreedOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, err := process.Config(t.Context(), contract, Options{Path: self, Env: []string{speaks + "=" + tc.plugin}, StartTimeout: time.Minute})
+			cfg, err := process.Config(t.Context(), speaking(tc.host), Options{Path: self, Env: []string{speaks + "=" + tc.plugin}, StartTimeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg.VersionedPlugins = offer(tc.host, nil)
 			cfg.Cmd.Env = append(cfg.Cmd.Env, plugin.EnvUnixSocketDir+"="+t.TempDir())
 			c := plugin.NewClient(cfg)
 			defer c.Kill()

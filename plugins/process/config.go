@@ -25,8 +25,8 @@ func Config(life context.Context, c Contract, o Options) (*plugin.ClientConfig, 
 		return nil, err
 	}
 	cfg := &plugin.ClientConfig{
-		HandshakeConfig:  c.Handshake,
-		VersionedPlugins: c.Versions,
+		HandshakeConfig:  c.Handshake(),
+		VersionedPlugins: c.sets(nil),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         !o.Plain,
 		StartTimeout:     o.StartTimeout,
@@ -56,11 +56,4 @@ func Config(life context.Context, c Contract, o Options) (*plugin.ClientConfig, 
 		cfg.SecureConfig = &plugin.SecureConfig{Checksum: sum, Hash: sha256.New()}
 	}
 	return cfg, nil
-}
-
-// deadline ends a unary call in time unless the caller's context ends earlier.
-func (c Contract) deadline(ctx context.Context, method string, req, resp any, cc *grpc.ClientConn, next grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Deadline(method))
-	defer cancel()
-	return next(ctx, method, req, resp, cc, opts...)
 }

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
 )
 
 const (
@@ -45,15 +46,6 @@ type Options struct {
 	Logger       *slog.Logger // nil = discard
 }
 
-// Contract is what host and plugins of one kind agree on.
-type Contract struct {
-	Handshake plugin.HandshakeConfig
-	Versions  map[int]plugin.PluginSet
-	Service   string // its name in every set
-	// Deadline of a unary call, by the full name of its method.
-	Deadline func(method string) time.Duration
-}
-
 // Process is a started plugin.
 type Process struct {
 	plugin *plugin.Client
@@ -61,16 +53,16 @@ type Process struct {
 	dir    string             // of its socket
 	end    context.CancelFunc // kills it and whatever it started
 	gone   chan struct{}      // closed when the kernel has reported the end
+	done   <-chan struct{}    // closed when go-plugin knows of it
 
 	once   sync.Once
 	closed error
 }
 
-// Open starts a program and hands the connection that its contract makes of it to
-// greet, which makes the one real call that shows that both sides understand each
-// other: with TLS on one side only, everything before it succeeds. The caller
-// closes the process.
-func Open(ctx context.Context, c Contract, o Options, greet func(ctx context.Context, conn any) error) (*Process, error) {
+// Open starts a program and hands the connection to greet, which makes the one real
+// call that shows that both sides understand each other: with TLS on one side only,
+// everything before it succeeds. The caller closes the process.
+func Open(ctx context.Context, c Contract, o Options, greet func(ctx context.Context, conn *grpc.ClientConn) error) (*Process, error) {
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = startTimeout
 	}
@@ -80,22 +72,28 @@ func Open(ctx context.Context, c Contract, o Options, greet func(ctx context.Con
 	if err != nil {
 		return nil, fmt.Errorf("start plugin %s: %w", o.Path, err)
 	}
-	if err := p.greet(ctx, c.Service, greet); err != nil {
+	conn, err := p.connect(c.Service)
+	if err == nil {
+		err = greet(ctx, conn)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("load plugin %s: %w", o.Path, err), p.Close())
 	}
 	return p, nil
 }
 
-func (p *Process) greet(ctx context.Context, service string, greet func(context.Context, any) error) error {
+func (p *Process) connect(service string) (*grpc.ClientConn, error) {
 	proto, err := p.plugin.Client()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	conn, err := proto.Dispense(service)
+	made, err := proto.Dispense(service)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return greet(ctx, conn)
+	l := made.(*link) // glue makes nothing else
+	p.done = l.exited
+	return l.conn, nil
 }
 
 // start runs the program. The kernel sends the parent-death signal when the
@@ -153,6 +151,9 @@ func (p *Process) Pid() int { return p.pid }
 
 // Version is the contract version both sides agreed on.
 func (p *Process) Version() int { return p.plugin.NegotiatedVersion() }
+
+// Done is closed when the process has ended, whoever ended it.
+func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Close ends the process, politely for 3 s, waits until it is gone and removes its
 // socket. It may be called again.

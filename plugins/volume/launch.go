@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/berthhq/berth/plugins/process"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -28,31 +30,26 @@ type Client struct {
 	*process.Process
 	// Description is what the plugin answered to the first call, checked.
 	Description *volumepb.DescribeResponse
-
-	done <-chan struct{}
 }
 
-// contract is the host's side of it.
-var contract = process.Contract{
-	Handshake: handshake, Versions: versions(nil), Service: service,
-	Deadline: func(string) time.Duration { return callTimeout },
-}
+// deadline of every call.
+func deadline(string) time.Duration { return callTimeout }
 
 // Launch starts a plugin, makes the first call and checks the answer. The caller
 // closes the client.
 func Launch(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{}
 	var err error
-	c.Process, err = process.Open(ctx, contract, o, func(ctx context.Context, conn any) error {
-		l := conn.(*link)
-		d, err := l.Describe(ctx, &volumepb.DescribeRequest{})
+	c.Process, err = process.Open(ctx, Contract(), o, func(ctx context.Context, conn *grpc.ClientConn) error {
+		c.VolumeClient = volumepb.NewVolumeClient(conn)
+		d, err := c.Describe(ctx, &volumepb.DescribeRequest{})
 		if err == nil {
 			err = ValidateDescription(d)
 		}
 		if err != nil {
 			return fmt.Errorf("describe: %w", err)
 		}
-		c.VolumeClient, c.Description, c.done = l.VolumeClient, d, l.exited
+		c.Description = d
 		return nil
 	})
 	if err != nil {
@@ -60,9 +57,6 @@ func Launch(ctx context.Context, o Options) (*Client, error) {
 	}
 	return c, nil
 }
-
-// Done is closed when the process has ended, whoever ended it.
-func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Ping fails when the plugin does not answer in time: the way to notice a
 // process that is alive but stuck.

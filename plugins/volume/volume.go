@@ -5,70 +5,27 @@
 package volume
 
 import (
-	"context"
-	"errors"
-
 	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/plugins/process"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// The handshake: every plugin in every language knows these.
-const (
-	CookieKey   = "BERTH_VOLUME_PLUGIN"
-	CookieValue = "5d0e7a42-volume"
-	// Version is the newest version of the contract this package speaks.
-	Version = 1
-
-	service = "volume"
-)
-
-var handshake = plugin.HandshakeConfig{MagicCookieKey: CookieKey, MagicCookieValue: CookieValue}
-
-// versions maps every contract version to its service; host and plugin agree
-// on the highest that both have.
-func versions(impl volumepb.VolumeServer) map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{1: {service: &glue{impl: impl}}}
+// Contract is what every host and plugin in every language agree on.
+func Contract() process.Contract {
+	return process.Contract{
+		Service: "volume", CookieKey: "BERTH_VOLUME_PLUGIN", CookieValue: "5d0e7a42-volume",
+		Versions: []int{1}, Deadline: deadline,
+	}
 }
 
 // Serve is a plugin's main: it answers the host that started the process and
 // returns when the host lets go.
 func Serve(impl volumepb.VolumeServer) {
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  handshake,
-		VersionedPlugins: versions(impl),
-		GRPCServer:       plugin.DefaultGRPCServer,
-		Logger:           Logger(),
-	})
+	Contract().Serve(func(s *grpc.Server) { volumepb.RegisterVolumeServer(s, impl) })
 }
 
 // Logger writes lines that the host understands to standard error, the only
 // place a plugin may log to.
 func Logger() hclog.Logger { return process.Logger() }
-
-// glue tells go-plugin how to offer the service and how to reach it.
-type glue struct {
-	plugin.NetRPCUnsupportedPlugin
-	impl volumepb.VolumeServer
-}
-
-func (g *glue) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	if g.impl == nil {
-		return errors.New("no implementation to serve")
-	}
-	volumepb.RegisterVolumeServer(s, g.impl)
-	return nil
-}
-
-func (g *glue) GRPCClient(ctx context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return &link{VolumeClient: volumepb.NewVolumeClient(conn), exited: ctx.Done()}, nil
-}
-
-// link is a connection to a plugin; exited closes when its process has ended.
-type link struct {
-	volumepb.VolumeClient
-	exited <-chan struct{}
-}

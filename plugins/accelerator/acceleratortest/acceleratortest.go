@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // Plugin says what to test.
@@ -80,7 +81,7 @@ func (b *bench) ready(ctx context.Context, live ...*pb.LiveAllocation) (*acceler
 func (b *bench) withDevices(ctx context.Context) (*accelerator.Client, *pb.DeviceSnapshot, error) {
 	c, s, err := b.ready(ctx)
 	if err == nil && len(usable(s)) == 0 {
-		err = skip("no allocatable device")
+		err = suite.Skip("no allocatable device")
 	}
 	return c, s, err
 }

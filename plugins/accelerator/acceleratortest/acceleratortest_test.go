@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 var dir string
@@ -94,8 +95,8 @@ func TestMisdeedsAreCaught(t *testing.T) {
 				}
 				p.Env = []string{"BERTH_MOCK_FAULTS=" + faults}
 			}
-			err := acceleratortest.Run(t.Context(), p, tc.only, func(r acceleratortest.Result) {
-				if r.Outcome != acceleratortest.Failed || r.Detail == "" {
+			err := acceleratortest.Run(t.Context(), p, tc.only, func(r suite.Result) {
+				if r.Outcome != suite.Failed || r.Detail == "" {
 					t.Errorf("%s: %s (%s), want a failure", r.Check.Name, r.Outcome, r.Detail)
 				}
 			})
@@ -108,7 +109,7 @@ func TestMisdeedsAreCaught(t *testing.T) {
 
 func TestUnknownCheck(t *testing.T) {
 	p := acceleratortest.Plugin{Path: filepath.Join(dir, "mock")}
-	if err := acceleratortest.Run(t.Context(), p, []string{"nonsense"}, func(acceleratortest.Result) {}); err == nil {
+	if err := acceleratortest.Run(t.Context(), p, []string{"nonsense"}, func(suite.Result) {}); err == nil {
 		t.Error("a check that does not exist was run")
 	}
 }

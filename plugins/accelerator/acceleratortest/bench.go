@@ -1,7 +1,6 @@
 package acceleratortest
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // site is one run of the suite: the plugin, and the machine that the checks
@@ -25,11 +25,8 @@ type site struct {
 }
 
 func newSite(p Plugin) (*site, error) {
-	if err := exists(p.Path); err != nil {
-		return nil, err
-	}
 	var err error
-	if p.Path, err = filepath.Abs(p.Path); err != nil { // it is started elsewhere
+	if p.Path, err = suite.IsProgram(p.Path); err != nil {
 		return nil, err
 	}
 	s := &site{plugin: p}
@@ -66,7 +63,7 @@ type bench struct {
 	plugin  Plugin
 	site    *site
 	dir     string
-	logs    *logs
+	log     *suite.Log
 	logger  *slog.Logger
 	clients []*accelerator.Client
 	tree    *fixture.Tree // its own, only after ownMachine
@@ -74,8 +71,8 @@ type bench struct {
 }
 
 func (s *site) bench() (*bench, error) {
-	b := &bench{plugin: s.plugin, site: s, logs: &logs{}}
-	b.logger = slog.New(slog.NewTextHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	b := &bench{plugin: s.plugin, site: s, log: &suite.Log{}}
+	b.logger = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	dir, err := os.MkdirTemp(s.dir, "")
 	if err != nil {
 		return b, err
@@ -120,7 +117,7 @@ func (b *bench) standAt(t *fixture.Tree) {
 func (b *bench) ownMachine(name string) error {
 	m := b.site.machine
 	if m == nil {
-		return skip("no fixture is given")
+		return suite.Skip("no fixture is given")
 	}
 	t, err := m.Render(filepath.Join(b.dir, name))
 	if err != nil {
@@ -164,26 +161,10 @@ func (b *bench) options() accelerator.Options {
 	}
 }
 
+// program is the plugin, to be started by hand.
+func (b *bench) program() suite.Program {
+	return suite.Program{Path: b.plugin.Path, Env: b.plugin.Env, Dir: b.dir, Contract: accelerator.Contract(), Patience: 2 * patience}
+}
+
 // asking is who the suite says it is.
 var asking = &pb.DescribeRequest{AgentVersion: "conformance", NodeName: "conformance", Incarnation: "1"}
-
-// logs collects lines of several processes.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.text.Len() > 64<<10 {
-		return len(p), nil
-	}
-	return l.text.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}

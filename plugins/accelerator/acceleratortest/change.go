@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 var changeChecks = []Check{
@@ -35,7 +36,7 @@ func sick(ctx context.Context, b *bench) error {
 
 func (b *bench) changes(ctx context.Context, wanted func(fixture.Outcome) bool) error {
 	if b.site.machine == nil {
-		return skip("no fixture is given")
+		return suite.Skip("no fixture is given")
 	}
 	all, slowest := b.site.machine.Changes, time.Duration(0)
 	tried := 0
@@ -51,9 +52,9 @@ func (b *bench) changes(ctx context.Context, wanted func(fixture.Outcome) bool) 
 		slowest = max(slowest, took)
 	}
 	if tried == 0 {
-		return skip("the fixture has no such change")
+		return suite.Skip("the fixture has no such change")
 	}
-	return note(fmt.Sprintf("after %.1f s at most", slowest.Seconds()))
+	return suite.Note(fmt.Sprintf("after %.1f s at most", slowest.Seconds()))
 }
 
 // change lets one change happen to a fresh machine and waits for what the

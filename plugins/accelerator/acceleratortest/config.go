@@ -16,6 +16,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 var configChecks = []Check{
@@ -30,7 +31,7 @@ func badConfig(ctx context.Context, b *bench) error {
 		return err
 	}
 	if len(c.Description.GetConfigSchema()) == 0 {
-		return skip("the plugin has no settings")
+		return suite.Skip("the plugin has no settings")
 	}
 	for _, bad := range []string{`{`, `[]`, `"x"`, `{"no such setting": 1}`, `{} {}`, "\xff\xfe"} {
 		req := b.request()
@@ -66,7 +67,7 @@ func configSchema(ctx context.Context, b *bench) error {
 	}
 	raw := c.Description.GetConfigSchema()
 	if len(raw) == 0 {
-		return skip("the plugin has no settings")
+		return suite.Skip("the plugin has no settings")
 	}
 	var s schema
 	if err := json.Unmarshal(raw, &s); err != nil {

@@ -95,7 +95,7 @@ func noHardware(ctx context.Context, b *bench) error {
 	if _, err := c.Preflight(ctx, &pb.PreflightRequest{}); err != nil {
 		return err
 	}
-	if log := b.logs.String(); len(log) > 0 {
+	if log := b.log.String(); len(log) > 0 {
 		return fmt.Errorf("logs at info level or above although nothing is wrong: %s", log)
 	}
 	return nil

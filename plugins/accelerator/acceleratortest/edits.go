@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 var editChecks = []Check{
@@ -105,7 +106,7 @@ func editsApart(ctx context.Context, b *bench) error {
 		return err
 	}
 	if tried < 2 {
-		return skip("there is one device only")
+		return suite.Skip("there is one device only")
 	}
 	for node, ids := range users {
 		if len(ids) == tried {

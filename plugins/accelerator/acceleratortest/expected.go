@@ -8,13 +8,14 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // expected holds the plugin to what the fixture's file says of the machine.
 func expected(ctx context.Context, b *bench) error {
 	m := b.site.machine
 	if m == nil {
-		return skip("no fixture is given")
+		return suite.Skip("no fixture is given")
 	}
 	_, s, err := b.ready(ctx)
 	if err != nil {
@@ -77,7 +78,7 @@ func parts(ctx context.Context, b *bench) error {
 		return err
 	}
 	if len(s.GetCounters()) == 0 {
-		return skip("no device is cut from another by counters")
+		return suite.Skip("no device is cut from another by counters")
 	}
 	left := map[string]map[string]int64{}
 	for _, set := range s.GetCounters() {

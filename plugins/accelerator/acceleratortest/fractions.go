@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // fractions tries every slot by which a device can be given away in parts, on
@@ -19,7 +20,7 @@ func fractions(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(c.Description, pb.Capability_CAPABILITY_FRACTIONS) {
-		return skip("the plugin offers no shares")
+		return suite.Skip("the plugin offers no shares")
 	}
 	tried := 0
 	for _, slot := range s.GetSlots() {
@@ -37,7 +38,7 @@ func fractions(ctx context.Context, b *bench) error {
 		}
 	}
 	if tried == 0 {
-		return skip("no device has parts to give")
+		return suite.Skip("no device has parts to give")
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // spoilings is how many files are spoilt, chosen by a fixed seed where a machine
@@ -49,7 +50,7 @@ func garbage(ctx context.Context, b *bench) error {
 	}
 	files := b.tree.Files()
 	if len(files) == 0 {
-		return skip("the machine has no files")
+		return suite.Skip("the machine has no files")
 	}
 	c, before, err := b.ready(ctx)
 	if err != nil {
@@ -75,7 +76,7 @@ func garbage(ctx context.Context, b *bench) error {
 	if err := equal("with all files healed the snapshot differs", before, after); err != nil {
 		return err
 	}
-	return note(fmt.Sprintf("%d times, of %d files", n, len(files)))
+	return suite.Note(fmt.Sprintf("%d times, of %d files", n, len(files)))
 }
 
 // spoil spoils a file, lets the plugin look, and heals it.

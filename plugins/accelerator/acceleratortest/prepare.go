@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 var prepareChecks = []Check{
@@ -199,7 +200,7 @@ func prepareRejected(ctx context.Context, b *bench) error {
 			return want("rejected device "+d.GetId(), err, codes.FailedPrecondition)
 		}
 	}
-	return skip("every device is allocatable")
+	return suite.Skip("every device is allocatable")
 }
 
 func prepareMany(ctx context.Context, b *bench) error {

@@ -17,18 +17,19 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // helpers are the machine's programs and servers.
 func (b *bench) helpers() (programs, both []string, err error) {
 	m := b.site.machine
 	if m == nil {
-		return nil, nil, skip("no fixture is given")
+		return nil, nil, suite.Skip("no fixture is given")
 	}
 	programs = slices.Sorted(maps.Keys(m.Commands))
 	both = append(slices.Clone(programs), slices.Sorted(maps.Keys(m.Servers))...)
 	if len(both) == 0 {
-		return nil, nil, skip("the machine has no programs and no servers")
+		return nil, nil, suite.Skip("the machine has no programs and no servers")
 	}
 	return programs, both, b.ownMachine("machine")
 }

@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
@@ -29,66 +24,11 @@ var startChecks = []Check{
 	{"preflight", "Preflight answers with named checks", preflight},
 }
 
-func cookie(ctx context.Context, b *bench) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, b.plugin.Path)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	cmd.Dir = b.dir
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if ctx.Err() != nil || !errors.As(err, &exit) {
-		return fmt.Errorf("without the cookie the program did not end with an error: %v", err)
-	}
-	if strings.Contains(string(out), "|grpc") {
-		return fmt.Errorf("it offers its service to anyone: %q", out)
-	}
-	if len(exit.Stderr) == 0 {
-		return errors.New("nothing on standard error explains why")
-	}
-	return nil
-}
+func cookie(ctx context.Context, b *bench) error { return b.program().Cookie(ctx) }
 
-func version(_ context.Context, b *bench) error {
-	_, err := b.negotiate(999)
-	if err == nil {
-		return errors.New("version 999 was accepted")
-	}
-	if !strings.Contains(strings.ToLower(err.Error()), "version") {
-		return fmt.Errorf("the plugin gave no version to refuse: %w", err)
-	}
-	return nil
-}
+func version(_ context.Context, b *bench) error { return b.program().Version() }
 
-func negotiation(_ context.Context, b *bench) error {
-	got, err := b.negotiate(accelerator.Version, 999)
-	if err == nil && got != accelerator.Version {
-		err = fmt.Errorf("it took version %d", got)
-	}
-	return err
-}
-
-// negotiate starts the plugin as a host that speaks these versions.
-func (b *bench) negotiate(versions ...int) (int, error) {
-	cmd := exec.Command(b.plugin.Path)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.dir}, b.plugin.Env...)
-	offer := map[int]plugin.PluginSet{}
-	for _, v := range versions {
-		offer[v] = plugin.PluginSet{}
-	}
-	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: accelerator.CookieKey, MagicCookieValue: accelerator.CookieValue},
-		VersionedPlugins: offer,
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		StartTimeout:     2 * patience,
-		SkipHostEnv:      true,
-		Cmd:              cmd,
-		Logger:           hclog.NewNullLogger(),
-	})
-	defer c.Kill()
-	_, err := c.Start()
-	return c.NegotiatedVersion(), err
-}
+func negotiation(_ context.Context, b *bench) error { return b.program().Negotiation() }
 
 func describe(ctx context.Context, b *bench) error {
 	c, err := b.launch(ctx) // checks the description

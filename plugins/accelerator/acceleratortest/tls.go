@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/plugins/accelerator"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // mutualTLS offers a certificate. A plugin that answers with its own in the
@@ -22,12 +23,12 @@ func mutualTLS(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	line, _, err := b.handshake(ctx, "PLUGIN_CLIENT_CERT="+cert)
+	line, _, err := b.program().Handshake(ctx, "PLUGIN_CLIENT_CERT="+cert)
 	if err != nil {
 		return err
 	}
 	if p := strings.Split(line, "|"); len(p) < 6 || p[5] == "" {
-		return skip("it serves without TLS; the agent's configuration has to say so")
+		return suite.Skip("it serves without TLS; the agent's configuration has to say so")
 	}
 	o := b.options()
 	o.Plain = false

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // unified gives half of a device to one container under one name of its amount and
@@ -26,7 +27,7 @@ func unified(ctx context.Context, b *bench) error {
 			return nil
 		}
 	}
-	return skip("no device has two names of one amount that can be halved")
+	return suite.Skip("no device has two names of one amount that can be halved")
 }
 
 // halvesOf are halves of a device, one under each name of its one amount.

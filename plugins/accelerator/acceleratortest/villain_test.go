@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 // TestBrokenPromisesAreCaught runs a plugin that breaks one promise at a time:
@@ -24,7 +25,7 @@ func TestBrokenPromisesAreCaught(t *testing.T) {
 	t.Run("none", func(t *testing.T) { acceleratortest.Test(t, plugin("")) })
 	type caught struct {
 		deed   string
-		result acceleratortest.Result
+		result suite.Result
 		err    error
 	}
 	results := make(chan caught)
@@ -51,7 +52,7 @@ func TestBrokenPromisesAreCaught(t *testing.T) {
 	for deed, check := range deeds { // all at once: most of it is waiting
 		go func() {
 			c := caught{deed: deed}
-			c.err = acceleratortest.Run(t.Context(), plugin(deed), []string{check}, func(r acceleratortest.Result) { c.result = r })
+			c.err = acceleratortest.Run(t.Context(), plugin(deed), []string{check}, func(r suite.Result) { c.result = r })
 			results <- c
 		}()
 	}
@@ -59,7 +60,7 @@ func TestBrokenPromisesAreCaught(t *testing.T) {
 		switch c := <-results; {
 		case c.err != nil:
 			t.Errorf("%s: %v", c.deed, c.err)
-		case c.result.Outcome != acceleratortest.Failed || c.result.Detail == "":
+		case c.result.Outcome != suite.Failed || c.result.Detail == "":
 			t.Errorf("%s: %s: %s (%s), want a failure", c.deed, deeds[c.deed], c.result.Outcome, c.result.Detail)
 		}
 	}

@@ -1,7 +1,6 @@
 package volumetest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -11,12 +10,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -32,14 +31,14 @@ type bench struct {
 	plugin  Plugin
 	dir     string
 	mount   string
-	logs    *logs
+	log     *suite.Log
 	clients []*volume.Client
 	scopes  []string // made by the check; emptied and removed at its end
 	undo    []func() error
 }
 
 func newBench(p Plugin) (*bench, error) {
-	b := &bench{plugin: p, mount: p.Mount, logs: &logs{}}
+	b := &bench{plugin: p, mount: p.Mount, log: &suite.Log{}}
 	dir, err := os.MkdirTemp("", "vol")
 	if err != nil {
 		return b, err
@@ -116,8 +115,13 @@ func (b *bench) at(elem ...string) string {
 func (b *bench) options() volume.Options {
 	return volume.Options{
 		Path: b.plugin.Path, Env: b.plugin.Env, SocketDir: filepath.Join(b.dir, "run"), Plain: true,
-		Logger: slog.New(slog.NewTextHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
+}
+
+// program is the plugin, to be started by hand.
+func (b *bench) program() suite.Program {
+	return suite.Program{Path: b.plugin.Path, Env: b.plugin.Env, Dir: b.dir, Contract: volume.Contract(), Patience: startTime}
 }
 
 // launch starts a process that has only been described.
@@ -205,25 +209,4 @@ func (b *bench) eventually(ctx context.Context, ask func() error) error {
 			return errors.Join(err, ctx.Err())
 		}
 	}
-}
-
-// logs gathers the plugins' lines, which arrive from other goroutines.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.text.Len() > 256<<10 {
-		return len(p), nil
-	}
-	return l.text.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

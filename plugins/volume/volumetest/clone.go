@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/plugins/suite"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
@@ -25,7 +26,7 @@ func cloneApart(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_CLONE) {
-		return skip("no CLONE")
+		return suite.Skip("no CLONE")
 	}
 	if err := errors.Join(os.Mkdir(b.at(id, "tree"), 0o755), fill(b.at(id, "tree", "file"), 1<<20)); err != nil {
 		return err
@@ -64,10 +65,10 @@ func cloneShares(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_CLONE) {
-		return skip("no CLONE")
+		return suite.Skip("no CLONE")
 	}
 	if b.plugin.Mount == "" {
-		return skip("others write to this disk too")
+		return suite.Skip("others write to this disk too")
 	}
 	const size, most = 64 << 20, 8 << 20
 	if err := errors.Join(os.Mkdir(b.at(id, "tree"), 0o755), fill(b.at(id, "tree", "file"), size)); err != nil {
@@ -87,7 +88,7 @@ func cloneShares(ctx context.Context, b *bench) error {
 	if after-before > most {
 		return fmt.Errorf("it took %d bytes", after-before)
 	}
-	return note(fmt.Sprintf("%d KiB", (after-before)>>10))
+	return suite.Note(fmt.Sprintf("%d KiB", (after-before)>>10))
 }
 
 // used is what the file system says is stored on it, after all has been written.

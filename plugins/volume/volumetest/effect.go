@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -42,15 +43,15 @@ func (b *bench) enforced(ctx context.Context, limit *pb.Limit) (*volume.Client, 
 	}
 	switch r.Enforcement {
 	case pb.Enforcement_NONE:
-		return fail(skip("there are no limits"))
+		return fail(suite.Skip("there are no limits"))
 	case pb.Enforcement_COOPERATIVE:
-		return fail(skip("limits are cooperative: the proxy keeps them"))
+		return fail(suite.Skip("limits are cooperative: the proxy keeps them"))
 	}
 	if limit.GetInodes() != 0 && !has(r, pb.Capability_QUOTA_INODES) {
-		return fail(skip("no QUOTA_INODES"))
+		return fail(suite.Skip("no QUOTA_INODES"))
 	}
 	if limit.GetInodes() == 0 && !has(r, pb.Capability_QUOTA_BYTES) {
-		return fail(skip("no QUOTA_BYTES"))
+		return fail(suite.Skip("no QUOTA_BYTES"))
 	}
 	if err := b.as(func() error { return nil }); err != nil {
 		return fail(err)
@@ -115,7 +116,7 @@ func effectBytes(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	return note(fmt.Sprintf("%v at %s, %.2f %% of the limit stored", errors.Unwrap(w.err), w.at, 100*float64(got)/effectLimit))
+	return suite.Note(fmt.Sprintf("%v at %s, %.2f %% of the limit stored", errors.Unwrap(w.err), w.at, 100*float64(got)/effectLimit))
 }
 
 // grows writes as the user what there must be room for: soon, when the product
@@ -168,7 +169,7 @@ func effectZero(ctx context.Context, b *bench) error {
 	}
 	_, err = c.SetScopeLimit(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: bytesOf(0)})
 	if want("", err, codes.InvalidArgument) == nil {
-		return note("it is refused")
+		return suite.Note("it is refused")
 	}
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func effectLower(ctx context.Context, b *bench) error {
 	}
 	if err := set(ctx, c, id, bytesOf(effectLimit/2)); err != nil {
 		if want("", err, codes.InvalidArgument, codes.FailedPrecondition) == nil {
-			return note("it is refused")
+			return suite.Note("it is refused")
 		}
 		return err
 	}
@@ -265,7 +266,7 @@ func (b *bench) touch(dir, name string, most int) (int, error) {
 
 func effectInodes(ctx context.Context, b *bench) error {
 	if b.plugin.Lane.NoInodes {
-		return skip("the product is made up and does not count files")
+		return suite.Skip("the product is made up and does not count files")
 	}
 	n := int64(200)
 	c, r, id, home, err := b.enforced(ctx, &pb.Limit{Inodes: &n})
@@ -323,7 +324,7 @@ func effectRename(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	return note(fmt.Sprint("moving it: ", moved))
+	return suite.Note(fmt.Sprint("moving it: ", moved))
 }
 
 func effectUsage(ctx context.Context, b *bench) error {

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -72,7 +73,7 @@ func limits(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_QUOTA_BYTES) {
-		return skip("no QUOTA_BYTES")
+		return suite.Skip("no QUOTA_BYTES")
 	}
 	zero := "zero can be kept"
 	for _, l := range []*pb.Limit{bytesOf(1 << 30), nil, bytesOf(0), {}, bytesOf(2 << 30), bytesOf(1 << 30)} {
@@ -99,7 +100,7 @@ func limits(ctx context.Context, b *bench) error {
 	if err := sameLimit(bytesOf(1<<30), s.GetLimit()); err != nil {
 		return err
 	}
-	return note(zero)
+	return suite.Note(zero)
 }
 
 func limitInitial(ctx context.Context, b *bench) error {
@@ -108,7 +109,7 @@ func limitInitial(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_QUOTA_BYTES) {
-		return skip("no QUOTA_BYTES")
+		return suite.Skip("no QUOTA_BYTES")
 	}
 	id, err := b.create(ctx, c, bytesOf(1<<30))
 	if err != nil {
@@ -127,7 +128,7 @@ func limitInodes(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_QUOTA_INODES) {
-		return skip("no QUOTA_INODES")
+		return suite.Skip("no QUOTA_INODES")
 	}
 	n := int64(1000)
 	all := []*pb.Limit{{Inodes: &n}, nil}
@@ -186,7 +187,7 @@ func limitApart(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_QUOTA_BYTES) {
-		return skip("no QUOTA_BYTES")
+		return suite.Skip("no QUOTA_BYTES")
 	}
 	other, err := b.create(ctx, c, bytesOf(1<<30))
 	if err != nil {
@@ -211,7 +212,7 @@ func limitBelow(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_QUOTA_BYTES) {
-		return skip("no QUOTA_BYTES")
+		return suite.Skip("no QUOTA_BYTES")
 	}
 	const size = 8 << 20
 	if err := fill(b.at(id, "data"), size); err != nil {
@@ -230,5 +231,5 @@ func limitBelow(ctx context.Context, b *bench) error {
 	if err := set(ctx, c, id, nil); err != nil { // or it could not be emptied on some
 		return err
 	}
-	return note(how)
+	return suite.Note(how)
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -24,17 +25,17 @@ var mountChecks = []Check{
 // place and how to take the product away from it.
 func (b *bench) bound(ctx context.Context) (*volume.Client, string, func() error, error) {
 	if os.Geteuid() != 0 {
-		return nil, "", nil, skip("only root can mount")
+		return nil, "", nil, suite.Skip("only root can mount")
 	}
 	if b.plugin.Lane.NoBind {
-		return nil, "", nil, skip("the product works at one place alone")
+		return nil, "", nil, suite.Skip("the product works at one place alone")
 	}
 	at := filepath.Join(b.dir, "bound")
 	if err := os.Mkdir(at, 0o755); err != nil {
 		return nil, "", nil, err
 	}
 	if err := unix.Mount(b.mount, at, "", unix.MS_BIND, ""); err != nil {
-		return nil, "", nil, skip("cannot mount: " + err.Error())
+		return nil, "", nil, suite.Skip("cannot mount: " + err.Error())
 	}
 	b.undo = append(b.undo, func() error {
 		for unix.Unmount(at, unix.MNT_DETACH) == nil { // as often as something is there
@@ -107,7 +108,7 @@ func otherMount(ctx context.Context, b *bench) error {
 		return err
 	}
 	if err := unix.Mount("other", at, "tmpfs", 0, "size=1m"); err != nil {
-		return skip("cannot mount: " + err.Error())
+		return suite.Skip("cannot mount: " + err.Error())
 	}
 	return b.refuses(ctx, c, id, at)
 }

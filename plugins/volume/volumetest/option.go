@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 )
 
@@ -101,7 +102,7 @@ func done(errs []error, format string, args ...any) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return note(fmt.Sprintf(format, args...))
+	return suite.Note(fmt.Sprintf(format, args...))
 }
 
 func optionsBounds(ctx context.Context, b *bench) error {
@@ -126,7 +127,7 @@ func optionsBounds(ctx context.Context, b *bench) error {
 		}
 	}
 	if len(errs) == 0 {
-		return skip("no option has bounds or choices")
+		return suite.Skip("no option has bounds or choices")
 	}
 	return done(errs, "%d bounds", len(errs))
 }
@@ -141,7 +142,7 @@ func optionsRequired(ctx context.Context, b *bench) error {
 		return err
 	}
 	if len(s.Required) == 0 {
-		return skip("no option is required")
+		return suite.Skip("no option is required")
 	}
 	var errs []error
 	for _, name := range slices.Sorted(slices.Values(s.Required)) {

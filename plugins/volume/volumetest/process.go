@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -217,16 +218,7 @@ func sigterm(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	if err := syscall.Kill(c.Pid(), syscall.SIGTERM); err != nil {
-		return err
-	}
-	select {
-	case <-c.Done():
-		return note(fmt.Sprintf("after %.2f s", time.Since(began).Seconds()))
-	case <-time.After(startTime): // 5 s, on a machine that has nothing else to do
-		return fmt.Errorf("still running after %v", startTime)
-	}
+	return suite.Terminates(c.Process, startTime)
 }
 
 func secrets(ctx context.Context, b *bench) error {
@@ -252,7 +244,7 @@ func secrets(ctx context.Context, b *bench) error {
 		}
 	}
 	if len(found) == 0 {
-		return skip("it is tested without secrets")
+		return suite.Skip("it is tested without secrets")
 	}
 	c, _, id, err := b.scope(ctx)
 	if err != nil {
@@ -284,16 +276,16 @@ func secrets(ctx context.Context, b *bench) error {
 	if err := c.Close(); err != nil { // and all has been logged
 		return err
 	}
-	places["its log"] = b.logs.String()
+	places["its log"] = b.log.String()
 	for option, secret := range found {
 		for place, text := range places {
 			if strings.Contains(text, secret) {
-				b.logs.text.Reset() // not into the report either
+				b.log.Forget() // not into the report either
 				return fmt.Errorf("the secret in %s is in %s", option, place)
 			}
 		}
 	}
-	return note(fmt.Sprintf("%d secrets", len(found)))
+	return suite.Note(fmt.Sprintf("%d secrets", len(found)))
 }
 
 func frugal(ctx context.Context, b *bench) error {
@@ -306,17 +298,9 @@ func frugal(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", c.Pid()))
+	n, err := suite.Frugal(c.Process)
 	if err != nil {
 		return err
 	}
-	var size, resident int
-	if _, err := fmt.Sscan(string(raw), &size, &resident); err != nil {
-		return err
-	}
-	n := resident * os.Getpagesize() >> 20
-	if n > 256 {
-		return fmt.Errorf("%d MiB resident", n)
-	}
-	return note(fmt.Sprintf("%d MiB", n))
+	return suite.Note(fmt.Sprintf("%d MiB", n))
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -298,7 +299,7 @@ func scopeFile(ctx context.Context, b *bench) error {
 	}
 	id := b.reserve()
 	if err := os.WriteFile(b.at(id), []byte("x"), 0o644); err != nil {
-		return skip("no file can be made there: " + err.Error())
+		return suite.Skip("no file can be made there: " + err.Error())
 	}
 	defer os.Remove(b.at(id))
 	if _, err := c.GetScope(ctx, ref(id)); err == nil {
@@ -324,7 +325,7 @@ func scopeLink(ctx context.Context, b *bench) error {
 		return err
 	}
 	if err := os.Symlink(target, b.at(id)); err != nil {
-		return skip("no link can be made there: " + err.Error())
+		return suite.Skip("no link can be made there: " + err.Error())
 	}
 	defer os.Remove(b.at(id))
 	if _, err := c.GetScope(ctx, ref(id)); err == nil {
@@ -374,7 +375,7 @@ func scopeList(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_LIST_SCOPES) {
-		return skip("no LIST_SCOPES")
+		return suite.Skip("no LIST_SCOPES")
 	}
 	before, err := listed(ctx, c)
 	if err != nil {

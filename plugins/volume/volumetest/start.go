@@ -1,22 +1,17 @@
 package volumetest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -33,105 +28,20 @@ var startChecks = []Check{
 
 const startTime = 30 * time.Second
 
-func cookie(ctx context.Context, b *bench) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, b.plugin.Path)
-	cmd.Env, cmd.Dir = append([]string{"PATH=" + os.Getenv("PATH")}, b.plugin.Env...), b.dir
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if ctx.Err() != nil || !errors.As(err, &exit) {
-		return fmt.Errorf("without the cookie the program did not end with an error: %v", err)
-	}
-	if strings.Contains(string(out), "|grpc") {
-		return fmt.Errorf("it offers its service to anyone: %q", out)
-	}
-	if len(exit.Stderr) == 0 {
-		return errors.New("nothing on standard error explains why")
-	}
-	return nil
-}
+func cookie(ctx context.Context, b *bench) error { return b.program().Cookie(ctx) }
 
-func version(_ context.Context, b *bench) error {
-	_, err := b.negotiate(999)
-	if err == nil {
-		return errors.New("version 999 was accepted")
-	}
-	if !strings.Contains(strings.ToLower(err.Error()), "version") {
-		return fmt.Errorf("the plugin gave no version to refuse: %w", err)
-	}
-	return nil
-}
+func version(_ context.Context, b *bench) error { return b.program().Version() }
 
-func negotiation(_ context.Context, b *bench) error {
-	got, err := b.negotiate(volume.Version, 999)
-	if err == nil && got != volume.Version {
-		err = fmt.Errorf("it took version %d", got)
-	}
-	return err
-}
+func negotiation(_ context.Context, b *bench) error { return b.program().Negotiation() }
 
-// negotiate starts the plugin as a host that speaks these versions.
-func (b *bench) negotiate(versions ...int) (int, error) {
-	cmd := exec.Command(b.plugin.Path)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.dir}, b.plugin.Env...)
-	offer := map[int]plugin.PluginSet{}
-	for _, v := range versions {
-		offer[v] = plugin.PluginSet{}
-	}
-	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: volume.CookieKey, MagicCookieValue: volume.CookieValue},
-		VersionedPlugins: offer,
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		StartTimeout:     startTime,
-		SkipHostEnv:      true,
-		Cmd:              cmd,
-		Logger:           hclog.NewNullLogger(),
-	})
-	defer c.Kill()
-	_, err := c.Start()
-	return c.NegotiatedVersion(), err
-}
-
-// stdout starts the program without go-plugin's help to see the raw output.
-func stdout(ctx context.Context, b *bench) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, b.plugin.Path)
-	cmd.Env = slices.Concat([]string{
-		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.dir,
-		volume.CookieKey + "=" + volume.CookieValue, "PLUGIN_PROTOCOL_VERSIONS=1",
-	}, b.plugin.Env)
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	defer func() { _ = cmd.Wait() }()
-	defer func() { _ = cmd.Process.Kill() }()
-	out := bufio.NewReader(pipe)
-	line, err := out.ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("no handshake line: %w", err)
-	}
-	if p := strings.Split(line, "|"); len(p) < 5 || p[0] != "1" || p[1] != "1" || p[2] != "unix" || strings.TrimSpace(p[4]) != "grpc" {
-		return fmt.Errorf("handshake line is %q", line)
-	}
-	time.AfterFunc(300*time.Millisecond, func() { _ = cmd.Process.Kill() })
-	if more, err := io.ReadAll(out); err != nil || len(more) > 0 {
-		return fmt.Errorf("more on standard output: %.200q (%v)", more, err)
-	}
-	return nil
-}
+func stdout(ctx context.Context, b *bench) error { return b.program().Stdout(ctx) }
 
 func mutualTLS(ctx context.Context, b *bench) error {
 	o := b.options()
 	o.Plain = false
 	c, err := volume.Launch(ctx, o)
 	if err != nil {
-		return skip("only without TLS, which the operator says with plain: " + err.Error())
+		return suite.Skip("only without TLS, which the operator says with plain: " + err.Error())
 	}
 	b.clients = append(b.clients, c)
 	return c.Ping(ctx)
@@ -173,13 +83,13 @@ func readSchema(c *volume.Client) (*optionsSchema, error) {
 	text := c.Description.GetOptionsSchema()
 	s := &optionsSchema{}
 	if text == "" {
-		return nil, skip("it takes no options")
+		return nil, suite.Skip("it takes no options")
 	}
 	if err := json.Unmarshal([]byte(text), s); err != nil {
 		return nil, err
 	}
 	if len(s.Properties) == 0 {
-		return s, skip("it takes no options")
+		return s, suite.Skip("it takes no options")
 	}
 	return s, nil
 }

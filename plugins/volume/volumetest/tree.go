@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -87,7 +88,7 @@ func treePaths(ctx context.Context, b *bench) error {
 	}
 	all := calls(ctx, c, r, id+"/free")
 	if len(all) == 0 {
-		return skip("no tree calls")
+		return suite.Skip("no tree calls")
 	}
 	outside := filepath.Join(b.dir, "outside")
 	if err := errors.Join(os.Mkdir(outside, 0o755), os.Mkdir(filepath.Join(outside, "sub"), 0o755), os.WriteFile(filepath.Join(outside, "sub", "precious"), nil, 0o644)); err != nil {
@@ -183,7 +184,7 @@ func (b *bench) copies(ctx context.Context, k pb.Capability) error {
 		return err
 	}
 	if !has(r, k) {
-		return skip("no " + k.String())
+		return suite.Skip("no " + k.String())
 	}
 	if _, _, err := b.grow(id, "tree"); err != nil {
 		return err
@@ -242,7 +243,7 @@ func copyExists(ctx context.Context, b *bench) error {
 		}
 	}
 	if n == 0 {
-		return skip("no COPY, no CLONE")
+		return suite.Skip("no COPY, no CLONE")
 	}
 	return nil
 }
@@ -253,7 +254,7 @@ func copyCancel(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_COPY) {
-		return skip("no COPY")
+		return suite.Skip("no COPY")
 	}
 	for i := range 20 {
 		dir := b.at(id, "tree", fmt.Sprint(i))
@@ -280,7 +281,7 @@ func copyCancel(ctx context.Context, b *bench) error {
 	cancel()
 	_, err = follow(s, nil)
 	if err == nil {
-		return skip("it was done before it could be cancelled")
+		return suite.Skip("it was done before it could be cancelled")
 	}
 	return b.eventually(ctx, func() error {
 		if _, err := os.Lstat(b.at(id, "copy")); !os.IsNotExist(err) {
@@ -296,7 +297,7 @@ func deleted(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_DELETE) {
-		return skip("no DELETE")
+		return suite.Skip("no DELETE")
 	}
 	if _, _, err := b.grow(id, "tree"); err != nil {
 		return err
@@ -334,7 +335,7 @@ func scanned(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_SCAN) {
-		return skip("no SCAN")
+		return suite.Skip("no SCAN")
 	}
 	if _, _, err := b.grow(id, "tree"); err != nil {
 		return err
@@ -405,7 +406,7 @@ func mountPlan(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_PER_SCOPE_MOUNT) {
-		return skip("no PER_SCOPE_MOUNT")
+		return suite.Skip("no PER_SCOPE_MOUNT")
 	}
 	m, err := c.MountPlan(ctx, ref(id))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -122,7 +123,7 @@ func usageNames(ctx context.Context, b *bench) error {
 		return err
 	}
 	if err := os.Link(b.at(id, "big"), filepath.Join(dir, "again")); err != nil && !errors.Is(err, os.ErrPermission) {
-		return note("it has no second names: " + err.Error())
+		return suite.Note("it has no second names: " + err.Error())
 	}
 	total += 16 << 20
 	if b.plugin.Lane.Names {
@@ -152,7 +153,7 @@ func usageLinks(ctx context.Context, b *bench) error {
 		return err
 	}
 	if err := b.plant(id); err != nil {
-		return skip("no links: " + err.Error())
+		return suite.Skip("no links: " + err.Error())
 	}
 	if err := fill(b.at(id, "data"), 8<<20); err != nil {
 		return err
@@ -166,7 +167,7 @@ func usageTree(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_USAGE_FAST) {
-		return skip("no USAGE_FAST")
+		return suite.Skip("no USAGE_FAST")
 	}
 	files, directories, err := b.grow(id, "tree")
 	if err != nil {

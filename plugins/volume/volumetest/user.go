@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/plugins/suite"
 )
 
 const nobody = 65534
@@ -31,7 +33,7 @@ func (b *bench) as(f func() error) error {
 		return f()
 	}
 	if os.Geteuid() != 0 {
-		return skip("only root can write as a session's user")
+		return suite.Skip("only root can write as a session's user")
 	}
 	return become(b.uid(), f)
 }
@@ -63,7 +65,7 @@ func become(uid int, f func() error) error {
 			}
 		}
 		if err != nil {
-			result <- skip("cannot become a session's user: " + err.Error())
+			result <- suite.Skip("cannot become a session's user: " + err.Error())
 			return
 		}
 		result <- f()

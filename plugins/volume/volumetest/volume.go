@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/berthhq/berth/plugins/suite"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
@@ -53,7 +54,7 @@ func open(ctx context.Context, b *bench) error {
 	if first.Enforcement == pb.Enforcement_ENFORCEMENT_UNSPECIFIED || limited(first) == none {
 		return fmt.Errorf("enforcement %v with capabilities %v", first.Enforcement, first.Capabilities)
 	}
-	return note(fmt.Sprint(first.Enforcement))
+	return suite.Note(fmt.Sprint(first.Enforcement))
 }
 
 func openMissing(ctx context.Context, b *bench) error {
@@ -235,7 +236,7 @@ func capacity(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_CAPACITY) {
-		return skip("no CAPACITY")
+		return suite.Skip("no CAPACITY")
 	}
 	got, err := c.Capacity(ctx, this())
 	if err != nil {
@@ -276,7 +277,7 @@ func performance(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !has(r, pb.Capability_METRICS) {
-		return skip("no METRICS")
+		return suite.Skip("no METRICS")
 	}
 	// A counter grows while things are written and stays when they are not.
 	if err := os.WriteFile(b.at(id, "load"), make([]byte, 1<<20), 0o644); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
@@ -55,8 +56,8 @@ func TestReformedVillain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
 	}
-	err := volumetest.Run(t.Context(), villain(t, ""), nil, func(r volumetest.Result) {
-		if r.Outcome == volumetest.Failed {
+	err := volumetest.Run(t.Context(), villain(t, ""), nil, func(r suite.Result) {
+		if r.Outcome == suite.Failed {
 			t.Errorf("%s: %s\n%s", r.Check.Name, r.Detail, r.Log)
 		}
 	})
@@ -107,8 +108,8 @@ func TestMisdeedsAreCaught(t *testing.T) {
 	} {
 		t.Run(deed, func(t *testing.T) {
 			t.Parallel()
-			err := volumetest.Run(t.Context(), villain(t, deed), only, func(r volumetest.Result) {
-				if r.Outcome != volumetest.Failed || r.Detail == "" {
+			err := volumetest.Run(t.Context(), villain(t, deed), only, func(r suite.Result) {
+				if r.Outcome != suite.Failed || r.Detail == "" {
 					t.Errorf("%s: %s (%s), want a failure", r.Check.Name, r.Outcome, r.Detail)
 				}
 			})
@@ -134,8 +135,8 @@ func TestCopyIsNoClone(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	err := volumetest.Run(t.Context(), p, []string{"clone-shares"}, func(r volumetest.Result) {
-		if r.Outcome != volumetest.Failed {
+	err := volumetest.Run(t.Context(), p, []string{"clone-shares"}, func(r suite.Result) {
+		if r.Outcome != suite.Failed {
 			t.Errorf("%s (%s)", r.Outcome, r.Detail)
 		}
 	})
@@ -148,7 +149,7 @@ func TestUnknownCheck(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
 	}
-	if err := volumetest.Run(t.Context(), villain(t, ""), []string{"nonsense"}, func(volumetest.Result) {}); err == nil {
+	if err := volumetest.Run(t.Context(), villain(t, ""), []string{"nonsense"}, func(suite.Result) {}); err == nil {
 		t.Error("a check that does not exist was run")
 	}
 }

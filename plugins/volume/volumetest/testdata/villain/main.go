@@ -28,7 +28,7 @@ func main() {
 	if deed == "prints" {
 		fmt.Println("hello")
 	}
-	if deed == "serves anyone" && os.Getenv(volume.CookieKey) == "" {
+	if deed == "serves anyone" && os.Getenv(volume.Contract().CookieKey) == "" {
 		fmt.Println("1|1|unix|/tmp/x|grpc")
 		return
 	}
