@@ -377,3 +377,94 @@ func rcloneRound(t *testing.T, h *host, text string) {
 		t.Errorf("after purge: %v", err)
 	}
 }
+
+// Of all who mean to replace the same file, or to make it, one does.
+func TestViewConditions(t *testing.T) {
+	h, _ := newViews(t)
+	const path = "/mine/data/f"
+	put := func(body string, headers ...string) (int, string) {
+		resp, _ := h.dav("PUT", path, "rw", body, headers...)
+		return resp.StatusCode, resp.Header.Get("ETag")
+	}
+	if status, _ := put("x", "If-Match", "*"); status != 412 {
+		t.Errorf("replaced what is not there: %d", status)
+	}
+	race := func(header, value string) (winners int) {
+		var all sync.WaitGroup
+		statuses := make([]int, 8)
+		for i := range statuses {
+			all.Go(func() { statuses[i], _ = put(fmt.Sprint("racer ", i), header, value) })
+		}
+		all.Wait()
+		for i, status := range statuses {
+			switch status {
+			case 201:
+				winners++
+				if raw, err := os.ReadFile(filepath.Join(h.path, "f")); string(raw) != fmt.Sprint("racer ", i) {
+					t.Errorf("%s: %q, %v", header, raw, err)
+				}
+			case 412, 423: // WebDAV lets one write at a time
+			default:
+				t.Errorf("%s: %d", header, status)
+			}
+		}
+		return winners
+	}
+	if n := race("If-None-Match", "*"); n != 1 {
+		t.Errorf("%d made the file", n)
+	}
+	_, first := put("first")
+	if n := race("If-Match", first); n != 1 {
+		t.Errorf("%d replaced the same file", n)
+	}
+	_, tag := put("now")
+	for _, c := range []struct {
+		name, header, value string
+		status              int
+	}{
+		{"an old tag", "If-Match", first, 412},
+		{"a weak tag", "If-Match", "W/" + tag, 412},
+		{"no tag", "If-Match", "now", 400},
+		{"a tag that does not end", "If-None-Match", `"now`, 400},
+		{"not this one", "If-None-Match", tag, 412},
+		{"not this one, weakly", "If-None-Match", `"other", W/` + tag, 412},
+		{"one of two", "If-Match", `"other", ` + tag, 201},
+	} {
+		before, _ := os.ReadFile(filepath.Join(h.path, "f"))
+		status, _ := put("after", c.header, c.value)
+		after, _ := os.ReadFile(filepath.Join(h.path, "f"))
+		if status != c.status || (status == 201) == (string(after) == string(before)) {
+			t.Errorf("%s: %d, want %d; it holds %q", c.name, status, c.status, after)
+		}
+	}
+	if status, _ := put("other", "If-None-Match", `"other"`); status != 201 {
+		t.Errorf("not another one: %d", status)
+	}
+	// A session changes the file while the body is on its way.
+	for _, name := range []string{"there", "new"} {
+		header, value := "If-None-Match", "*"
+		if name == "there" {
+			h.write(name, "before")
+			header, value = "If-Match", "*"
+			resp, _ := h.dav("HEAD", "/mine/data/"+name, "rw", "")
+			value = resp.Header.Get("ETag")
+		}
+		feed, half := io.Pipe()
+		done := make(chan int, 1)
+		go func() {
+			resp, _ := h.davFrom("PUT", "/mine/data/"+name, "rw", feed, header, value)
+			done <- resp.StatusCode
+		}()
+		if _, err := half.Write([]byte("some")); err != nil {
+			t.Fatal(err)
+		}
+		h.write(name, "from a session")
+		half.Close()
+		if status := <-done; status != 412 {
+			t.Errorf("%s: %d", name, status)
+		}
+		if raw, err := os.ReadFile(filepath.Join(h.path, name)); string(raw) != "from a session" {
+			t.Errorf("%s: lost, it holds %q, %v", name, raw, err)
+		}
+	}
+}

@@ -37,6 +37,11 @@ func tooLarge(field string, limit int64) error {
 	}
 }
 
+// Changed refuses what was asked for only as long as something is as it was.
+func Changed(format string, args ...any) error {
+	return &problem{status: http.StatusPreconditionFailed, code: "FAILED_PRECONDITION", detail: fmt.Sprintf(format, args...)}
+}
+
 // classes give error classes their status and code, as in docs/storage-http.md.
 var classes = []struct {
 	is     func(error) bool

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/webdav"
 
 	"github.com/berthhq/berth/storage/transfer"
+	"github.com/berthhq/berth/storage/volume"
 )
 
 // idle is how long a client that sends a file may say nothing.
@@ -76,8 +77,9 @@ const Path = "/dav"
 // request is what is known about one request.
 type request struct {
 	t      *tree
-	size   int64 // of the body, -1 where the client does not tell
-	failed error // why it is refused, where the protocol's package has no word for it
+	size   int64              // of the body, -1 where the client does not tell
+	when   transfer.Condition // for what a PUT replaces; nil for none
+	failed error              // why it is refused, where the protocol's package has no word for it
 }
 
 // refuse notes why the request fails.
@@ -102,8 +104,32 @@ func (x *request) checked(r *http.Request, prefix string) error {
 		r.Header.Set("Timeout", "Second-"+strconv.Itoa(n))
 	case "COPY", "MOVE":
 		return x.pair(r, prefix)
+	case "PUT":
+		return x.conditional(r, prefix)
 	}
 	return nil
+}
+
+// conditional looks at the condition of a PUT before its body comes; publishing
+// looks again.
+func (x *request) conditional(r *http.Request, prefix string) (err error) {
+	if x.when, err = condition(r.Header); err != nil || x.when == nil {
+		return err
+	}
+	at, err := x.t.file(r.Context(), strings.TrimPrefix(r.URL.Path, prefix), true)
+	if err != nil {
+		return err
+	}
+	return x.t.in(at.folder, func(f *volume.Folder) error {
+		there, err := f.Stat(at.path)
+		switch {
+		case errdefs.IsNotFound(err):
+			return x.when(nil)
+		case err != nil:
+			return err
+		}
+		return x.when(&there)
+	})
 }
 
 // pair checks both ends before the target is taken away.

@@ -183,7 +183,7 @@ func (f *writing) Close() error {
 		f.draft.Discard()
 		return f.fs.told(err)
 	}
-	return f.fs.told(f.draft.Publish(nil))
+	return f.fs.told(f.draft.Publish(f.fs.r.when))
 }
 
 func (f *writing) Read([]byte) (int, error)           { return 0, fs.ErrPermission }

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"mime"
 	"path"
@@ -42,10 +41,8 @@ func (i info) ContentType(context.Context) (string, error) {
 	return "application/octet-stream", nil
 }
 
-// ETag changes when the file is replaced or written to.
-func (i info) ETag(context.Context) (string, error) {
-	return fmt.Sprintf(`"%x-%x"`, i.size, i.modified.UnixNano()), nil
-}
+// ETag is the entity tag.
+func (i info) ETag(context.Context) (string, error) { return entityTag(i.size, i.modified), nil }
 
 // shown tells whether a view has an entry: files and directories with names that
 // every client can write. Links, FIFOs, sockets and devices are not there.
