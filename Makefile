@@ -19,8 +19,11 @@ IMAGES   ?= python minimal
 MOCK     ?= 2
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO       ?= go
-# Under these, tests run a second time with the race detector.
-RACE     ?= $(patsubst %,./%/...,$(wildcard internal plugins manager/scheduler agent/device))
+# Under these, tests run a second time with the race detector. The planner below the
+# scheduler starts no goroutine.
+RACE     ?= $(patsubst %,./%/...,$(wildcard internal plugins agent/device)) ./manager/scheduler
+# Most tests wait, for timers, products and other processes.
+SIDE     := -timeout 20m -p 4 -parallel 4
 
 STATIC   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 GO_FILES := $(shell find agent cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
@@ -75,8 +78,8 @@ test: setup build images test-web test-go ## every test: web units, Go, browser
 
 .PHONY: test-go
 test-go:
-	$(GO) test -timeout 20m $$($(GO) list ./... | grep -v /e2e)
-	$(GO) test -timeout 20m -p 1 ./e2e/... # alone: a browser drops requests when other tests change the host's network
+	$(GO) test $(SIDE) ./e2e/sim ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)') # the longest first
+	$(GO) test -timeout 20m -p 1 $$($(GO) list ./e2e/... | grep -v /sim$$) # alone: a browser drops requests when other tests change the host's network
 
 .PHONY: test-web
 test-web: web/node_modules/.package-lock.json
@@ -115,7 +118,7 @@ lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository ru
 
 .PHONY: race
 race: setup build ## the concurrent packages under the race detector
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $(RACE)
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=100 $(GO) test -race -short $(SIDE) $(RACE)
 
 .PHONY: gpu-check
 gpu-check: ## verify the nvidia plugin and its limits on a real card, if there is one
