@@ -1,6 +1,6 @@
-// What a storage proxy asks of a manager: whose folders an access token opens.
-// The proxy knows no users; it serves views of folders (WebDAV, SFTP) to who
-// shows a token.
+// What a storage proxy asks of a manager: whose folders an access token or an SSH
+// key opens; and what it tells it: what people did with their files. The proxy
+// knows no users; it serves views of folders (WebDAV, SFTP) to who shows one.
 //
 // Who calls whom: the manager serves this on the connection that the proxy
 // opened to it, beside Storage, which goes the other way.
@@ -28,11 +28,76 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Doing_Kind int32
+
+const (
+	Doing_UNKNOWN Doing_Kind = 0
+	Doing_READ    Doing_Kind = 1 // files
+	Doing_WROTE   Doing_Kind = 2 // files, new or changed
+	Doing_MADE    Doing_Kind = 3 // directories
+	Doing_MOVED   Doing_Kind = 4 // or renamed; a path is "FROM → TO"
+	Doing_REMOVED Doing_Kind = 5
+	Doing_SET     Doing_Kind = 6 // modes and times
+)
+
+// Enum value maps for Doing_Kind.
+var (
+	Doing_Kind_name = map[int32]string{
+		0: "UNKNOWN",
+		1: "READ",
+		2: "WROTE",
+		3: "MADE",
+		4: "MOVED",
+		5: "REMOVED",
+		6: "SET",
+	}
+	Doing_Kind_value = map[string]int32{
+		"UNKNOWN": 0,
+		"READ":    1,
+		"WROTE":   2,
+		"MADE":    3,
+		"MOVED":   4,
+		"REMOVED": 5,
+		"SET":     6,
+	}
+)
+
+func (x Doing_Kind) Enum() *Doing_Kind {
+	p := new(Doing_Kind)
+	*p = x
+	return p
+}
+
+func (x Doing_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Doing_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_storage_storagepb_view_proto_enumTypes[0].Descriptor()
+}
+
+func (Doing_Kind) Type() protoreflect.EnumType {
+	return &file_storage_storagepb_view_proto_enumTypes[0]
+}
+
+func (x Doing_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Doing_Kind.Descriptor instead.
+func (Doing_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_storage_storagepb_view_proto_rawDescGZIP(), []int{6, 0}
+}
+
+// Either a token, or a key and whose it is to be. The proxy sees to it that who shows
+// a key has its other half.
 type ListRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`         // a secret: never logged, kept as a hash alone
-	Peer          string                 `protobuf:"bytes,2,opt,name=peer,proto3" json:"peer,omitempty"`           // address and port of who shows it
-	Forwarded     []string               `protobuf:"bytes,3,rep,name=forwarded,proto3" json:"forwarded,omitempty"` // X-Forwarded-For of its request; the manager knows whom to trust
+	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`                          // a secret: never logged, kept as a hash alone
+	Peer          string                 `protobuf:"bytes,2,opt,name=peer,proto3" json:"peer,omitempty"`                            // address and port of who shows it
+	Forwarded     []string               `protobuf:"bytes,3,rep,name=forwarded,proto3" json:"forwarded,omitempty"`                  // X-Forwarded-For of its request; the manager knows whom to trust
+	PublicKey     []byte                 `protobuf:"bytes,4,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"` // as in the SSH protocol
+	Email         string                 `protobuf:"bytes,5,opt,name=email,proto3" json:"email,omitempty"`                          // of the key's user
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -88,10 +153,26 @@ func (x *ListRequest) GetForwarded() []string {
 	return nil
 }
 
+func (x *ListRequest) GetPublicKey() []byte {
+	if x != nil {
+		return x.PublicKey
+	}
+	return nil
+}
+
+func (x *ListRequest) GetEmail() string {
+	if x != nil {
+		return x.Email
+	}
+	return ""
+}
+
 type ListResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          []byte                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	Folders       []*OpenFolder          `protobuf:"bytes,2,rep,name=folders,proto3" json:"folders,omitempty"`
+	Credential    []byte                 `protobuf:"bytes,3,opt,name=credential,proto3" json:"credential,omitempty"` // the token's or key's id
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`       // where the manager finds the client to be
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,6 +219,20 @@ func (x *ListResponse) GetFolders() []*OpenFolder {
 		return x.Folders
 	}
 	return nil
+}
+
+func (x *ListResponse) GetCredential() []byte {
+	if x != nil {
+		return x.Credential
+	}
+	return nil
+}
+
+func (x *ListResponse) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
 }
 
 type OpenFolder struct {
@@ -208,26 +303,310 @@ func (x *OpenFolder) GetWrite() bool {
 	return false
 }
 
+type RecordRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Doings        []*Doings              `protobuf:"bytes,1,rep,name=doings,proto3" json:"doings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordRequest) Reset() {
+	*x = RecordRequest{}
+	mi := &file_storage_storagepb_view_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordRequest) ProtoMessage() {}
+
+func (x *RecordRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_storagepb_view_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordRequest.ProtoReflect.Descriptor instead.
+func (*RecordRequest) Descriptor() ([]byte, []int) {
+	return file_storage_storagepb_view_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RecordRequest) GetDoings() []*Doings {
+	if x != nil {
+		return x.Doings
+	}
+	return nil
+}
+
+type RecordResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordResponse) Reset() {
+	*x = RecordResponse{}
+	mi := &file_storage_storagepb_view_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordResponse) ProtoMessage() {}
+
+func (x *RecordResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_storagepb_view_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordResponse.ProtoReflect.Descriptor instead.
+func (*RecordResponse) Descriptor() ([]byte, []int) {
+	return file_storage_storagepb_view_proto_rawDescGZIP(), []int{4}
+}
+
+// What one client did with the files of one folder for some time.
+type Doings struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          []byte                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"` // as in ListResponse, and so the next two
+	Credential    []byte                 `protobuf:"bytes,2,opt,name=credential,proto3" json:"credential,omitempty"`
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	Protocol      string                 `protobuf:"bytes,4,opt,name=protocol,proto3" json:"protocol,omitempty"` // WebDAV or SFTP
+	Folder        string                 `protobuf:"bytes,5,opt,name=folder,proto3" json:"folder,omitempty"`     // its id
+	BeganUnixMs   int64                  `protobuf:"varint,6,opt,name=began_unix_ms,json=beganUnixMs,proto3" json:"began_unix_ms,omitempty"`
+	EndedUnixMs   int64                  `protobuf:"varint,7,opt,name=ended_unix_ms,json=endedUnixMs,proto3" json:"ended_unix_ms,omitempty"`
+	Done          []*Doing               `protobuf:"bytes,8,rep,name=done,proto3" json:"done,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Doings) Reset() {
+	*x = Doings{}
+	mi := &file_storage_storagepb_view_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Doings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Doings) ProtoMessage() {}
+
+func (x *Doings) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_storagepb_view_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Doings.ProtoReflect.Descriptor instead.
+func (*Doings) Descriptor() ([]byte, []int) {
+	return file_storage_storagepb_view_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Doings) GetUser() []byte {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *Doings) GetCredential() []byte {
+	if x != nil {
+		return x.Credential
+	}
+	return nil
+}
+
+func (x *Doings) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Doings) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *Doings) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
+}
+
+func (x *Doings) GetBeganUnixMs() int64 {
+	if x != nil {
+		return x.BeganUnixMs
+	}
+	return 0
+}
+
+func (x *Doings) GetEndedUnixMs() int64 {
+	if x != nil {
+		return x.EndedUnixMs
+	}
+	return 0
+}
+
+func (x *Doings) GetDone() []*Doing {
+	if x != nil {
+		return x.Done
+	}
+	return nil
+}
+
+type Doing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          Doing_Kind             `protobuf:"varint,1,opt,name=kind,proto3,enum=berth.storage.v1.Doing_Kind" json:"kind,omitempty"`
+	Count         int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"` // read or written
+	Paths         []string               `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`  // the first few
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Doing) Reset() {
+	*x = Doing{}
+	mi := &file_storage_storagepb_view_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Doing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Doing) ProtoMessage() {}
+
+func (x *Doing) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_storagepb_view_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Doing.ProtoReflect.Descriptor instead.
+func (*Doing) Descriptor() ([]byte, []int) {
+	return file_storage_storagepb_view_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Doing) GetKind() Doing_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Doing_UNKNOWN
+}
+
+func (x *Doing) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Doing) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Doing) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
 var File_storage_storagepb_view_proto protoreflect.FileDescriptor
 
 const file_storage_storagepb_view_proto_rawDesc = "" +
 	"\n" +
-	"\x1cstorage/storagepb/view.proto\x12\x10berth.storage.v1\x1a\x1fstorage/storagepb/storage.proto\"U\n" +
+	"\x1cstorage/storagepb/view.proto\x12\x10berth.storage.v1\x1a\x1fstorage/storagepb/storage.proto\"\x8a\x01\n" +
 	"\vListRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x12\n" +
 	"\x04peer\x18\x02 \x01(\tR\x04peer\x12\x1c\n" +
-	"\tforwarded\x18\x03 \x03(\tR\tforwarded\"Z\n" +
+	"\tforwarded\x18\x03 \x03(\tR\tforwarded\x12\x1d\n" +
+	"\n" +
+	"public_key\x18\x04 \x01(\fR\tpublicKey\x12\x14\n" +
+	"\x05email\x18\x05 \x01(\tR\x05email\"\x94\x01\n" +
 	"\fListResponse\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\fR\x04user\x126\n" +
-	"\afolders\x18\x02 \x03(\v2\x1c.berth.storage.v1.OpenFolderR\afolders\"\x7f\n" +
+	"\afolders\x18\x02 \x03(\v2\x1c.berth.storage.v1.OpenFolderR\afolders\x12\x1e\n" +
+	"\n" +
+	"credential\x18\x03 \x01(\fR\n" +
+	"credential\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\"\x7f\n" +
 	"\n" +
 	"OpenFolder\x123\n" +
 	"\x06folder\x18\x01 \x01(\v2\x1b.berth.storage.v1.FolderRefR\x06folder\x12\x12\n" +
 	"\x04path\x18\x02 \x03(\tR\x04path\x12\x12\n" +
 	"\x04read\x18\x03 \x01(\bR\x04read\x12\x14\n" +
-	"\x05write\x18\x04 \x01(\bR\x05write2P\n" +
+	"\x05write\x18\x04 \x01(\bR\x05write\"A\n" +
+	"\rRecordRequest\x120\n" +
+	"\x06doings\x18\x01 \x03(\v2\x18.berth.storage.v1.DoingsR\x06doings\"\x10\n" +
+	"\x0eRecordResponse\"\xff\x01\n" +
+	"\x06Doings\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\fR\x04user\x12\x1e\n" +
+	"\n" +
+	"credential\x18\x02 \x01(\fR\n" +
+	"credential\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x1a\n" +
+	"\bprotocol\x18\x04 \x01(\tR\bprotocol\x12\x16\n" +
+	"\x06folder\x18\x05 \x01(\tR\x06folder\x12\"\n" +
+	"\rbegan_unix_ms\x18\x06 \x01(\x03R\vbeganUnixMs\x12\"\n" +
+	"\rended_unix_ms\x18\a \x01(\x03R\vendedUnixMs\x12+\n" +
+	"\x04done\x18\b \x03(\v2\x17.berth.storage.v1.DoingR\x04done\"\xd0\x01\n" +
+	"\x05Doing\x120\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1c.berth.storage.v1.Doing.KindR\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x14\n" +
+	"\x05paths\x18\x04 \x03(\tR\x05paths\"S\n" +
+	"\x04Kind\x12\v\n" +
+	"\aUNKNOWN\x10\x00\x12\b\n" +
+	"\x04READ\x10\x01\x12\t\n" +
+	"\x05WROTE\x10\x02\x12\b\n" +
+	"\x04MADE\x10\x03\x12\t\n" +
+	"\x05MOVED\x10\x04\x12\v\n" +
+	"\aREMOVED\x10\x05\x12\a\n" +
+	"\x03SET\x10\x062\x9d\x01\n" +
 	"\aFolders\x12E\n" +
-	"\x04List\x12\x1d.berth.storage.v1.ListRequest\x1a\x1e.berth.storage.v1.ListResponseB,Z*github.com/berthhq/berth/storage/storagepbb\x06proto3"
+	"\x04List\x12\x1d.berth.storage.v1.ListRequest\x1a\x1e.berth.storage.v1.ListResponse\x12K\n" +
+	"\x06Record\x12\x1f.berth.storage.v1.RecordRequest\x1a .berth.storage.v1.RecordResponseB,Z*github.com/berthhq/berth/storage/storagepbb\x06proto3"
 
 var (
 	file_storage_storagepb_view_proto_rawDescOnce sync.Once
@@ -241,23 +620,34 @@ func file_storage_storagepb_view_proto_rawDescGZIP() []byte {
 	return file_storage_storagepb_view_proto_rawDescData
 }
 
-var file_storage_storagepb_view_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_storage_storagepb_view_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_storage_storagepb_view_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_storage_storagepb_view_proto_goTypes = []any{
-	(*ListRequest)(nil),  // 0: berth.storage.v1.ListRequest
-	(*ListResponse)(nil), // 1: berth.storage.v1.ListResponse
-	(*OpenFolder)(nil),   // 2: berth.storage.v1.OpenFolder
-	(*FolderRef)(nil),    // 3: berth.storage.v1.FolderRef
+	(Doing_Kind)(0),        // 0: berth.storage.v1.Doing.Kind
+	(*ListRequest)(nil),    // 1: berth.storage.v1.ListRequest
+	(*ListResponse)(nil),   // 2: berth.storage.v1.ListResponse
+	(*OpenFolder)(nil),     // 3: berth.storage.v1.OpenFolder
+	(*RecordRequest)(nil),  // 4: berth.storage.v1.RecordRequest
+	(*RecordResponse)(nil), // 5: berth.storage.v1.RecordResponse
+	(*Doings)(nil),         // 6: berth.storage.v1.Doings
+	(*Doing)(nil),          // 7: berth.storage.v1.Doing
+	(*FolderRef)(nil),      // 8: berth.storage.v1.FolderRef
 }
 var file_storage_storagepb_view_proto_depIdxs = []int32{
-	2, // 0: berth.storage.v1.ListResponse.folders:type_name -> berth.storage.v1.OpenFolder
-	3, // 1: berth.storage.v1.OpenFolder.folder:type_name -> berth.storage.v1.FolderRef
-	0, // 2: berth.storage.v1.Folders.List:input_type -> berth.storage.v1.ListRequest
-	1, // 3: berth.storage.v1.Folders.List:output_type -> berth.storage.v1.ListResponse
-	3, // [3:4] is the sub-list for method output_type
-	2, // [2:3] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 0: berth.storage.v1.ListResponse.folders:type_name -> berth.storage.v1.OpenFolder
+	8, // 1: berth.storage.v1.OpenFolder.folder:type_name -> berth.storage.v1.FolderRef
+	6, // 2: berth.storage.v1.RecordRequest.doings:type_name -> berth.storage.v1.Doings
+	7, // 3: berth.storage.v1.Doings.done:type_name -> berth.storage.v1.Doing
+	0, // 4: berth.storage.v1.Doing.kind:type_name -> berth.storage.v1.Doing.Kind
+	1, // 5: berth.storage.v1.Folders.List:input_type -> berth.storage.v1.ListRequest
+	4, // 6: berth.storage.v1.Folders.Record:input_type -> berth.storage.v1.RecordRequest
+	2, // 7: berth.storage.v1.Folders.List:output_type -> berth.storage.v1.ListResponse
+	5, // 8: berth.storage.v1.Folders.Record:output_type -> berth.storage.v1.RecordResponse
+	7, // [7:9] is the sub-list for method output_type
+	5, // [5:7] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_storage_storagepb_view_proto_init() }
@@ -271,13 +661,14 @@ func file_storage_storagepb_view_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_storage_storagepb_view_proto_rawDesc), len(file_storage_storagepb_view_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   3,
+			NumEnums:      1,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_storage_storagepb_view_proto_goTypes,
 		DependencyIndexes: file_storage_storagepb_view_proto_depIdxs,
+		EnumInfos:         file_storage_storagepb_view_proto_enumTypes,
 		MessageInfos:      file_storage_storagepb_view_proto_msgTypes,
 	}.Build()
 	File_storage_storagepb_view_proto = out.File

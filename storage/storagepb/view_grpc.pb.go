@@ -1,6 +1,6 @@
-// What a storage proxy asks of a manager: whose folders an access token opens.
-// The proxy knows no users; it serves views of folders (WebDAV, SFTP) to who
-// shows a token.
+// What a storage proxy asks of a manager: whose folders an access token or an SSH
+// key opens; and what it tells it: what people did with their files. The proxy
+// knows no users; it serves views of folders (WebDAV, SFTP) to who shows one.
 //
 // Who calls whom: the manager serves this on the connection that the proxy
 // opened to it, beside Storage, which goes the other way.
@@ -26,7 +26,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Folders_List_FullMethodName = "/berth.storage.v1.Folders/List"
+	Folders_List_FullMethodName   = "/berth.storage.v1.Folders/List"
+	Folders_Record_FullMethodName = "/berth.storage.v1.Folders/Record"
 )
 
 // FoldersClient is the client API for Folders service.
@@ -36,6 +37,9 @@ type FoldersClient interface {
 	// List answers what a token opens now. UNAUTHENTICATED: it is wrong, over,
 	// revoked, or not taken from where the client is.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
+	// Record puts into the audit trail what people did. Told again after an answer
+	// that was lost, it is there twice.
+	Record(ctx context.Context, in *RecordRequest, opts ...grpc.CallOption) (*RecordResponse, error)
 }
 
 type foldersClient struct {
@@ -56,6 +60,16 @@ func (c *foldersClient) List(ctx context.Context, in *ListRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *foldersClient) Record(ctx context.Context, in *RecordRequest, opts ...grpc.CallOption) (*RecordResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecordResponse)
+	err := c.cc.Invoke(ctx, Folders_Record_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // FoldersServer is the server API for Folders service.
 // All implementations must embed UnimplementedFoldersServer
 // for forward compatibility.
@@ -63,6 +77,9 @@ type FoldersServer interface {
 	// List answers what a token opens now. UNAUTHENTICATED: it is wrong, over,
 	// revoked, or not taken from where the client is.
 	List(context.Context, *ListRequest) (*ListResponse, error)
+	// Record puts into the audit trail what people did. Told again after an answer
+	// that was lost, it is there twice.
+	Record(context.Context, *RecordRequest) (*RecordResponse, error)
 	mustEmbedUnimplementedFoldersServer()
 }
 
@@ -75,6 +92,9 @@ type UnimplementedFoldersServer struct{}
 
 func (UnimplementedFoldersServer) List(context.Context, *ListRequest) (*ListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedFoldersServer) Record(context.Context, *RecordRequest) (*RecordResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Record not implemented")
 }
 func (UnimplementedFoldersServer) mustEmbedUnimplementedFoldersServer() {}
 func (UnimplementedFoldersServer) testEmbeddedByValue()                 {}
@@ -115,6 +135,24 @@ func _Folders_List_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Folders_Record_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecordRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FoldersServer).Record(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Folders_Record_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FoldersServer).Record(ctx, req.(*RecordRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Folders_ServiceDesc is the grpc.ServiceDesc for Folders service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -125,6 +163,10 @@ var Folders_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "List",
 			Handler:    _Folders_List_Handler,
+		},
+		{
+			MethodName: "Record",
+			Handler:    _Folders_Record_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
