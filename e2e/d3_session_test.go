@@ -52,7 +52,7 @@ func TestTerminalIsItsUsers(t *testing.T) {
 // Whatever a container tries on a folder that it has to read: nothing changes.
 func TestReadOnlyFolderStaysAsItIs(t *testing.T) {
 	u := platform.User(t)
-	if _, err := u.CreateFolder(t.Context(), "kept", "", ""); err != nil {
+	if _, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "kept"}); err != nil {
 		t.Fatal(err)
 	}
 	fill := cluster.Interactive()

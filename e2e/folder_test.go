@@ -53,7 +53,7 @@ func TestFolderRoundTrip(t *testing.T) {
 // cannot be deleted.
 func TestMountedFolder(t *testing.T) {
 	u := platform.User(t)
-	folder, err := u.CreateFolder(t.Context(), "precious", "", "")
+	folder, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "precious"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,7 +167,7 @@ func TestPasswordGuessing(t *testing.T) {
 // An upload is exactly as long as declared.
 func TestUploadLength(t *testing.T) {
 	u := platform.User(t)
-	f, err := u.CreateFolder(t.Context(), "exact", "", "")
+	f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "exact"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // look; to them these do not exist.
 func TestOthersSeeNothing(t *testing.T) {
 	a, b := platform.User(t), platform.User(t)
-	f, err := a.CreateFolder(t.Context(), "diary", "", "")
+	f, err := a.CreateFolder(t.Context(), client.CreateFolderInput{Name: "diary"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func unheard(t *testing.T, a, b *cluster.User, session string) {
 // A monitor reads everything and changes nothing.
 func TestMonitor(t *testing.T) {
 	u, m := platform.User(t), platform.UserAs(t, "monitor")
-	f, err := u.CreateFolder(t.Context(), "watched", "", "")
+	f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "watched"})
 	if err != nil {
 		t.Fatal(err)
 	}

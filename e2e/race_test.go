@@ -159,7 +159,7 @@ func TestOneLiveSessionOfAName(t *testing.T) {
 // A session can be ended at any moment of its start, and leaves nothing.
 func TestTerminatedWhileStarting(t *testing.T) {
 	u := platform.User(t)
-	f, err := u.CreateFolder(t.Context(), "data", "", "")
+	f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "data"})
 	if err != nil {
 		t.Fatal(err)
 	}

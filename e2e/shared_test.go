@@ -45,13 +45,13 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(shell.Dir, "data.txt"), []byte("forty-two\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := owner.CreateFolder(t.Context(), "thesis", "", "")
+	folder, err := owner.CreateFolder(t.Context(), client.CreateFolderInput{Name: "thesis"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shell.Must("folder", "put", "thesis", "data.txt")
 	id := invite(t, owner, friend, folder.ID, "read_only")
-	if _, err := friend.CreateFolder(t.Context(), "mine", "", ""); err != nil {
+	if _, err := friend.CreateFolder(t.Context(), client.CreateFolderInput{Name: "mine"}); err != nil {
 		t.Fatal(err)
 	}
 	in := cluster.Interactive()

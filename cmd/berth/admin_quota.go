@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
@@ -16,23 +15,16 @@ func (a *app) quotaCommand() *cobra.Command {
 
 func quotaTable(list ...client.QuotaScope) *output.Table {
 	t := output.NewTable("OF", "VOLUME", "USED", "LIMIT", "FILES", "MAX FILES", "ENFORCED").Spare("MAX FILES", "FILES")
-	amount := func(n *int64, show func(int64) string) string {
-		if n == nil {
-			return "-"
-		}
-		return show(*n)
-	}
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, s := range list {
 		t.Row(holderText(nil, s.HolderProject, s.HolderUser, "a "+s.Kind), s.Volume.Name, amount(s.UsedBytes, output.Bytes),
-			amount(s.EffectiveLimitBytes, output.Bytes), amount(s.UsedInodes, number), amount(s.LimitInodes, number), s.Enforcement)
+			amount(s.EffectiveLimitBytes, output.Bytes), amount(s.UsedInodes, decimal), amount(s.LimitInodes, decimal), s.Enforcement)
 	}
 	return t
 }
 
 func (a *app) quotaList() *cobra.Command {
 	return a.list("List how full folders are, and what limits them", func(ctx context.Context, c *client.Client, _ []string) error {
-		list, err := c.QuotaScopes(ctx)
+		list, err := c.QuotaScopes(ctx, false)
 		if err != nil {
 			return err
 		}
@@ -66,12 +58,14 @@ func (a *app) quotaSet() *cobra.Command {
 			return a.table(s, func() *output.Table { return quotaTable(*s) })
 		})
 	cmd.Long = `Limit the folders of a user or project on a volume, in place of the policies. What
-is not given is the policies' again.`
+is not given is the policies' again, and there are none for numbers of files. A
+volume takes what it can keep: see berth admin volume show.`
+	cmd.Example = "  berth admin quota set fast --user ada@example.org --bytes 500g --files 2000000"
 	cmd.Flags().StringVar(&user, "user", "", "a user, by e-mail, username or id")
 	cmd.Flags().StringVar(&project, "project", "", "a project, by name, domain/name or id")
 	given(cmd, &in.LimitBytes, "bytes", "`how much` they may hold, such as 100g", parseSize)
 	sets(cmd, "bytes", "limitBytes")
-	given(cmd, &in.LimitInodes, "files", "how many files and directories", func(text string) (int64, error) {
+	given(cmd, &in.LimitInodes, "files", "`how many` files, directories and links", func(text string) (int64, error) {
 		n, err := parseCount(text)
 		return int64(n), err
 	})

@@ -113,30 +113,42 @@ const taskPoll = time.Second
 
 // awaitTask shows the task once it has ended.
 func (a *app) awaitTask(ctx context.Context, c *client.Client, t *client.Task) error {
+	t, err := a.untilEnded(ctx, c, t)
+	if err != nil {
+		return err
+	}
+	if err := a.table(t, func() *output.Table { return a.taskTable(*t) }); err != nil {
+		return err
+	}
+	return taskFailure(t)
+}
+
+// taskFailure is the error of a task that has ended and is not done.
+func taskFailure(t *client.Task) error {
+	if t.Status == "done" {
+		return nil
+	}
+	return fmt.Errorf("the task is %s: %s: %w", t.Status, t.Message, errdefs.ErrFailedPrecondition)
+}
+
+// untilEnded waits for a task.
+func (a *app) untilEnded(ctx context.Context, c *client.Client, t *client.Task) (*client.Task, error) {
 	line := a.statusLine(false)
+	defer line.Clear()
 	for t.Status == "waiting" || t.Status == "running" {
 		line.Set(strings.TrimSpace(t.Title + ": " + t.Status + " " + taskDone(*t)))
 		select {
 		case <-ctx.Done():
-			line.Clear()
-			return ctx.Err()
+			return nil, ctx.Err()
 		case <-time.After(taskPoll):
 		}
 		next, err := findTask(ctx, c, t.ID)
 		if err != nil {
-			line.Clear()
-			return err
+			return nil, err
 		}
 		t = next
 	}
-	line.Clear()
-	if err := a.table(t, func() *output.Table { return a.taskTable(*t) }); err != nil {
-		return err
-	}
-	if t.Status != "done" {
-		return fmt.Errorf("the task is %s: %s: %w", t.Status, t.Message, errdefs.ErrFailedPrecondition)
-	}
-	return nil
+	return t, nil
 }
 
 func (a *app) onTasks(name, short string, do func(*client.Client, context.Context, string) (*client.Task, error)) *cobra.Command {

@@ -14,27 +14,7 @@ import (
 
 func (a *app) volumeCommand() *cobra.Command {
 	return alias(group("volume", "See volumes, and say what their folders may be used for by whom",
-		a.volumeList(), a.volumeGrants(), a.volumeGrant(), a.volumeRevoke()), "volumes")
-}
-
-func (a *app) volumeList() *cobra.Command {
-	return a.list("List volumes", func(ctx context.Context, c *client.Client, _ []string) error {
-		list, err := c.Volumes(ctx)
-		if err != nil {
-			return err
-		}
-		return a.table(list, func() *output.Table {
-			t := output.NewTable("NAME", "HEALTH", "USED", "OF", "BACKEND", "MESSAGE")
-			for _, v := range list {
-				health := output.Cell{Text: v.Health, Color: output.Green}
-				if v.Health != "healthy" {
-					health.Color = output.Red
-				}
-				t.Row(v.Name, health, output.Bytes(v.UsedBytes), output.Bytes(v.TotalBytes), v.Backend, v.HealthMessage)
-			}
-			return t
-		})
-	})
+		a.volumeList(), a.volumeShow(), a.volumeOrphans(), a.volumeGrants(), a.volumeGrant(), a.volumeRevoke()), "volumes")
 }
 
 func (a *app) volumeGrants() *cobra.Command {

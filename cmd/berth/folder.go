@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
@@ -14,14 +13,14 @@ import (
 func (a *app) folderCommand() *cobra.Command {
 	cmd := group("folder", "Work with folders and the files in them",
 		a.folderList(), a.folderCreate(), a.folderRename(), a.folderPut(), a.folderGet(), a.folderSync(),
-		a.folderFiles(), a.folderMkdir(), a.folderMove(), a.folderRemove(),
+		a.folderMkdir(), a.folderMove(), a.folderRemove(), a.folderUsage(),
 		a.folderTrash(), a.folderDelete(), a.folderClone(), a.folderCopy(), a.folderHandOver(), a.folderSettings())
 	cmd.AddCommand(a.folderShareCommands()...)
 	cmd.Aliases = []string{"folders"}
 	cmd.Long = `Work with folders and the files in them. FOLDER:PATH means a path in a folder.
 
-Other programs reach folders by WebDAV, at /storage/dav/ of the server, and by SFTP
-where the storage proxy offers it, with an access token as the password:
+Other programs reach folders by WebDAV, at /storage/dav/ of the server, and by
+SFTP where the storage proxy offers it, with an access token as the password:
 docs/webdav.md, docs/sftp.md.`
 	return cmd
 }
@@ -66,80 +65,61 @@ func (a *app) completeFolder(cmd *cobra.Command, args []string, _ string) ([]str
 	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-func (a *app) folderList() *cobra.Command {
-	return &cobra.Command{
-		Use:     "ls",
-		Aliases: []string{"list"},
-		Short:   "List folders",
-		Args:    count(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			list, err := c.Folders(cmd.Context(), client.FolderFilter{})
-			if err != nil {
-				return err
-			}
-			return a.table(list, func() *output.Table { return a.folderTable(list...) })
-		},
-	}
-}
-
-func (a *app) folderTable(list ...client.Folder) *output.Table {
-	t := output.NewTable("NAME", "OWNER", "VOLUME", "SIZE", "MOUNTED BY", "AGE", "ID").Spare("ID", "VOLUME")
-	for _, f := range list {
-		owner := ""
-		if f.Owner != nil {
-			owner = f.Owner.Email
-		}
-		if f.Project != nil {
-			owner = "project " + f.Project.Name
-		}
-		size := ""
-		if f.UsedBytes != nil {
-			size = output.Bytes(*f.UsedBytes)
-		}
-		t.Row(f.Name, owner, f.QuotaScope.Volume.Name, size, names(f.MountedBy), output.Age(a.now(), f.CreatedAt), f.ID)
-	}
-	return t
-}
-
 func (a *app) folderCreate() *cobra.Command {
-	var project, volume string
-	cmd := &cobra.Command{
-		Use:   "create NAME",
-		Short: "Make a folder of your own, or of a project",
-		Args:  count(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			if project != "" {
-				p, err := findProject(cmd.Context(), c, project)
-				if err != nil {
-					return err
-				}
-				project = p.ID
-			}
-			if volume != "" {
-				v, err := findVolume(cmd.Context(), c, volume)
-				if err != nil {
-					return err
-				}
-				volume = v.ID
-			}
-			f, err := c.CreateFolder(cmd.Context(), args[0], project, volume)
-			if err != nil {
-				return err
-			}
-			return a.folderDone(f)
-		},
-	}
-	cmd.Flags().StringVar(&project, "project", "", "make it the project's folder")
-	cmd.Flags().StringVar(&volume, "volume", "", "volume (default: the first one)")
+	var flags newFolder
+	cmd := a.verb("create NAME", "Make a folder of your own, or of a project", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		in, err := flags.input(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		f, err := c.CreateFolder(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.folderDone(f)
+	})
+	cmd.Example = "  berth folder create weights --usage-mode model\n  berth folder create shared --project thesis --permission read-only"
+	flags.add(cmd, "the first one", "general", "make it the project's folder")
 	return cmd
+}
+
+// newFolder are the flags of a folder to come.
+type newFolder struct {
+	project, volume  string
+	mode, permission *string
+}
+
+// add has the flags say what holds without them.
+func (n *newFolder) add(cmd *cobra.Command, volume, mode, project string) {
+	cmd.Flags().StringVar(&n.project, "project", "", project)
+	cmd.Flags().StringVar(&n.volume, "volume", "", "volume (default: "+volume+")")
+	given(cmd, &n.mode, "usage-mode", "`what` for: general, data or model (default: "+mode+")", choice(usageModes...))
+	sets(cmd, "usage-mode", "usageMode")
+	given(cmd, &n.permission, "permission", "what members of the project `may`: read-only, read-write or read-write-delete (default: read-write)", choice(folderPermissions...))
+}
+
+// input finds what the flags name.
+func (n *newFolder) input(ctx context.Context, c *client.Client, name string) (in client.CreateFolderInput, err error) {
+	in.Name = name
+	if n.mode != nil {
+		in.UsageMode = *n.mode
+	}
+	if n.permission != nil {
+		in.Permission = *n.permission
+	}
+	if n.project != "" {
+		if in.Project, err = findProjectID(ctx, c, n.project); err != nil {
+			return in, err
+		}
+	}
+	if n.volume != "" {
+		v, err := findVolume(ctx, c, n.volume)
+		if err != nil {
+			return in, err
+		}
+		in.Volume = v.ID
+	}
+	return in, nil
 }
 
 // folderDone prints a folder that has changed: its name for people.
@@ -169,36 +149,6 @@ func (a *app) folderRename() *cobra.Command {
 	}
 }
 
-func (a *app) folderFiles() *cobra.Command {
-	return &cobra.Command{
-		Use:               "files FOLDER[:PATH]",
-		Short:             "List a directory of a folder",
-		Args:              count(1, 1),
-		ValidArgsFunction: a.completeFolder,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, f, dir, err := a.inFolder(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			list, err := c.Files(cmd.Context(), f.ID, dir)
-			if err != nil {
-				return err
-			}
-			return a.table(list, func() *output.Table {
-				t := output.NewTable("NAME", "TYPE", "SIZE", "CHANGED")
-				for _, f := range list {
-					size := ""
-					if f.Type == "file" {
-						size = output.Bytes(f.Size)
-					}
-					t.Row(f.Name, f.Type, size, f.ModifiedAt.Local().Format("2006-01-02 15:04:05"))
-				}
-				return t
-			})
-		},
-	}
-}
-
 func (a *app) folderMkdir() *cobra.Command {
 	return &cobra.Command{
 		Use:               "mkdir FOLDER:PATH",
@@ -216,47 +166,6 @@ func (a *app) folderMkdir() *cobra.Command {
 			return a.filesDone(c.MakeDirectories(cmd.Context(), f.ID, []string{dir}))
 		},
 	}
-}
-
-// filesDone prints what came of each path, and fails as the first that failed.
-func (a *app) filesDone(results []client.FileResult, err error) error {
-	if err != nil {
-		return err
-	}
-	for _, r := range results {
-		if r.Error != nil {
-			return fmt.Errorf("%s: %s", output.Clean(r.Path), *r.Error)
-		}
-	}
-	return a.print().Print(results, func() error {
-		for _, r := range results {
-			if _, err := fmt.Fprintln(a.out, output.Clean(r.Path)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (a *app) folderMove() *cobra.Command {
-	var overwrite bool
-	cmd := &cobra.Command{
-		Use:               "mv FOLDER:FROM TO",
-		Short:             "Move or rename a file or directory within a folder",
-		Args:              count(2, 2),
-		ValidArgsFunction: a.completeFolder,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, f, from, err := a.inFolder(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			to := strings.TrimPrefix(args[1], parsePlace(args[0]).folder+":")
-			items := []client.MoveItem{{From: from, To: parsePlace(":" + to).path}}
-			return a.filesDone(c.MoveFiles(cmd.Context(), f.ID, items, overwrite))
-		},
-	}
-	cmd.Flags().BoolVarP(&overwrite, "force", "f", false, "replace a file that is there")
-	return cmd
 }
 
 func (a *app) folderRemove() *cobra.Command {

@@ -7,6 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// usageModes are what a folder may be for.
+var usageModes = []string{"general", "data", "model"}
+
 func (a *app) folderSettings() *cobra.Command {
 	var name, mode, permission *string
 	cmd := a.verb("settings FOLDER", "Change what a folder is for, and what the members of its project may", count(1, 1),
@@ -32,7 +35,7 @@ func (a *app) folderSettings() *cobra.Command {
 		})
 	cmd.ValidArgsFunction = a.completeFolder
 	givenText(cmd, &name, "name", "another name")
-	given(cmd, &mode, "usage-mode", "`what` for: general, data or model", choice("general", "data", "model"))
+	given(cmd, &mode, "usage-mode", "`what` for: general, data or model", choice(usageModes...))
 	given(cmd, &permission, "member-permission", "what members of its project `may`: read-only, read-write or read-write-delete", choice(folderPermissions...))
 	sets(cmd, "member-permission", "permission")
 	return cmd

@@ -123,24 +123,15 @@ berth is interrupted.`
 }
 
 func (a *app) folderClone() *cobra.Command {
-	var in client.CloneFolderInput
+	var flags newFolder
 	cmd := a.verb("clone FOLDER NAME", "Copy a folder", count(2, 2), func(ctx context.Context, c *client.Client, args []string) (err error) {
 		f, err := findFolder(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
-		in.ID, in.Name = f.ID, args[1]
-		if in.Project != "" {
-			if in.Project, err = findProjectID(ctx, c, in.Project); err != nil {
-				return err
-			}
-		}
-		if in.Volume != "" {
-			v, err := findVolume(ctx, c, in.Volume)
-			if err != nil {
-				return err
-			}
-			in.Volume = v.ID
+		in := client.CloneFolderInput{ID: f.ID}
+		if in.CreateFolderInput, err = flags.input(ctx, c, args[1]); err != nil {
+			return err
 		}
 		work, err := c.CloneFolder(ctx, in)
 		if err != nil {
@@ -149,9 +140,9 @@ func (a *app) folderClone() *cobra.Command {
 		return a.orCancel(ctx, c, &work.Task)
 	})
 	cmd.Long = "Copy a folder. An interrupt cancels it, and what was copied goes."
+	cmd.Example = "  berth folder clone weights weights-2 --usage-mode model"
 	cmd.ValidArgsFunction = a.completeFolder
-	cmd.Flags().StringVar(&in.Project, "project", "", "make the copy the project's folder")
-	cmd.Flags().StringVar(&in.Volume, "volume", "", "volume of the copy (default: that of the original)")
+	flags.add(cmd, "that of the original", "that of the original", "make the copy the project's folder")
 	return cmd
 }
 
@@ -163,36 +154,6 @@ func (a *app) orCancel(ctx context.Context, c *client.Client, t *client.Task) er
 	}
 	_, failed := c.CancelTask(context.WithoutCancel(ctx), t.ID)
 	return errors.Join(err, failed)
-}
-
-func (a *app) folderCopy() *cobra.Command {
-	var overwrite bool
-	cmd := &cobra.Command{
-		Use:               "cp FOLDER:FROM [FOLDER:]TO",
-		Short:             "Copy a file or directory within a folder, or to another one",
-		Args:              count(2, 2),
-		ValidArgsFunction: a.completeFolder,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, f, from, err := a.inFolder(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			to, at := f, parsePlace(":"+args[1])
-			if other := parsePlace(args[1]); other.path != "" && other.folder != "" {
-				if to, err = findFolder(cmd.Context(), c, other.folder); err != nil {
-					return err
-				}
-				at = other
-			}
-			work, err := c.CopyFiles(cmd.Context(), f.ID, to.ID, []client.MoveItem{{From: from, To: at.path}}, overwrite)
-			if err != nil {
-				return err
-			}
-			return a.orCancel(cmd.Context(), c, &work.Task)
-		},
-	}
-	cmd.Flags().BoolVarP(&overwrite, "force", "f", false, "replace files that are there")
-	return cmd
 }
 
 func (a *app) folderHandOver() *cobra.Command {

@@ -185,7 +185,7 @@ func (t *transfer) send(ctx context.Context, s *step, target *client.UploadTarge
 	}
 	note := t.app.resumeNote(t.client.Base(), t.folder.ID, s)
 	u := client.Upload{
-		Target: *target, Source: f, Size: s.Size,
+		Target: *target, Source: f, Size: s.Size, Modified: s.modified,
 		Location: note.Read(), Created: note.Write, Progress: t.bar.File(s.Path),
 		Told:  func(err error) { t.bar.Pause(oneLine(err)) },
 		Renew: ticket,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -146,20 +148,33 @@ func (s *store) transfer(w http.ResponseWriter, r *http.Request) {
 	at, _ := url.PathUnescape(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	switch r.Method {
 	case http.MethodPost:
-		s.open[at] = &strings.Builder{}
+		s.open[at], s.times[at] = &strings.Builder{}, said(r)
 		w.Header().Set("Location", "/up/1")
 		if r.Header.Get("Upload-Length") == "0" {
-			s.files[at], s.times[at] = []byte{}, now
+			s.files[at] = []byte{}
 		}
 		w.WriteHeader(http.StatusCreated)
 	case http.MethodPatch:
 		_, _ = io.Copy(s.open[at], r.Body)
-		s.files[at], s.times[at] = []byte(s.open[at].String()), now
+		s.files[at] = []byte(s.open[at].String())
 		w.Header().Set("Upload-Offset", fmt.Sprint(s.open[at].Len()))
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodGet:
 		_, _ = w.Write(s.files[strings.TrimPrefix(r.URL.Path, "/down/")])
 	}
+}
+
+// said is when an upload says that its file was changed.
+func said(r *http.Request) time.Time {
+	encoded, _ := strings.CutPrefix(r.Header.Get("Upload-Metadata"), "mtime ")
+	text, err := base64.StdEncoding.DecodeString(encoded)
+	sec, nsec, ok := strings.Cut(string(text), ".")
+	s, serr := strconv.ParseInt(sec, 10, 64)
+	n, nerr := strconv.ParseInt(nsec, 10, 64)
+	if err != nil || !ok || serr != nil || nerr != nil {
+		return now
+	}
+	return time.Unix(s, n)
 }
 
 // plant makes local files that were changed before the tests' now.
@@ -208,10 +223,20 @@ func TestSyncUp(t *testing.T) {
 	}
 	plant(t, dir, map[string]string{"a": "ONE"})
 	if r := f.berth("folder", "sync", dir, "data:"); r.code != 0 || s.has()["a"] != "one" {
-		t.Errorf("the same size and an older time: %+v", r)
+		t.Errorf("the same size and time: %+v", r)
 	}
 	if r := f.berth("folder", "sync", "--checksum", dir, "data:"); r.code != 0 || s.has()["a"] != "ONE" || f.count("POST /up") != posts+1 {
 		t.Errorf("by contents: %+v", r)
+	}
+	// An older file goes too: it is the time that differs.
+	for ago, goes := range map[time.Duration]int{time.Hour + 900*time.Millisecond: 0, 2 * time.Hour: 1} {
+		posts = f.count("POST /up")
+		_ = os.Chtimes(filepath.Join(dir, "a"), now.Add(-ago), now.Add(-ago))
+		if r := f.berth("folder", "sync", dir, "data:"); r.code != 0 || f.count("POST /up") != posts+goes {
+			t.Errorf("changed %s ago: %+v", ago, r)
+		}
+		_ = os.Chtimes(filepath.Join(dir, "a"), now.Add(-time.Hour), now.Add(-time.Hour))
+		f.berth("folder", "sync", dir, "data:")
 	}
 	// Deleting needs a word, and a dry run does nothing.
 	if r := f.berth("folder", "sync", "--delete", dir, "data:"); r.code != exitUsage || !strings.Contains(r.errors, "--yes") {
@@ -243,6 +268,10 @@ func TestSyncDown(t *testing.T) {
 	}
 	if r := f.berth("folder", "sync", "data:run", dir); r.code != 0 || f.count("CreateDownload") != 1 {
 		t.Errorf("again: %+v", r)
+	}
+	// Nor does what came down go up again.
+	if r := f.berth("folder", "sync", dir, "data:run"); r.code != 0 || f.count("POST /up") != 0 {
+		t.Errorf("back up: %+v", r)
 	}
 	plant(t, dir, map[string]string{"mine": "x", partPrefix + "1": "half"})
 	if r := f.berth("folder", "sync", "--delete", "-y", "data:run", dir); r.code != 0 {

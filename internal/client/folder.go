@@ -9,24 +9,29 @@ import (
 type Folder struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
+	Kind       string     `json:"kind"` // mine, project, shared or others
 	Status     string     `json:"status"`
+	UsageMode  string     `json:"usageMode"`
+	Permission string     `json:"permission"` // of the members of its project
 	CreatedAt  time.Time  `json:"createdAt"`
 	DeletedAt  *time.Time `json:"deletedAt"`
 	Owner      *UserRef   `json:"owner"`
 	Project    *Ref       `json:"project"`
 	QuotaScope struct {
+		ID         string `json:"id"`
 		LimitBytes *int64 `json:"limitBytes"`
 		UsedBytes  *int64 `json:"usedBytes"`
 		Volume     Ref    `json:"volume"`
 	} `json:"quotaScope"`
-	UsedBytes *int64 `json:"usedBytes"` // nil: not measured yet
-	FileCount *int64 `json:"fileCount"`
-	MountedBy []Ref  `json:"mountedBy"`
+	UsedBytes  *int64     `json:"usedBytes"` // nil: not measured yet
+	FileCount  *int64     `json:"fileCount"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+	MountedBy  []Ref      `json:"mountedBy"`
 }
 
 const folderFields = `fragment folderFields on Vfolder {
-  id name status createdAt deletedAt owner { id email } project { id name }
-  quotaScope { limitBytes usedBytes volume { id name } } usedBytes fileCount mountedBy { id name }
+  id name kind status usageMode permission createdAt deletedAt lastUsedAt owner { id email } project { id name }
+  quotaScope { id limitBytes usedBytes volume { id name } } usedBytes fileCount mountedBy { id name }
 }`
 
 var listFolders = define[struct {
@@ -39,17 +44,24 @@ var listFolders = define[struct {
 
 // FolderFilter narrows a list of folders; zero values do not.
 type FolderFilter struct {
-	ID, Name string
-	Trash    bool // those in the trash, in place of those that can be used
+	ID, Name       string
+	Search         string // a part of the name, in whatever case
+	Kind           string
+	Owner, Project string // ids
+	UsageMode      string
+	Trash          bool // those in the trash, in place of those that can be used
 }
 
 // Folders lists folders in sight that can be used or are being cloned, or that are
 // in the trash.
 func (c *Client) Folders(ctx context.Context, f FolderFilter) ([]Folder, error) {
 	where := nameIs(f.Name)
-	if f.ID != "" {
-		where["id"] = f.ID
-	}
+	put(where, "id", f.ID)
+	put(where, "nameContainsFold", f.Search)
+	put(where, "kind", f.Kind)
+	put(where, "ownerID", f.Owner)
+	put(where, "projectID", f.Project)
+	put(where, "usageMode", f.UsageMode)
 	where["statusIn"] = []string{"ready", "cloning"}
 	if f.Trash {
 		where["statusIn"] = []string{"trash"}
@@ -70,17 +82,19 @@ var createFolder = define[folderPayload](`mutation CreateVfolder($input: CreateV
   payload: createVfolder(input: $input) { vfolder { ...folderFields } }
 }`, folderFields)
 
-// CreateFolder makes a folder of one's own or, with a project's id, of the
-// project; volume "" is the first one.
-func (c *Client) CreateFolder(ctx context.Context, name, project, volume string) (*Folder, error) {
-	input := vars{"name": name}
-	if project != "" {
-		input["project"] = project
-	}
-	if volume != "" {
-		input["volume"] = volume
-	}
-	out, err := createFolder.run(ctx, c, vars{"input": input})
+// CreateFolderInput names a folder to come: one's own, or of a project. "" is the
+// first volume, and what the server takes where nothing is said.
+type CreateFolderInput struct {
+	Name       string `json:"name"`
+	Project    string `json:"project,omitempty"`
+	Volume     string `json:"volume,omitempty"`
+	UsageMode  string `json:"usageMode,omitempty"`
+	Permission string `json:"permission,omitempty"`
+}
+
+// CreateFolder makes a folder.
+func (c *Client) CreateFolder(ctx context.Context, in CreateFolderInput) (*Folder, error) {
+	out, err := createFolder.run(ctx, c, vars{"input": in})
 	return &out.Payload.Vfolder, err
 }
 

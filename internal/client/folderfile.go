@@ -56,6 +56,41 @@ func (c *Client) Files(ctx context.Context, folder, path string) ([]File, error)
 	}
 }
 
+var searchFiles = define[struct {
+	Node *struct {
+		Search struct {
+			Files     []File  `json:"files"`
+			EndCursor *string `json:"endCursor"`
+		} `json:"search"`
+	} `json:"node"`
+}](`query SearchFiles($id: ID!, $path: String, $text: String!, $after: String) {
+  node(id: $id) { ... on Vfolder {
+    search(path: $path, text: $text, first: 1000, after: $after) { files { ...fileFields } endCursor }
+  } }
+}`, fileFields)
+
+// Search finds files and directories of a folder, below a directory, whose names hold
+// a text, in whatever case.
+func (c *Client) Search(ctx context.Context, folder, dir, text string) ([]File, error) {
+	all := []File{}
+	v := vars{"id": folder, "text": text}
+	put(v, "path", dir)
+	for {
+		out, err := searchFiles.run(ctx, c, v)
+		if err != nil {
+			return nil, err
+		}
+		if out.Node == nil {
+			return nil, notFound("folder", folder)
+		}
+		all = append(all, out.Node.Search.Files...)
+		if out.Node.Search.EndCursor == nil {
+			return all, nil
+		}
+		v["after"] = *out.Node.Search.EndCursor
+	}
+}
+
 // Tree lists all that is in a directory of a folder and below it, each directory
 // before what is in it; parallel is how many are asked for at once.
 func (c *Client) Tree(ctx context.Context, folder, dir string, parallel int) ([]File, error) {
@@ -139,9 +174,10 @@ var moveFiles = define[filesPayload](`mutation MoveFiles($input: MoveFilesInput!
   payload: moveFiles(input: $input) { results { path error } }
 }`)
 
-// MoveFiles moves or renames files and directories within a folder.
-func (c *Client) MoveFiles(ctx context.Context, folder string, items []MoveItem, overwrite bool) ([]FileResult, error) {
-	out, err := moveFiles.run(ctx, c, vars{"input": vars{"vfolder": folder, "items": items, "overwrite": overwrite}})
+// MoveFiles moves or renames files and directories within a folder, or to another one
+// of the same volume.
+func (c *Client) MoveFiles(ctx context.Context, folder, to string, items []MoveItem, overwrite bool) ([]FileResult, error) {
+	out, err := moveFiles.run(ctx, c, vars{"input": vars{"vfolder": folder, "toVfolder": to, "items": items, "overwrite": overwrite}})
 	return out.Payload.Results, err
 }
 

@@ -45,10 +45,8 @@ func (c *Client) DeleteFolder(ctx context.Context, id string) (*FolderTask, erro
 
 // CloneFolderInput says what a copy becomes; "" is as the original.
 type CloneFolderInput struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Volume  string `json:"volume,omitempty"`
-	Project string `json:"project,omitempty"`
+	ID string `json:"id"`
+	CreateFolderInput
 }
 
 var cloneFolder = define[payload[FolderTask]](`mutation CloneVfolder($input: CloneVfolderInput!) {

@@ -28,15 +28,15 @@ const quotaScopeFields = `fragment quotaScopeFields on QuotaScope {
 
 var listQuotaScopes = define[struct {
 	QuotaScopes connection[QuotaScope] `json:"quotaScopes"`
-}](`query QuotaScopes($first: Int, $after: Cursor) {
-  quotaScopes(first: $first, after: $after, orderBy: [{ field: CREATED_AT }]) {
+}](`query QuotaScopes($first: Int, $after: Cursor, $mine: Boolean) {
+  quotaScopes(first: $first, after: $after, orderBy: [{ field: CREATED_AT }], mine: $mine) {
     edges { node { ...quotaScopeFields } } pageInfo { hasNextPage endCursor }
   }
 }`, quotaScopeFields)
 
-// QuotaScopes lists the scopes in sight.
-func (c *Client) QuotaScopes(ctx context.Context) ([]QuotaScope, error) {
-	return collect(0, vars{}, func(v vars) (connection[QuotaScope], error) {
+// QuotaScopes lists the scopes in sight, or those of oneself and one's projects alone.
+func (c *Client) QuotaScopes(ctx context.Context, mine bool) ([]QuotaScope, error) {
+	return collect(0, vars{"mine": mine}, func(v vars) (connection[QuotaScope], error) {
 		out, err := listQuotaScopes.run(ctx, c, v)
 		return out.QuotaScopes, err
 	})

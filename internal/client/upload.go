@@ -13,6 +13,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 )
@@ -29,6 +30,8 @@ type Upload struct {
 	Target UploadTarget
 	Source io.ReaderAt
 	Size   int64
+	// Modified is when the file was changed, which it keeps; zero: as it arrives.
+	Modified time.Time
 	// Location is the server's address of the unfinished upload; "" until the
 	// server has made one. Another proxy of the volume, which a later ticket may
 	// name, has it by the same last part. One from an earlier run may have been
@@ -170,9 +173,12 @@ func (u *Upload) locate(ctx context.Context, c *Client, at *position) (int64, er
 		}
 		u.Location = ""
 	}
-	resp, err := u.request(ctx, c, http.MethodPost, u.Target.URL, http.Header{
-		"Upload-Length": {strconv.FormatInt(u.Size, 10)},
-	}, nil, http.StatusCreated)
+	header := http.Header{"Upload-Length": {strconv.FormatInt(u.Size, 10)}}
+	if sec := u.Modified.Unix(); !u.Modified.IsZero() && sec >= 0 && u.Modified.Year() < 2200 { // what the server takes
+		text := fmt.Sprintf("%d.%09d", sec, u.Modified.Nanosecond())
+		header.Set("Upload-Metadata", "mtime "+base64.StdEncoding.EncodeToString([]byte(text)))
+	}
+	resp, err := u.request(ctx, c, http.MethodPost, u.Target.URL, header, nil, http.StatusCreated)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) volumeOrphans() *cobra.Command {
+	var remove, yes bool
+	cmd := a.verb("orphans VOLUME", "Compare what lies on a volume with what is known, and remove what nobody has", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			v, err := findVolume(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			found, err := c.VolumeOrphans(ctx, v.ID)
+			if err != nil {
+				return err
+			}
+			if remove {
+				return a.removeOrphans(ctx, c, v, found, yes)
+			}
+			if !found.Complete {
+				defer a.note("berth: at most 1000 of each kind are listed; there is more")
+			}
+			return a.table(found, func() *output.Table { return orphanTable(found) })
+		})
+	cmd.Long = `Compare what lies on a volume with what is known. Orphans are folders and quota
+scopes on the volume that nobody has; missing is a folder that somebody has and
+that is not there. --remove deletes the orphans for ever, in tasks that go on when
+berth is interrupted. What no storage proxy made (stray), and what is missing, is
+left as it is: look at it with the volume's own tools, or delete the folder.`
+	cmd.Example = "  berth admin volume orphans fast\n  berth admin volume orphans fast --remove"
+	cmd.Flags().BoolVar(&remove, "remove", false, "delete the orphans for ever")
+	yesFlag(cmd, &yes)
+	return cmd
+}
+
+func orphanTable(o *client.VolumeOrphans) *output.Table {
+	t := output.NewTable("WHAT", "STATE", "ID", "SCOPE", "USED", "PATH").Spare("SCOPE")
+	for _, f := range o.Folders {
+		t.Row("folder", f.State, f.Folder, f.Scope, "", f.Path)
+	}
+	for _, s := range o.Scopes {
+		t.Row("quota scope", "present", "", s.Scope, amount(s.UsedBytes, output.Bytes), "")
+	}
+	for _, f := range o.Missing {
+		t.Row("folder "+f.Name, output.Cell{Text: "missing", Color: output.Red}, f.ID, "", amount(f.UsedBytes, output.Bytes), "")
+	}
+	return t
+}
+
+// removeOrphans deletes folders before the scopes that hold them.
+func (a *app) removeOrphans(ctx context.Context, c *client.Client, v *client.Volume, o *client.VolumeOrphans, yes bool) error {
+	type orphan struct{ scope, folder string }
+	var folders, scopes []orphan
+	for _, f := range o.Folders {
+		if f.Folder == "" || f.Scope == "" {
+			a.note("berth: left %s, which no storage proxy made", f.Path)
+			continue
+		}
+		folders = append(folders, orphan{f.Scope, f.Folder})
+	}
+	for _, s := range o.Scopes {
+		scopes = append(scopes, orphan{scope: s.Scope})
+	}
+	what := plural(len(folders), "orphaned folder") + " and " + plural(len(scopes), "quota scope") + " of volume"
+	if len(folders)+len(scopes) == 0 {
+		a.note("berth: there is nothing to remove")
+	} else if err := a.confirm(ctx, what, v.Name, yes); err != nil {
+		return err
+	}
+	ended := []client.Task{}
+	var failed error
+	for _, group := range [][]orphan{folders, scopes} {
+		var begun []*client.Task
+		for _, one := range group {
+			t, err := c.RemoveOrphan(ctx, v.ID, one.scope, one.folder)
+			if err != nil {
+				return err
+			}
+			begun = append(begun, t)
+		}
+		for _, t := range begun {
+			t, err := a.untilEnded(ctx, c, t)
+			if err != nil {
+				return err
+			}
+			if err := taskFailure(t); err != nil {
+				failed = fmt.Errorf("%s: %w", t.Title, err)
+			}
+			ended = append(ended, *t)
+		}
+	}
+	if err := a.table(ended, func() *output.Table { return a.taskTable(ended...) }); err != nil {
+		return err
+	}
+	return failed
+}

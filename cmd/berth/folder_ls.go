@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+// listing are the flags of berth folder ls.
+type listing struct {
+	long, below          bool
+	mine, shared, others bool
+	search               string
+	project, owner       string
+	mode                 *string
+}
+
+func (a *app) folderList() *cobra.Command {
+	var l listing
+	cmd := &cobra.Command{
+		Use:     "ls [FOLDER[:PATH]]",
+		Aliases: []string{"list", "files"},
+		Short:   "List folders, or what is in one",
+		Long: `List folders, or what is in a folder or a directory of it. --search finds parts of
+names in whatever case: of folders, or of all files and directories below PATH.
+Both are looked for by the server.`,
+		Example: "  berth folder ls --mine -l\n  berth folder ls data:runs -R\n  berth folder ls data --search checkpoint",
+		Args:    count(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.listFiles(cmd.Context(), args[0], l)
+			}
+			return a.listFolders(cmd.Context(), l)
+		},
+		ValidArgsFunction: a.completeFolder,
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&l.long, "long", "l", false, "show more of each")
+	f.BoolVarP(&l.below, "recursive", "R", false, "with FOLDER: all that is below")
+	f.StringVar(&l.search, "search", "", "only what has this `text` in its name")
+	f.BoolVar(&l.mine, "mine", false, "only folders of your own")
+	f.BoolVar(&l.shared, "shared", false, "only folders that users share with you")
+	f.BoolVar(&l.others, "others", false, "only users' folders that you see by your role")
+	f.StringVar(&l.project, "project", "", "only folders of a project")
+	f.StringVar(&l.owner, "owner", "", "only folders of a user, by e-mail, username or id")
+	given(cmd, &l.mode, "usage-mode", "only folders `for`: general, data or model", choice(usageModes...))
+	return cmd
+}
+
+// kind is what the flags say of whose folders are meant.
+func (l listing) kind() (kind string, err error) {
+	n := howMany(l.project, l.owner)
+	for name, on := range map[string]bool{"mine": l.mine, "shared": l.shared, "others": l.others} {
+		if on {
+			kind = name
+			n++
+		}
+	}
+	if n > 1 {
+		return "", usagef("name one of --mine, --shared, --others, --project and --owner")
+	}
+	return kind, nil
+}
+
+func (a *app) listFolders(ctx context.Context, l listing) error {
+	kind, err := l.kind()
+	if err != nil {
+		return err
+	}
+	if l.below {
+		return usagef("--recursive: name the folder")
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	filter := client.FolderFilter{Search: l.search, Kind: kind}
+	if l.mode != nil {
+		filter.UsageMode = *l.mode
+	}
+	if l.project != "" {
+		if filter.Project, err = findProjectID(ctx, c, l.project); err != nil {
+			return err
+		}
+	}
+	if l.owner != "" {
+		if filter.Owner, err = findUserID(ctx, c, l.owner); err != nil {
+			return err
+		}
+	}
+	list, err := c.Folders(ctx, filter)
+	if err != nil {
+		return err
+	}
+	return a.table(list, func() *output.Table {
+		if l.long {
+			return a.longFolderTable(list)
+		}
+		return a.folderTable(list...)
+	})
+}
+
+func (a *app) folderTable(list ...client.Folder) *output.Table {
+	t := output.NewTable("NAME", "OWNER", "VOLUME", "SIZE", "MOUNTED BY", "AGE", "ID").Spare("ID", "VOLUME")
+	for _, f := range list {
+		t.Row(f.Name, ownerText(f), f.QuotaScope.Volume.Name, amount(f.UsedBytes, output.Bytes), names(f.MountedBy),
+			output.Age(a.now(), f.CreatedAt), f.ID)
+	}
+	return t
+}
+
+func (a *app) longFolderTable(list []client.Folder) *output.Table {
+	t := output.NewTable("NAME", "OF", "OWNER", "STATUS", "FOR", "MEMBERS MAY", "VOLUME", "SIZE", "FILES", "LAST USED", "MOUNTED BY", "AGE", "ID").
+		Spare("ID", "MEMBERS MAY", "AGE")
+	for _, f := range list {
+		used, may := "", ""
+		if f.LastUsedAt != nil {
+			used = output.Age(a.now(), *f.LastUsedAt)
+		}
+		if f.Project != nil {
+			may = strings.ReplaceAll(f.Permission, "_", "-")
+		}
+		t.Row(f.Name, f.Kind, ownerText(f), f.Status, f.UsageMode, may, f.QuotaScope.Volume.Name,
+			amount(f.UsedBytes, output.Bytes), amount(f.FileCount, decimal), used, names(f.MountedBy), output.Age(a.now(), f.CreatedAt), f.ID)
+	}
+	return t
+}
+
+func ownerText(f client.Folder) string {
+	if f.Project == nil && f.Owner != nil {
+		return f.Owner.Email
+	}
+	return holderText(nil, f.Project, nil, "")
+}
+
+// amount shows what may not be known.
+func amount(n *int64, show func(int64) string) string {
+	if n == nil {
+		return "-"
+	}
+	return show(*n)
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+func (a *app) listFiles(ctx context.Context, text string, l listing) error {
+	if l.mine || l.shared || l.others || l.mode != nil || howMany(l.project, l.owner) > 0 {
+		return usagef("--mine, --shared, --others, --project, --owner and --usage-mode are of a list of folders, not of files")
+	}
+	if l.below && l.search != "" {
+		return usagef("--recursive: --search looks at all below by itself")
+	}
+	c, f, dir, err := a.inFolder(ctx, text)
+	if err != nil {
+		return err
+	}
+	var list []client.File
+	switch {
+	case l.search != "":
+		list, err = c.Search(ctx, f.ID, dir, l.search)
+	case l.below:
+		list, err = c.Tree(ctx, f.ID, dir, 4)
+	default:
+		list, err = c.Files(ctx, f.ID, dir)
+	}
+	if err != nil {
+		return err
+	}
+	return a.table(list, func() *output.Table { return fileTable(list, l.long, l.below || l.search != "") })
+}
+
+// fileTable names files, by their paths where they lie in several directories; the long
+// one has exact sizes and times.
+func fileTable(list []client.File, long, paths bool) *output.Table {
+	t := output.NewTable("NAME", "TYPE", "SIZE", "CHANGED")
+	layout, show := "2006-01-02 15:04:05", output.Bytes
+	if long {
+		layout, show = "2006-01-02T15:04:05.000Z07:00", decimal
+	}
+	for _, f := range list {
+		name, size := f.Name, ""
+		if paths {
+			name = f.Path
+		}
+		if f.Type == "file" {
+			size = show(f.Size)
+		}
+		t.Row(name, f.Type, size, f.ModifiedAt.Local().Format(layout))
+	}
+	return t
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+// relocation is files and directories on their way from one folder to another, or to
+// another place in it.
+type relocation struct {
+	client   *client.Client
+	from, to *client.Folder
+	items    []client.MoveItem
+	force    bool
+}
+
+func (a *app) folderMove() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "mv FOLDER:FROM... [FOLDER:]TO",
+		Short: "Move files and directories within a folder, or to another one",
+		Long: `Move or rename files and directories within a folder, or to another one. Several,
+and what goes to a directory that is written with a slash at its end, keep their
+names. Between volumes each is copied, and deleted where it was once the copy is
+complete. One that fails does not stop the others; then the exit code is not 0.`,
+		Example:           "  berth folder mv data:raw/a.csv old/a.csv\n  berth folder mv data:runs/1 data:runs/2 archive:runs/",
+		Args:              count(2, -1),
+		ValidArgsFunction: a.completeFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.relocation(cmd.Context(), args, force)
+			if err != nil {
+				return err
+			}
+			if r.from.QuotaScope.Volume.ID == r.to.QuotaScope.Volume.ID {
+				return a.filesDone(r.client.MoveFiles(cmd.Context(), r.from.ID, r.to.ID, r.items, r.force))
+			}
+			return a.filesDone(a.carry(cmd.Context(), r))
+		},
+	}
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace files that are there")
+	return cmd
+}
+
+func (a *app) folderCopy() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "cp FOLDER:FROM... [FOLDER:]TO",
+		Short: "Copy files and directories within a folder, or to another one",
+		Long: `Copy files and directories within a folder, or to another one. Several, and what
+goes to a directory that is written with a slash at its end, keep their names. An
+interrupt ends the work; what was copied stays.`,
+		Example:           "  berth folder cp data:raw thesis:raw",
+		Args:              count(2, -1),
+		ValidArgsFunction: a.completeFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.relocation(cmd.Context(), args, force)
+			if err != nil {
+				return err
+			}
+			work, err := r.client.CopyFiles(cmd.Context(), r.from.ID, r.to.ID, r.items, r.force)
+			if err != nil {
+				return err
+			}
+			return a.orCancel(cmd.Context(), r.client, &work.Task)
+		},
+	}
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace files that are there")
+	return cmd
+}
+
+// relocation reads what goes where: FROM... and TO, which is in the folder of FROM
+// where it names none.
+func (a *app) relocation(ctx context.Context, args []string, force bool) (*relocation, error) {
+	sources, last := args[:len(args)-1], args[len(args)-1]
+	r := &relocation{force: force}
+	for i, text := range sources {
+		at := parsePlace(text)
+		if at.path == "" {
+			return nil, usagef("FROM: name a path, as %s:PATH", at.folder)
+		}
+		if first := parsePlace(sources[0]); i > 0 && at.folder != first.folder {
+			return nil, usagef("FROM: %s is not in folder %s; move from one folder at a time", text, first.folder)
+		}
+		r.items = append(r.items, client.MoveItem{From: at.path})
+	}
+	var err error
+	if r.client, r.from, _, err = a.inFolder(ctx, sources[0]); err != nil {
+		return nil, err
+	}
+	r.to = r.from
+	to := parsePlace(":" + last)
+	if strings.Contains(last, ":") {
+		to = parsePlace(last)
+		if to.folder != parsePlace(sources[0]).folder {
+			if r.to, err = findFolder(ctx, r.client, to.folder); err != nil {
+				return nil, err
+			}
+		}
+	}
+	into := len(sources) > 1 || strings.HasSuffix(last, "/") || to.path == ""
+	for i := range r.items {
+		r.items[i].To = to.path
+		if into {
+			r.items[i].To = path.Join(to.path, path.Base(r.items[i].From))
+		}
+	}
+	return r, nil
+}
+
+// carry moves from one volume to another: each item is copied by a task of its own, so
+// that it can be told what came of it, and those that arrived are deleted.
+func (a *app) carry(ctx context.Context, r *relocation) ([]client.FileResult, error) {
+	results := make([]client.FileResult, len(r.items))
+	var arrived []string
+	at := map[string]int{}
+	for i, item := range r.items {
+		results[i].Path, at[item.From] = item.From, i
+		if err := a.copied(ctx, r, item); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			said := oneLine(err)
+			results[i].Error = &said
+			continue
+		}
+		arrived = append(arrived, item.From)
+	}
+	if len(arrived) == 0 {
+		return results, nil
+	}
+	gone, err := r.client.DeleteFiles(ctx, r.from.ID, arrived)
+	for _, g := range gone {
+		if i, ok := at[g.Path]; ok && g.Error != nil {
+			said := "it was copied, and could not be deleted: " + *g.Error
+			results[i].Error = &said
+		}
+	}
+	return results, err
+}
+
+func (a *app) copied(ctx context.Context, r *relocation, item client.MoveItem) error {
+	work, err := r.client.CopyFiles(ctx, r.from.ID, r.to.ID, []client.MoveItem{item}, r.force)
+	if err != nil {
+		return err
+	}
+	t, err := a.untilEnded(ctx, r.client, &work.Task)
+	if err != nil {
+		_, failed := r.client.CancelTask(context.WithoutCancel(ctx), work.Task.ID)
+		return errors.Join(err, failed)
+	}
+	return taskFailure(t)
+}
+
+// filesDone prints what came of each path, those that failed to the standard error, and
+// fails when one did.
+func (a *app) filesDone(results []client.FileResult, err error) error {
+	if err != nil {
+		return err
+	}
+	var last error
+	failed := 0
+	for _, r := range results {
+		if err := failure(r); err != nil {
+			failed++
+			last = err
+		}
+	}
+	err = a.print().Print(results, func() error {
+		for _, r := range results {
+			if r.Error != nil {
+				a.note("berth: %s: %s", r.Path, *r.Error)
+			} else if _, err := fmt.Fprintln(a.out, output.Clean(r.Path)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || failed == 0 {
+		return err
+	}
+	return fmt.Errorf("%s failed: %w", plural(failed, "path"), last)
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+// usage is what berth folder usage tells in JSON.
+type usage struct {
+	Scopes  []client.QuotaScope `json:"scopes"`
+	Folders []client.Folder     `json:"folders"`
+}
+
+func (a *app) folderUsage() *cobra.Command {
+	cmd := a.verb("usage", "Show how full your folders and your projects' are, and what limits them", count(0, 0),
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			var u usage
+			var err error
+			if u.Scopes, err = c.QuotaScopes(ctx, true); err != nil {
+				return err
+			}
+			for _, kind := range []string{"mine", "project"} {
+				some, err := c.Folders(ctx, client.FolderFilter{Kind: kind})
+				if err != nil {
+					return err
+				}
+				u.Folders = append(u.Folders, some...)
+			}
+			return a.table(u, func() *output.Table { return u.table() })
+		})
+	cmd.Long = `Show how full your folders and your projects' are, and what limits them. The
+folders of one owner on one volume share a limit, of bytes and perhaps of files.
+ENFORCED is how the volume keeps it: hard (no byte more), delayed (writers are
+stopped some time after), cooperative (uploads are refused, sessions are not
+stopped) or none.`
+	cmd.Example = "  berth folder usage\n  berth folder usage -o json"
+	return cmd
+}
+
+func (u usage) table() *output.Table {
+	t := output.NewTable("OF", "FOLDER", "VOLUME", "USED", "LIMIT", "FILES", "MAX FILES", "ENFORCED").Spare("VOLUME", "MAX FILES", "FILES")
+	for _, s := range u.Scopes {
+		of := holderText(nil, s.HolderProject, nil, "you")
+		t.Row(of, "all", s.Volume.Name, amount(s.UsedBytes, output.Bytes), amount(s.EffectiveLimitBytes, output.Bytes),
+			amount(s.UsedInodes, decimal), amount(s.LimitInodes, decimal), s.Enforcement)
+		for _, f := range u.Folders {
+			if f.QuotaScope.ID == s.ID {
+				t.Row(of, f.Name, s.Volume.Name, amount(f.UsedBytes, output.Bytes), "", amount(f.FileCount, decimal), "", "")
+			}
+		}
+	}
+	return t
+}
