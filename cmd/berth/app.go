@@ -72,7 +72,7 @@ func (a *app) command() *cobra.Command {
 	}
 	root.AddCommand(
 		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.passwdCommand(), a.profileCommand(), a.contextCommand(),
-		a.runCommand(), a.sessionCommand(), a.sessionGroupCommand(), a.queueCommand(), a.folderCommand(), a.imageCommand(), a.agentCommand(),
+		a.runCommand(), a.sessionCommand(), a.sessionGroupCommand(), a.queueCommand(), a.folderCommand(), a.objectStorageCommand(), a.imageCommand(), a.agentCommand(),
 		a.presetCommand(), a.tokenCommand(), a.keypairCommand(), a.sshKeyCommand(), a.loginsCommand(), a.totpCommand(),
 		a.activityCommand(), a.limitsCommand(), a.usageCommand(), a.adminCommand(), a.apiCommand(), a.versionCommand(),
 	)

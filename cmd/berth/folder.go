@@ -14,7 +14,7 @@ func (a *app) folderCommand() *cobra.Command {
 	cmd := group("folder", "Work with folders and the files in them",
 		a.folderList(), a.folderCreate(), a.folderRename(), a.folderPut(), a.folderGet(), a.folderSync(),
 		a.folderMkdir(), a.folderMove(), a.folderRemove(), a.folderUsage(),
-		a.folderTrash(), a.folderDelete(), a.folderClone(), a.folderCopy(), a.folderHandOver(), a.folderSettings())
+		a.folderTrash(), a.folderDelete(), a.folderClone(), a.folderCopy(), a.folderHandOver(), a.folderSettings(), a.folderImport(), a.folderExport())
 	cmd.AddCommand(a.folderShareCommands()...)
 	cmd.Aliases = []string{"folders"}
 	cmd.Long = `Work with folders and the files in them. FOLDER:PATH means a path in a folder.

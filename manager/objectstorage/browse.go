@@ -102,7 +102,7 @@ func (s *Service) page(ctx context.Context, row *ent.ObjectStorage, path string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	b, err := s.open(ctx, row)
+	b, err := s.open(ctx, row, inPerson)
 	if err != nil {
 		return nil, err
 	}

@@ -57,8 +57,14 @@ func reach(row *ent.ObjectStorage) egress.Reach {
 	return egress.Public
 }
 
+// How often a request is tried: while a person waits, and in a task.
+const (
+	inPerson = 1
+	inTask   = 5
+)
+
 // open returns the bucket of a row.
-func (s *Service) open(ctx context.Context, row *ent.ObjectStorage) (*bucket, error) {
+func (s *Service) open(ctx context.Context, row *ent.ObjectStorage, tries int) (*bucket, error) {
 	b := &bucket{name: row.Bucket, nobody: row.AccessKeyID == ""}
 	creds := credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
 	if !b.nobody {
@@ -78,7 +84,7 @@ func (s *Service) open(ctx context.Context, row *ent.ObjectStorage) (*bucket, er
 	}
 	b.core.Client, err = minio.New(u.Host, &minio.Options{
 		Creds: creds, Secure: u.Scheme == "https", Region: row.Region, BucketLookup: lookup,
-		Transport: until{ctx, s.ways[reach(row)]}, MaxRetries: 4,
+		Transport: until{ctx, s.ways[reach(row)]}, MaxRetries: tries,
 	})
 	if err != nil {
 		return nil, problem.Invalid("endpoint", "%v", err)
@@ -179,7 +185,7 @@ func explain(err error) error {
 		return problem.Invalid("bucket", "is no name that this storage knows")
 	case minio.NoSuchKey:
 		return problem.NotFound("object").WithField("path")
-	case "InvalidAccessKeyId":
+	case "InvalidAccessKeyId", "XAdminUserNotFound": // the latter by versitygw
 		return problem.Precondition("the storage does not know the access key").WithField("accessKeyId")
 	case "SignatureDoesNotMatch":
 		return problem.Precondition("the signature is wrong: the secret, or the region, is another one").WithField("secret")

@@ -218,7 +218,7 @@ func (r *sending) drop(ctx context.Context) {
 	r.st.Upload = nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	b, err := r.open(ctx, r.row)
+	b, err := r.open(ctx, r.row, inTask)
 	if err == nil {
 		err = b.abort(ctx, up.Key, up.ID)
 	}
@@ -290,7 +290,7 @@ func (a aborter) Run(ctx context.Context, _ *tasks.Progress, input []byte) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	b, err := a.open(ctx, row)
+	b, err := a.open(ctx, row, inTask)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, w
 	} else if err != nil {
 		return nil, fmt.Errorf("read object storage: %w", err)
 	}
-	if r.bucket, err = s.open(ctx, r.row); err != nil {
+	if r.bucket, err = s.open(ctx, r.row, inTask); err != nil {
 		return nil, err
 	}
 	_, err = r.place(ctx)

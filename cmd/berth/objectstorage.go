@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) objectStorageCommand() *cobra.Command {
+	cmd := alias(group("objectstorage", "Work with object storages (S3), which folders are imported from and exported to",
+		a.storageList(), a.storageAdd(), a.storageShow(), a.storageSet(), a.storageTest(), a.storageBrowse(), a.storageRemove()),
+		"object-storage", "s3")
+	cmd.Long = `Work with object storages (S3): buckets that folders are imported from and
+exported to, with berth folder import and berth folder export. One is your own,
+or your domain's when an administrator has added it with --for-domain.`
+	return cmd
+}
+
+func (a *app) storageList() *cobra.Command {
+	return a.list("List object storages: yours and those of your domain", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.ObjectStorages(ctx, "")
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return storageTable(list...) })
+	})
+}
+
+func storageTable(list ...client.ObjectStorage) *output.Table {
+	t := output.NewTable("NAME", "BUCKET", "PREFIX", "ENDPOINT", "REGION", "ACCESS KEY", "FOR", "MAY").Spare("ENDPOINT")
+	for _, s := range list {
+		may := "read, write"
+		if s.ReadOnly {
+			may = "read"
+		}
+		t.Row(s.Name, s.Bucket, s.Prefix, s.Endpoint, s.Region, s.AccessKeyID, holderText(s.Domain, nil, s.Owner, "-"), may)
+	}
+	return t
+}
+
+func findStorage(ctx context.Context, c *client.Client, ref string) (*client.ObjectStorage, error) {
+	all, err := c.ObjectStorages(ctx, nameOrAll(ref))
+	if isID(ref) {
+		return pick(ctx, c, "object storage", ref, all, err, func(s client.ObjectStorage) (id, name string) { return s.ID, s.Name })
+	}
+	return one(ctx, c, "object storage", ref, all, err, func(s client.ObjectStorage) (id, owner string) {
+		if s.Owner != nil {
+			owner = s.Owner.ID
+		}
+		return s.ID, owner
+	})
+}
+
+func findStorageID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return idOr(ref, func() (*client.ObjectStorage, error) { return findStorage(ctx, c, ref) }, func(s *client.ObjectStorage) string { return s.ID })
+}
+
+// storageFlags say what an object storage is.
+type storageFlags struct {
+	in    client.ObjectStorageInput
+	stdin bool
+}
+
+func (f *storageFlags) add(cmd *cobra.Command) {
+	givenText(cmd, &f.in.Endpoint, "endpoint", "`URL` of the server, as https://s3.eu-central-1.amazonaws.com")
+	givenText(cmd, &f.in.Bucket, "bucket", "`name` of the bucket")
+	givenText(cmd, &f.in.Prefix, "prefix", "`path` in the bucket below which everything is")
+	givenText(cmd, &f.in.Region, "region", "`region`, as eu-central-1 (default: the server is asked)")
+	given(cmd, &f.in.Addressing, "addressing", "`how` the bucket is named: path or virtual (default: path)", choice("path", "virtual"))
+	givenText(cmd, &f.in.AccessKeyID, "access-key", "`id` of the access key; none to ask as nobody")
+	givenBool(cmd, &f.in.ReadOnly, "read-only", "export nothing to there (=false: exports may)")
+	cmd.Flags().BoolVar(&f.stdin, "secret-stdin", false, "read the secret of the access key from standard input")
+	sets(cmd, "access-key", "accessKeyId", "accessKeyID")
+	sets(cmd, "read-only", "readOnly")
+	sets(cmd, "secret-stdin", "secret")
+}
+
+// secret reads the secret where there is an access key, and forgets it with "none".
+func (f *storageFlags) secret(ctx context.Context, a *app) error {
+	if f.in.AccessKeyID != nil && *f.in.AccessKeyID == "none" {
+		*f.in.AccessKeyID = ""
+		return nil
+	}
+	secret, err := "", error(nil)
+	switch {
+	case f.stdin:
+		secret, err = readLine(a.in)
+	case a.env("BERTH_S3_SECRET") != "":
+		secret = a.env("BERTH_S3_SECRET")
+	case f.in.AccessKeyID != nil:
+		secret, err = a.askSecret(ctx, "Secret of the access key: ", "--secret-stdin or BERTH_S3_SECRET")
+	default:
+		return nil
+	}
+	f.in.Secret = &secret
+	return err
+}
+
+const secretHelp = `The secret of the access key comes from standard input with --secret-stdin, else
+from $BERTH_S3_SECRET, else from a prompt; it is kept sealed and never shown.`
+
+func (a *app) storageAdd() *cobra.Command {
+	var flags storageFlags
+	var domain string
+	var all bool
+	cmd := a.verb("add NAME", "Add an object storage of your own, or of a domain", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) (err error) {
+			in := &flags.in
+			in.Name = &args[0]
+			if in.Endpoint == nil || in.Bucket == nil {
+				return usagef("--endpoint and --bucket are needed")
+			}
+			if all || domain != "" {
+				if in.Domain, err = domainOrMine(ctx, c, domain); err != nil {
+					return err
+				}
+			}
+			if err := flags.secret(ctx, a); err != nil {
+				return err
+			}
+			s, err := c.CreateObjectStorage(ctx, *in)
+			if err != nil {
+				return err
+			}
+			if err := a.table(s, func() *output.Table { return storageTable(*s) }); err != nil {
+				return err
+			}
+			return a.tellTest(ctx, c, s)
+		})
+	cmd.Long = "Add an object storage of your own, or of a domain, and ask it for a page.\n" + secretHelp
+	cmd.Example = "  berth objectstorage add lake --endpoint https://s3.example.org --bucket lake --access-key AKIA123 --prefix team"
+	flags.add(cmd)
+	cmd.Flags().StringVar(&domain, "domain", "", "for the members of this domain, as its administrator")
+	cmd.Flags().BoolVar(&all, "for-domain", false, "for the members of your domain, as its administrator")
+	return alias(cmd, "create")
+}
+
+// tellTest asks a storage for a page and notes what is wrong with it.
+func (a *app) tellTest(ctx context.Context, c *client.Client, s *client.ObjectStorage) error {
+	r, err := c.TestObjectStorage(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if !r.OK {
+		a.note("It is kept, but does not answer as it should: %s", tested(r))
+	}
+	return nil
+}
+
+func tested(r *client.ObjectStorageTest) string {
+	words := "no reason was given"
+	if r.Message != nil {
+		words = *r.Message
+	}
+	if r.Field != nil {
+		words = *r.Field + ": " + words
+	}
+	return words
+}
+
+func (a *app) storageShow() *cobra.Command {
+	return a.verb("show STORAGE", "Show an object storage; its secret is never shown", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		s, err := findStorage(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return a.table(s, func() *output.Table {
+			t := output.NewTable("FIELD", "VALUE")
+			for _, row := range [][2]string{
+				{"name", s.Name}, {"id", s.ID}, {"endpoint", s.Endpoint}, {"region", s.Region}, {"bucket", s.Bucket}, {"prefix", s.Prefix},
+				{"addressing", s.Addressing}, {"access key", s.AccessKeyID}, {"read only", fmt.Sprint(s.ReadOnly)},
+				{"for", holderText(s.Domain, nil, s.Owner, "-")},
+			} {
+				t.Row(row[0], row[1])
+			}
+			return t
+		})
+	})
+}
+
+func (a *app) storageSet() *cobra.Command {
+	var flags storageFlags
+	var name *string
+	cmd := a.verb("set STORAGE", "Change an object storage", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		flags.in.Name = name
+		if !flags.stdin {
+			if err := changes(flags.in); err != nil {
+				return err
+			}
+		}
+		s, err := findStorage(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		flags.in.ID = s.ID
+		if flags.stdin || flags.in.AccessKeyID != nil || flags.in.Endpoint != nil && s.AccessKeyID != "" {
+			if flags.in.AccessKeyID == nil {
+				flags.in.AccessKeyID = &s.AccessKeyID
+			}
+			if err := flags.secret(ctx, a); err != nil {
+				return err
+			}
+		}
+		if s, err = c.UpdateObjectStorage(ctx, flags.in); err != nil {
+			return err
+		}
+		if err := a.table(s, func() *output.Table { return storageTable(*s) }); err != nil {
+			return err
+		}
+		return a.tellTest(ctx, c, s)
+	})
+	cmd.Long = "Change an object storage. Another endpoint or access key needs the secret again.\n" + secretHelp
+	givenText(cmd, &name, "name", "another `name`")
+	flags.add(cmd)
+	return alias(cmd, "update")
+}
+
+func (a *app) storageTest() *cobra.Command {
+	return a.verb("test STORAGE", "Ask an object storage for a page, and say what is wrong", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		s, err := findStorage(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		r, err := c.TestObjectStorage(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		if !r.OK {
+			return fmt.Errorf("object storage %s: %s: %w", s.Name, tested(r), errdefs.ErrFailedPrecondition)
+		}
+		return a.print().Print(r, func() error {
+			_, err := fmt.Fprintln(a.out, s.Name, "answers")
+			return err
+		})
+	})
+}
+
+func (a *app) storageBrowse() *cobra.Command {
+	var limit int
+	cmd := a.verb("browse STORAGE[:PATH]", "List what is at a path of an object storage", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		name, path := cutPlace(args[0])
+		s, err := findStorage(ctx, c, name)
+		if err != nil {
+			return err
+		}
+		list, err := c.Objects(ctx, s.ID, path, limit)
+		if err != nil {
+			return err
+		}
+		if err := a.table(list, func() *output.Table { return a.objectTable(list) }); err != nil {
+			return err
+		}
+		if limit > 0 && len(list) == limit {
+			a.note("These are the first %d; --limit 0 lists all.", limit)
+		}
+		return nil
+	})
+	cmd.Flags().IntVar(&limit, "limit", 1000, "list so many at most; 0 = all")
+	return cmd
+}
+
+func (a *app) objectTable(list []client.StoredObject) *output.Table {
+	t := output.NewTable("NAME", "SIZE", "MODIFIED")
+	for _, o := range list {
+		if o.Directory {
+			t.Row(o.Name+"/", "", "")
+			continue
+		}
+		modified := ""
+		if o.ModifiedAt != nil {
+			modified = output.Age(a.now(), *o.ModifiedAt)
+		}
+		t.Row(o.Name, output.Bytes(o.Size), modified)
+	}
+	return t
+}
+
+// cutPlace reads STORAGE[:PATH]. A key may have colons.
+func cutPlace(text string) (storage, path string) {
+	storage, path, _ = strings.Cut(text, ":")
+	return storage, strings.Trim(path, "/")
+}
+
+func (a *app) storageRemove() *cobra.Command {
+	return alias(a.onEach("rm STORAGE", "Forget object storages; what is in their buckets stays", findStorageID,
+		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteObjectStorage(ctx, id) }), "delete")
+}
