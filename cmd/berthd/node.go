@@ -128,6 +128,7 @@ func storageCommand() *cobra.Command {
 		file, sftp  string
 		listen, url string
 		origins     []string
+		reach       []string
 	)
 	cmd := &cobra.Command{
 		Use: "storage", Short: "Run a storage proxy", Args: cobra.NoArgs,
@@ -137,7 +138,7 @@ func storageCommand() *cobra.Command {
 				return err
 			}
 			cfg := storage.Config{
-				Name: o.name, Dir: o.dir, PublicURL: url, Origins: origins, Managers: o.managers,
+				Name: o.name, Dir: o.dir, PublicURL: url, Origins: origins, ObjectStorages: reach, Managers: o.managers,
 				JoinToken: o.token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registerer: metrics(),
 			}
 			for _, v := range volumes {
@@ -190,6 +191,7 @@ func storageCommand() *cobra.Command {
 	f.StringVar(&listen, "listen", "127.0.0.1:8422", "address for uploads and downloads")
 	f.StringVar(&sftp, "sftp", "off", "address of people's folders by SFTP, such as :8423, or off")
 	f.StringVar(&url, "public-url", "", "base URL of --listen as people reach it")
+	f.StringSliceVar(&reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	f.StringSliceVar(&origins, "origin", nil, "origins of the web page")
 	return cmd
 }
