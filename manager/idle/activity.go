@@ -73,18 +73,21 @@ func (v *Visit) Leave() {
 }
 
 // Watch notes use until ctx ends. Every manager runs it.
-func (s *Service) Watch(ctx context.Context) {
-	tick := time.NewTicker(noteEvery)
+func (s *Service) Watch(ctx context.Context) { andAtLast(ctx, noteEvery, s.Note) }
+
+// andAtLast calls f again and again until ctx ends, and then once more.
+func andAtLast(ctx context.Context, every time.Duration, f func(context.Context)) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer cancel()
-			s.Note(last)
+			f(last)
 			return
 		case <-tick.C:
-			s.Note(ctx)
+			f(ctx)
 		}
 	}
 }

@@ -111,21 +111,7 @@ func (m *measured) read(ctx context.Context, kernels []uuid.UUID) map[uuid.UUID]
 }
 
 // keep saves from time to time, and once more when ctx has ended.
-func (m *measured) keep(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer cancel()
-			m.save(last)
-			return
-		case <-tick.C:
-			m.save(ctx)
-		}
-	}
-}
+func (m *measured) keep(ctx context.Context) { andAtLast(ctx, saveEvery, m.save) }
 
 // save writes all down and forgets kernels that are measured no more.
 func (m *measured) save(ctx context.Context) {
