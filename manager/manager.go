@@ -2,14 +2,11 @@ package manager
 
 import (
 	"context"
-	"crypto/ed25519"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -135,7 +132,7 @@ func (m *Manager) open(ctx context.Context) (err error) {
 }
 
 func (m *Manager) wire() error {
-	signer, err := loadSigner(m.cfg.Secrets)
+	signer, err := ticket.LoadRing(m.cfg.Secrets)
 	if err != nil {
 		return err
 	}
@@ -353,45 +350,4 @@ func (m *Manager) Close() {
 	if m.client != nil {
 		_ = m.client.Close()
 	}
-}
-
-// loadSigner reads the key that signs tickets, or makes it.
-func loadSigner(dir string) (*ticket.Signer, error) {
-	path := filepath.Join(dir, "ticket.key")
-	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		key, err := ticket.NewKey()
-		if err != nil {
-			return nil, err
-		}
-		if err := writeNew(path, key.Seed()); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, fmt.Errorf("keep ticket key: %w", err)
-		}
-		b, err = os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-	} else if err != nil {
-		return nil, fmt.Errorf("read ticket key: %w", err)
-	}
-	if len(b) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%s does not hold a key of %d bytes", path, ed25519.SeedSize)
-	}
-	return ticket.NewSigner(ed25519.NewKeyFromSeed(b)), nil
-}
-
-// writeNew writes a file that must not exist yet, all or nothing.
-func writeNew(path string, b []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if _, err := tmp.Write(b); err != nil {
-		return errors.Join(err, tmp.Close())
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Link(tmp.Name(), path)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// keyring gathers the ticket keys of all managers that watch. The keys of a
-// manager that went away stay good until another one comes: transfers must
-// not fail while managers restart.
+// keyring gathers the ticket keys of all managers that watch. The keys of the last
+// manager that went away stay good until another one comes: transfers must not
+// fail while managers restart.
 type keyring struct {
 	verifier *ticket.Verifier
 
@@ -30,18 +30,25 @@ func (k *keyring) join(keys [][]byte) (leave func(), err error) {
 	h := &holder{keys: keys}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.holders = slices.DeleteFunc(k.holders, func(h *holder) bool { return h.gone })
 	k.holders = append(k.holders, h)
-	var all [][]byte
-	for _, h := range k.holders {
-		all = append(all, h.keys...)
-	}
-	if err := k.verifier.SetKeys(all); err != nil {
-		return nil, err
-	}
+	k.settle()
 	return func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		h.gone = true
+		k.settle()
 	}, nil
+}
+
+// settle lets the keys count of those who are here or, when nobody is, of those who
+// were here last.
+func (k *keyring) settle() {
+	if slices.ContainsFunc(k.holders, func(h *holder) bool { return !h.gone }) {
+		k.holders = slices.DeleteFunc(k.holders, func(h *holder) bool { return h.gone })
+	}
+	var all [][]byte
+	for _, h := range k.holders {
+		all = append(all, h.keys...)
+	}
+	_ = k.verifier.SetKeys(all) // join has checked them
 }

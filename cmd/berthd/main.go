@@ -39,7 +39,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(upCommand(), managerCommand(), agentCommand(), storageCommand(), containerdCommand(), rotateKeysCommand(), fixtureCommand())
+	cmd.AddCommand(upCommand(), managerCommand(), agentCommand(), storageCommand(), containerdCommand(), rotateKeysCommand(), ticketKeyCommand(), fixtureCommand())
 	return cmd
 }
 

@@ -41,7 +41,7 @@ func TestPathsAreAbsolute(t *testing.T) {
 		}
 	}
 	look(root())
-	for _, name := range []string{"up --bin", "up --data", "agent --bin", "agent --plugin-file", "storage --data", "manager --secrets", "rotate-keys --data", "hang --data"} {
+	for _, name := range []string{"up --bin", "up --data", "agent --bin", "agent --plugin-file", "storage --data", "manager --secrets", "rotate-keys --data", "rotate-ticket-key --data", "hang --data"} {
 		if !seen[name] {
 			t.Errorf("%s is no path", name)
 		}

@@ -32,8 +32,9 @@ type World struct {
 	*identitytest.World
 	Group      *ent.ResourceGroup // public
 	Statements *Statements        // of every manager of this world
+	Secrets    string             // the directory that its managers read
 
-	dsn, redis, etcd, secrets string
+	dsn, redis, etcd string
 }
 
 // New makes the stores of a cluster, gone after the test.
@@ -53,7 +54,7 @@ func New(t testing.TB) *World {
 	t.Cleanup(func() { client.Close() })
 	w := &World{
 		World: identitytest.Fill(t, client), Statements: &Statements{},
-		redis: testenv.Redis(t), etcd: testenv.Etcd(t), secrets: t.TempDir(),
+		redis: testenv.Redis(t), etcd: testenv.Etcd(t), Secrets: t.TempDir(),
 	}
 	w.Group = client.ResourceGroup.Create().SetName("default").SaveX(w.System(t))
 	cfg, err := pgx.ParseConfig(plain)
@@ -159,7 +160,7 @@ func (w *World) make(t testing.TB) (m *manager.Manager, web, nodes net.Listener)
 	web, nodes = listen(t), listen(t)
 	m, err := manager.New(t.Context(), manager.Config{
 		PostgresDSN: w.dsn, RedisURL: w.redis, EtcdEndpoints: []string{w.etcd},
-		HTTP: web, Cluster: nodes, Secrets: w.secrets, Version: "test", Logger: logger(),
+		HTTP: web, Cluster: nodes, Secrets: w.Secrets, Version: "test", Logger: logger(),
 		Registry: prometheus.NewRegistry(),
 	})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 const (
 	// uploadLife bounds an upload: a large file over a slow line.
-	uploadLife = 24 * time.Hour
+	uploadLife = ticket.Life
 	// downloadLife bounds the start of a download; its URL may end up in logs.
 	downloadLife = 2 * time.Minute
 	maxUploads   = 1000

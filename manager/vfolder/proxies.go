@@ -89,7 +89,7 @@ func (s *Service) watch(ctx context.Context, name string, p *proxy) error {
 		return err
 	}
 	stream, err := p.rpc.Watch(ctx, &storagepb.WatchRequest{
-		Managers: s.managers(), TicketKeys: [][]byte{s.signer.PublicKey()}, BarredUsers: barred.users, BarredFolders: barred.folders,
+		Managers: s.managers(), TicketKeys: s.signer.PublicKeys(), BarredUsers: barred.users, BarredFolders: barred.folders,
 	})
 	for err == nil {
 		var r *storagepb.Report

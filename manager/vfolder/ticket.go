@@ -20,12 +20,16 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
+// longest is how long after its ticket has expired what was begun with it may run on and
+// is still ended when the right to it is lost.
+const longest = 24 * time.Hour
+
 // noteTicket notes that the viewer gets tickets for a folder's files, before he
 // has them.
 func (s *Service) noteTicket(ctx context.Context, f *ent.Vfolder, write bool, expires time.Time) error {
 	t := clock.Now()
 	err := s.client.VfolderTicket.Create().SetID(id.New(id.VfolderTicket)).
-		SetUserID(viewer.From(ctx).User).SetVfolderID(f.ID).SetWrite(write).SetIssuedAt(t).SetExpiresAt(expires).
+		SetUserID(viewer.From(ctx).User).SetVfolderID(f.ID).SetWrite(write).SetIssuedAt(t).SetExpiresAt(expires.Add(longest)).
 		OnConflictColumns(vfolderticket.FieldUserID, vfolderticket.FieldVfolderID, vfolderticket.FieldWrite).
 		Update(func(u *ent.VfolderTicketUpsert) { u.UpdateIssuedAt().UpdateExpiresAt() }).
 		Exec(viewer.SystemContext(ctx))

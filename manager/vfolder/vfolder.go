@@ -35,7 +35,7 @@ import (
 type Service struct {
 	client   *ent.Client
 	bus      *event.Bus
-	signer   *ticket.Signer
+	signer   *ticket.Ring
 	policies *policy.Service
 	tasks    *tasks.Service
 	managers func() []string
@@ -55,7 +55,7 @@ type Service struct {
 
 // New returns a Service, whose tasks the given one runs; managers lists the
 // addresses that proxies should dial.
-func New(client *ent.Client, bus *event.Bus, signer *ticket.Signer, policies *policy.Service, runs *tasks.Service, managers func() []string, log *slog.Logger) *Service {
+func New(client *ent.Client, bus *event.Bus, signer *ticket.Ring, policies *policy.Service, runs *tasks.Service, managers func() []string, log *slog.Logger) *Service {
 	s := &Service{client: client, bus: bus, signer: signer, policies: policies, tasks: runs, managers: managers, log: log,
 		proxies: map[string]*proxy{}, joined: make(chan struct{}, 1)}
 	runs.Register(deleteKind, remover{s})
