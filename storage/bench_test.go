@@ -269,8 +269,9 @@ func BenchmarkListFirstPage(b *testing.B) {
 	}
 }
 
-// BenchmarkTree walks a million files: the proxy's search and usage beside
-// find(1) and du(1). BERTH_BENCH_FILES sets another number.
+// BenchmarkTree walks a million files: the proxy's search, its pages of every
+// directory, and usage, beside find(1), ls(1) and du(1). BERTH_BENCH_FILES sets another
+// number.
 func BenchmarkTree(b *testing.B) {
 	h := newHostOn(b, memory(b))
 	n := 1_000_000
@@ -295,6 +296,20 @@ func BenchmarkTree(b *testing.B) {
 			}
 		}
 	})
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			if files := h.countPages(b, ""); files != n {
+				b.Fatalf("%d files", files)
+			}
+		}
+	})
+	b.Run("ls", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("ls", "-lR", h.path).Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("usage", func(b *testing.B) {
 		for b.Loop() {
 			if u, err := volume.Usage(context.Background(), h.path); err != nil || u.Files != int64(n) {
@@ -309,6 +324,28 @@ func BenchmarkTree(b *testing.B) {
 			}
 		}
 	})
+}
+
+// countPages lists a directory and all below it, page by page, and counts the files.
+func (h *host) countPages(b *testing.B, path string) (files int) {
+	b.Helper()
+	q := &storagepb.ListFilesRequest{Folder: h.ref, Path: path, Limit: 1000}
+	for {
+		page, err := h.api.ListFiles(b.Context(), q)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, f := range page.Files {
+			if f.Type == storagepb.FileInfo_DIRECTORY {
+				files += h.countPages(b, f.Path)
+			} else {
+				files++
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return files
+		}
+	}
 }
 
 // BenchmarkClone clones 20,000 small files on a disk.
