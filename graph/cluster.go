@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/agents"
 	"github.com/berthhq/berth/manager/group"
+	"github.com/berthhq/berth/manager/vfolder"
 )
 
 func (r queryResolver) ResourceGroups(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) (*ent.ResourceGroupConnection, error) {
@@ -94,6 +95,10 @@ func (r mutationResolver) UpdateAgent(ctx context.Context, input agents.UpdateAg
 
 func (r mutationResolver) CreateJoinToken(ctx context.Context, input agents.CreateJoinTokenInput) (*agents.JoinTokenPayload, error) {
 	return r.Agents.CreateJoinToken(ctx, input)
+}
+
+func (r mutationResolver) RemoveStorageProxy(ctx context.Context, input vfolder.RemoveStorageProxyInput) (*vfolder.RemoveStorageProxyPayload, error) {
+	return r.Folders.RemoveStorageProxy(ctx, input)
 }
 
 // AgentChanged sends every agent in sight, then those that change.

@@ -215,6 +215,9 @@ var matrix = map[string]cell{
 	"setQuotaScope of a project": func(f *fixture) vars {
 		return vars{"volume": f.volume().ID, "project": f.project.ID, "limitBytes": 0}
 	},
+	"removeStorageProxy": func(f *fixture) vars {
+		return vars{"name": f.Client.StorageProxy.Create().SetName(f.name()).SaveX(f.System(f.t)).Name}
+	},
 	"removeOrphan": func(f *fixture) vars {
 		return vars{"volume": f.volume().ID, "scope": f.owner.ID, "folder": uuid.New()}
 	},

@@ -181,7 +181,7 @@ func (m *Manager) wire() error {
 	views := grpc.NewServer()
 	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitor: m.auth.Visitor})
 	m.hub = cluster.NewHub(cluster.HubConfig{
-		CA: m.ca, Join: m.agents.Join, Managers: managers, OnPeer: m.peer, Logger: m.log,
+		CA: m.ca, Join: m.agents.Join, Admit: m.admit, Managers: managers, OnPeer: m.peer, Logger: m.log,
 		Services: map[string]*grpc.Server{cluster.RoleStorage: views},
 	})
 	m.graph = &graph.Resolver{
@@ -189,6 +189,14 @@ func (m *Manager) wire() error {
 		Providers: m.providers, SignUps: m.signups,
 		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle,
 		Version: m.cfg.Version, Logger: m.log,
+	}
+	return nil
+}
+
+// admit refuses nodes that were removed. An agent that was may come back.
+func (m *Manager) admit(ctx context.Context, role, name, _ string) error {
+	if role == cluster.RoleStorage {
+		return m.folders.Admit(ctx, name)
 	}
 	return nil
 }

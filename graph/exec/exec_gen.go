@@ -841,6 +841,7 @@ type ComplexityRoot struct {
 		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
 		RemoveOrphan            func(childComplexity int, input vfolder.RemoveOrphanInput) int
 		RemoveShareWeight       func(childComplexity int, input group.RemoveShareWeightInput) int
+		RemoveStorageProxy      func(childComplexity int, input vfolder.RemoveStorageProxyInput) int
 		RemoveVfolderShare      func(childComplexity int, input vfolder.RemoveVfolderShareInput) int
 		RemoveVolumeGrant       func(childComplexity int, input vfolder.RemoveVolumeGrantInput) int
 		RenameSession           func(childComplexity int, input session.RenameSessionInput) int
@@ -1189,6 +1190,10 @@ type ComplexityRoot struct {
 
 	RemoveShareWeightPayload struct {
 		ID func(childComplexity int) int
+	}
+
+	RemoveStorageProxyPayload struct {
+		Name func(childComplexity int) int
 	}
 
 	RemoveVolumeGrantPayload struct {
@@ -1943,6 +1948,7 @@ type MutationResolver interface {
 	CreateResourceGroup(ctx context.Context, input group.CreateResourceGroupInput) (*group.ResourceGroupPayload, error)
 	UpdateAgent(ctx context.Context, input agents.UpdateAgentInput) (*agents.AgentPayload, error)
 	CreateJoinToken(ctx context.Context, input agents.CreateJoinTokenInput) (*agents.JoinTokenPayload, error)
+	RemoveStorageProxy(ctx context.Context, input vfolder.RemoveStorageProxyInput) (*vfolder.RemoveStorageProxyPayload, error)
 	CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error)
 	RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error)
 	CreateKeypair(ctx context.Context, input auth.CreateKeypairInput) (*auth.KeypairPayload, error)
@@ -5394,6 +5400,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveShareWeight(childComplexity, args["input"].(group.RemoveShareWeightInput)), true
+	case "Mutation.removeStorageProxy":
+		if e.ComplexityRoot.Mutation.RemoveStorageProxy == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeStorageProxy_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveStorageProxy(childComplexity, args["input"].(vfolder.RemoveStorageProxyInput)), true
 	case "Mutation.removeVfolderShare":
 		if e.ComplexityRoot.Mutation.RemoveVfolderShare == nil {
 			break
@@ -7246,6 +7263,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RemoveShareWeightPayload.ID(childComplexity), true
+
+	case "RemoveStorageProxyPayload.name":
+		if e.ComplexityRoot.RemoveStorageProxyPayload.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveStorageProxyPayload.Name(childComplexity), true
 
 	case "RemoveVolumeGrantPayload.volume":
 		if e.ComplexityRoot.RemoveVolumeGrantPayload.Volume == nil {
@@ -10059,6 +10083,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRemoveMembershipInput,
 		ec.unmarshalInputRemoveOrphanInput,
 		ec.unmarshalInputRemoveShareWeightInput,
+		ec.unmarshalInputRemoveStorageProxyInput,
 		ec.unmarshalInputRemoveVfolderShareInput,
 		ec.unmarshalInputRemoveVolumeGrantInput,
 		ec.unmarshalInputRenameSessionInput,
@@ -10783,6 +10808,8 @@ input UpdateAgentInput { id: ID! schedulable: Boolean resourceGroup: ID }
 enum NodeRole { agent storage }
 "Lets one machine join; the token works once and for an hour."
 input CreateJoinTokenInput { role: NodeRole! }
+"The name that it joined with."
+input RemoveStorageProxyInput { name: String! }
 
 type ResourceGroupPayload @allow(to: USER) { resourceGroup: ResourceGroup! }
 type AgentPayload @allow(to: USER) { agent: Agent! }
@@ -10792,6 +10819,7 @@ type JoinTokenPayload @allow(to: SUPERADMIN) {
   "Command line for the new machine."
   command: String!
 }
+type RemoveStorageProxyPayload @allow(to: SUPERADMIN) { name: String! }
 
 extend type Mutation {
   "Changes a group; what runs in it goes on."
@@ -10804,6 +10832,8 @@ extend type Mutation {
   "Cordons, opens or moves an agent."
   updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
   createJoinToken(input: CreateJoinTokenInput!): JoinTokenPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Cuts a storage proxy off, and lets it in again only with a new token. Its volumes stay, for another proxy to serve."
+  removeStorageProxy(input: RemoveStorageProxyInput!): RemoveStorageProxyPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 
 extend type Subscription {
@@ -15167,6 +15197,14 @@ func (ec *executionContext) childFields_RemoveShareWeightPayload(ctx context.Con
 	return nil, fmt.Errorf("no field named %q was found under type RemoveShareWeightPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RemoveStorageProxyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_RemoveStorageProxyPayload_name(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemoveStorageProxyPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RemoveVolumeGrantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "volume":
@@ -17609,6 +17647,20 @@ func (ec *executionContext) field_Mutation_removeShareWeight_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (group.RemoveShareWeightInput, error) {
 			return ec.unmarshalNRemoveShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removeStorageProxy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.RemoveStorageProxyInput, error) {
+			return ec.unmarshalNRemoveStorageProxyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveStorageProxyInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -30556,6 +30608,50 @@ func (ec *executionContext) fieldContext_Mutation_createJoinToken(ctx context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_removeStorageProxy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeStorageProxy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveStorageProxy(ctx, fc.Args["input"].(vfolder.RemoveStorageProxyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.RemoveStorageProxyPayload) graphql.Marshaler {
+			return ec.marshalNRemoveStorageProxyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveStorageProxyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeStorageProxy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RemoveStorageProxyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeStorageProxy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createAccessToken(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -40614,6 +40710,29 @@ func (ec *executionContext) _RemoveShareWeightPayload_id(ctx context.Context, fi
 }
 func (ec *executionContext) fieldContext_RemoveShareWeightPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("RemoveShareWeightPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _RemoveStorageProxyPayload_name(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveStorageProxyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemoveStorageProxyPayload_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemoveStorageProxyPayload_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RemoveStorageProxyPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _RemoveVolumeGrantPayload_volume(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveVolumeGrantPayload) (ret graphql.Marshaler) {
@@ -57885,6 +58004,36 @@ func (ec *executionContext) unmarshalInputRemoveShareWeightInput(ctx context.Con
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRemoveStorageProxyInput(ctx context.Context, obj any) (vfolder.RemoveStorageProxyInput, error) {
+	var it vfolder.RemoveStorageProxyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRemoveVfolderShareInput(ctx context.Context, obj any) (vfolder.RemoveVfolderShareInput, error) {
 	var it vfolder.RemoveVfolderShareInput
 	if obj == nil {
@@ -68612,6 +68761,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "removeStorageProxy":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeStorageProxy(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createAccessToken":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createAccessToken(ctx, field)
@@ -73039,6 +73195,44 @@ func (ec *executionContext) _RemoveShareWeightPayload(ctx context.Context, sel a
 			out.Values[i] = graphql.MarshalString("RemoveShareWeightPayload")
 		case "id":
 			out.Values[i] = ec._RemoveShareWeightPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var removeStorageProxyPayloadImplementors = []string{"RemoveStorageProxyPayload"}
+
+func (ec *executionContext) _RemoveStorageProxyPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.RemoveStorageProxyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removeStorageProxyPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RemoveStorageProxyPayload")
+		case "name":
+			out.Values[i] = ec._RemoveStorageProxyPayload_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -84056,6 +84250,21 @@ func (ec *executionContext) marshalNRemoveShareWeightPayload2ᚖgithubᚗcomᚋb
 		return graphql.Null
 	}
 	return ec._RemoveShareWeightPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRemoveStorageProxyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveStorageProxyInput(ctx context.Context, v any) (vfolder.RemoveStorageProxyInput, error) {
+	res, err := ec.unmarshalInputRemoveStorageProxyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRemoveStorageProxyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveStorageProxyPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.RemoveStorageProxyPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RemoveStorageProxyPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNRemoveVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVfolderShareInput(ctx context.Context, v any) (vfolder.RemoveVfolderShareInput, error) {

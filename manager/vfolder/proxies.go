@@ -26,6 +26,7 @@ import (
 type proxy struct {
 	rpc     storagepb.StorageClient
 	objects storagepb.ObjectsClient
+	cut     func() // ends its tunnel
 	url     string
 	volumes map[string]storagepb.Volume_Health
 }
@@ -34,7 +35,7 @@ type proxy struct {
 // OnPeer for storage.
 func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	ctx = viewer.SystemContext(ctx)
-	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn)}
+	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn), cut: peer.Close}
 	s.log.Info("storage proxy connected", "proxy", peer.Name)
 	for ctx.Err() == nil {
 		again := s.nextTell()
@@ -105,7 +106,15 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	if r.Name != name {
 		return fmt.Errorf("certificate of %s, report of %s: %w", name, r.Name, errdefs.ErrPermissionDenied)
 	}
-	err := s.client.StorageProxy.Create().SetName(r.Name).SetVersion(r.Version).SetPublicURL(r.PublicUrl).
+	// It may have been removed through another manager.
+	err := s.Admit(ctx, name)
+	if errdefs.IsPermissionDenied(err) {
+		p.cut()
+	}
+	if err != nil {
+		return err
+	}
+	err = s.client.StorageProxy.Create().SetName(r.Name).SetVersion(r.Version).SetPublicURL(r.PublicUrl).
 		SetLastSeenAt(time.Now()).OnConflictColumns(storageproxy.FieldName).
 		Update(func(u *ent.StorageProxyUpsert) { u.UpdateVersion().UpdatePublicURL().UpdateLastSeenAt() }).Exec(ctx)
 	if err != nil {

@@ -1,0 +1,94 @@
+package manager_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/ent/jointoken"
+	"github.com/berthhq/berth/manager/managertest"
+	"github.com/berthhq/berth/storage"
+)
+
+const joinToken = `mutation { createJoinToken(input: {role: storage}) { token } }`
+
+// A proxy joins with the token that a superadmin made, which works once and for an hour;
+// it comes back without one; and when it is removed it is cut off and comes back no more,
+// until it is let in anew.
+func TestAProxyJoinsAndIsRemoved(t *testing.T) {
+	c := newCluster(t, 0)
+	root := c.m.As(t, c.Superadmin)
+	token := func() string {
+		var got struct{ CreateJoinToken struct{ Token string } }
+		root.Must(t, joinToken, nil, &got)
+		return got.CreateJoinToken.Token
+	}
+	d := newProxy(t, c, "far", storage.VolumeConfig{Name: "main", MountPath: t.TempDir()})
+	n := 0
+	reached := func() bool {
+		n++
+		errs := c.as.Ask(t, createFolder, managertest.Vars{"in": managertest.Vars{"name": fmt.Sprint("data", n)}}, nil)
+		if len(errs) > 0 && errs.Code() != "UNAVAILABLE" {
+			t.Fatal(errs)
+		}
+		return len(errs) == 0
+	}
+	served := func(t *testing.T, want bool) {
+		t.Helper()
+		managertest.Eventually(t, "the volume is served as it should be", func() bool { return reached() == want })
+	}
+	served(t, true)
+	run := func(token string) error {
+		cfg := d.cfg
+		cfg.Name, cfg.Dir, cfg.JoinToken, cfg.Volumes = "second", t.TempDir(), token, nil
+		p, err := storage.New(cfg)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		return p.Run(ctx)
+	}
+	if err := run(d.cfg.JoinToken); !errdefs.IsPermissionDenied(err) {
+		t.Errorf("a token for the second time: %v", err)
+	}
+	hash := sha256.Sum256([]byte("late"))
+	c.Client.JoinToken.Create().SetHash(hash[:]).SetRole(jointoken.RoleStorage).SetExpiresAt(time.Now().Add(-time.Second)).ExecX(c.System(t))
+	if err := run("late"); !errdefs.IsPermissionDenied(err) {
+		t.Errorf("a token after its hour: %v", err)
+	}
+
+	d.stop()
+	d.cfg.JoinToken = ""
+	d.start(t, nil)
+	served(t, true)
+
+	const remove = `mutation($n: String!) { removeStorageProxy(input: {name: $n}) { name } }`
+	if errs := c.as.Ask(t, remove, managertest.Vars{"n": "far"}, nil); errs.Code() != "PERMISSION_DENIED" {
+		t.Errorf("a member removes a proxy: %s", errs)
+	}
+	if errs := root.Ask(t, remove, managertest.Vars{"n": "none"}, nil); errs.Code() != "NOT_FOUND" {
+		t.Errorf("one that never was: %s", errs)
+	}
+	for range 2 { // the second time changes nothing
+		root.Must(t, remove, managertest.Vars{"n": "far"}, nil)
+	}
+	served(t, false)
+	// Nor does it come back by itself, which it tries within 10 s, or started again.
+	d.stop()
+	d.start(t, nil)
+	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		if reached() {
+			t.Fatal("a proxy that was removed serves its volume")
+		}
+	}
+	d.stop()
+
+	d.cfg.JoinToken, d.cfg.Dir = token(), t.TempDir()
+	d.start(t, nil)
+	served(t, true)
+}
