@@ -6,11 +6,16 @@ import (
 	"os"
 	"testing"
 
+	"github.com/containerd/errdefs"
+
 	"github.com/berthhq/berth/e2e/cluster"
 	"github.com/berthhq/berth/internal/array/image"
 )
 
-var platform *cluster.Spread
+var (
+	platform *cluster.Spread
+	poolless error // why there is no pool
+)
 
 // Two storage proxies serve a large disk, a small one and, where the kernel has
 // btrfs, a pool that keeps limits itself.
@@ -22,9 +27,11 @@ func run(m *testing.M) int {
 		{Name: "small", Plugin: "vfs", Size: "16m"},
 	}}
 	pool, err := image.Make(context.Background())
-	if err != nil {
-		fmt.Println("without a pool:", err)
-	} else {
+	if err != nil && !errdefs.IsUnavailable(err) {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if poolless = err; err == nil {
 		defer func() {
 			if err := pool.Close(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -33,4 +40,11 @@ func run(m *testing.M) int {
 		opt.Volumes = append(opt.Volumes, cluster.Volume{Name: "pool", Plugin: "btrfs", From: pool.Mount, Options: "quota: full"})
 	}
 	return cluster.MainSpread(m, opt, &platform)
+}
+
+func needsPool(t *testing.T) {
+	t.Helper()
+	if poolless != nil {
+		t.Skip(poolless)
+	}
 }

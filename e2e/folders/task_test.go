@@ -154,24 +154,13 @@ func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, do
 // files. It goes on, and what comes of it is what was asked for, once.
 func TestTasksOutliveTheirServers(t *testing.T) {
 	u := platform.User(t)
-	volumes, err := u.Volumes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids := map[string]string{}
-	for _, v := range volumes {
-		ids[v.Name] = v.ID
-	}
 	// folder makes one with so many files.
 	folder := func(t *testing.T, name, volume string, n int) (id, dir string) {
 		t.Helper()
-		f, err := u.CreateFolder(t.Context(), name, "", ids[volume])
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir = place(t, volume, u.ID, f.ID)
+		id = folderOn(t, u, volume, name)
+		dir = place(t, volume, u.ID, id)
 		grow(t, dir, n)
-		return f.ID, dir
+		return id, dir
 	}
 	remove := func(t *testing.T, id string) *client.FolderTask {
 		t.Helper()
@@ -201,7 +190,7 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 	want := sums(t, dir)
 	t.Run("clone", func(t *testing.T) {
 		before := entries(t)
-		begun, err := u.CloneFolder(t.Context(), client.CloneFolderInput{ID: id, Name: "clone"})
+		begun, err := u.CloneFolder(t.Context(), client.CloneFolderInput{ID: id, CreateFolderInput: client.CreateFolderInput{Name: "clone"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,20 +205,17 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 	})
 	t.Run("copy", func(t *testing.T) {
 		before := entries(t)
-		to, err := u.CreateFolder(t.Context(), "copies", "", ids["disk"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		to := folderOn(t, u, "disk", "copies")
 		var items []client.MoveItem
 		for i := range n / 1000 {
 			items = append(items, client.MoveItem{From: fmt.Sprint(i), To: fmt.Sprint(i)})
 		}
-		begun, err := u.CopyFiles(t.Context(), id, to.ID, items, false)
+		begun, err := u.CopyFiles(t.Context(), id, to, items, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		killing(t, u.In(t), begun, n, func() int { return entries(t) - before })
-		if d := cmp.Diff(want, sums(t, place(t, "disk", u.ID, to.ID))); d != "" {
+		if d := cmp.Diff(want, sums(t, place(t, "disk", u.ID, to))); d != "" {
 			t.Error(d)
 		}
 		if more := entries(t) - before; more > n+n/1000+few {
@@ -237,9 +223,7 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 		}
 	})
 	t.Run("hand over", func(t *testing.T) {
-		if ids["pool"] == "" {
-			t.Skip("no btrfs: elsewhere a folder is handed over at once")
-		}
+		needsPool(t) // elsewhere a folder is handed over at once
 		const n = n / 4
 		heir := platform.User(t)
 		id, dir := folder(t, "inheritance", "pool", n)
@@ -263,7 +247,7 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		before := entries(t)
-		begun, err := u.CloneFolder(t.Context(), client.CloneFolderInput{ID: id, Name: "clone"})
+		begun, err := u.CloneFolder(t.Context(), client.CloneFolderInput{ID: id, CreateFolderInput: client.CreateFolderInput{Name: "clone"}})
 		if err != nil {
 			t.Fatal(err)
 		}

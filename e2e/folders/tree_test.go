@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
 )
 
 // hostile are names that people have and programs stumble over.
@@ -79,4 +82,25 @@ func sums(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// folderOn makes a folder on a volume, by the volume's name, and returns its id.
+func folderOn(t *testing.T, u *cluster.User, on, name string) string {
+	t.Helper()
+	all, err := u.Volumes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
+		if v.Name != on {
+			continue
+		}
+		f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: name, Volume: v.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.ID
+	}
+	t.Fatalf("there is no volume %s", on)
+	return ""
 }

@@ -1,0 +1,100 @@
+// Drops a directory of many files into a folder, loses the line twice and the page once,
+// and goes on each time:
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… BERTH_FOLDER=id BERTH_SOURCE=/directory BERTH_WIRE=http://… node e2e/upload.mjs
+// BERTH_WIRE steers what passes to the storage proxy; see e2e/folders/browser_test.go.
+import assert from "node:assert/strict";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { album, given, open, step, violations } from "./browser.mjs";
+
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_FOLDER, BERTH_SOURCE, BERTH_WIRE, BERTH_SHOTS } = given();
+
+const sizes = readdirSync(BERTH_SOURCE, { recursive: true, withFileTypes: true }).filter((f) => f.isFile()).map((f) => statSync(join(f.parentPath, f.name)).size);
+const total = sizes.reduce((a, b) => a + b, 0);
+const shoot = album(BERTH_SHOTS);
+const { page, context, faults, close } = await open(BERTH_URL);
+const barriers = [];
+
+/** Holds up, cuts or mends the wire; "held" answers when somebody waits to send more. */
+async function wire(what, bytes = 0) {
+  const response = await fetch(`${BERTH_WIRE}/${what}?bytes=${Math.round(bytes)}`, { method: "POST" });
+  assert(response.ok, `${what}: ${await response.text()}`);
+}
+
+const tray = page.getByRole("region", { name: "Uploads" });
+const lost = tray.getByText("No connection.");
+
+async function login() {
+  await page.goto(`/data/${BERTH_FOLDER}`);
+  await page.getByLabel("E-mail").fill(BERTH_EMAIL);
+  await page.locator('input[name="password"]').fill(BERTH_PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByText("Drop files or folders here.").waitFor();
+}
+
+/** A real drop, as from the desktop. */
+async function drop() {
+  const { x, y, width, height } = await page.locator(".drop-zone").boundingBox();
+  const cdp = await context.newCDPSession(page);
+  const at = { x: x + width / 2, y: y + height / 2, data: { items: [], files: [BERTH_SOURCE], dragOperationsMask: 1 } };
+  await wire("hold", total / 4);
+  for (const type of ["dragEnter", "dragOver", "drop"]) await cdp.send("Input.dispatchDragEvent", { type, ...at });
+  await tray.getByText(`of ${sizes.length} files`).waitFor();
+  await wire("held");
+}
+
+async function offline() {
+  await context.setOffline(true);
+  await wire("cut"); // the browser lets live what is under way
+  await lost.waitFor();
+  barriers.push(...(await violations(page)));
+  await shoot(page, "lost", ["light"]);
+  await wire("mend");
+  await wire("hold", total / 4);
+  await context.setOffline(false);
+  await wire("held");
+}
+
+async function cut() {
+  await wire("cut");
+  await lost.waitFor();
+  await wire("mend");
+  await wire("hold", total / 4);
+  await wire("held");
+}
+
+async function reload() {
+  page.once("dialog", (dialog) => dialog.accept()); // "leave the page?"
+  await page.reload();
+  await wire("mend");
+  await tray.getByText("were interrupted when the page closed.").waitFor();
+  await shoot(page, "reloaded", ["light"]);
+  await page.getByLabel("Interrupted folder").setInputFiles(BERTH_SOURCE);
+}
+
+async function done() {
+  await page.waitForFunction(() => {
+    const [, sent, all] = /(\d+) of (\d+) files/.exec(document.querySelector(".tray [role=status]")?.textContent ?? "") ?? [];
+    return sent !== undefined && sent === all || document.querySelector(".tray .bad") !== null;
+  }, undefined, { timeout: 120_000 });
+  await shoot(page, "done", ["light"]);
+  assert.equal(await tray.locator(".bad").count(), 0, `failed: ${await tray.locator("li").first().textContent()}`);
+}
+
+try {
+  await step("log in", login);
+  await step("drop", drop);
+  await step("the line is lost, as the browser sees it", offline);
+  await step("the line is cut", cut);
+  await step("the page is loaded again", reload);
+  await step("all files are there", done);
+  const cuts = /net::ERR_(CONNECTION|SOCKET|EMPTY|NETWORK)/;
+  assert.deepEqual(faults.filter((f) => !cuts.test(f)), [], "errors in the browser");
+  assert.deepEqual(barriers, [], "accessibility");
+} catch (error) {
+  await shoot(page, "failed", ["light"]).catch(() => undefined);
+  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"), "\n", await tray.innerText().catch(() => "no tray"));
+  process.exitCode = 1;
+} finally {
+  await close();
+}
