@@ -201,8 +201,8 @@ func (a *app) agentJoin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if role != "agent" && role != "storage" {
-				return usagef("--role %s: choose agent or storage", role)
+			if err := checkRole(role); err != nil {
+				return err
 			}
 			t, err := c.CreateJoinToken(cmd.Context(), role)
 			if err != nil {
@@ -214,6 +214,6 @@ func (a *app) agentJoin() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", "agent", "what the machine becomes: agent or storage")
+	roleFlag(cmd, &role, "what the machine becomes")
 	return cmd
 }

@@ -106,9 +106,42 @@ func (a *app) agentUndrain() *cobra.Command {
 }
 
 func (a *app) agentRemove() *cobra.Command {
-	return a.onEach("rm AGENT", "Declare lost agents gone for good: their sessions end, or start anew where their group reschedules", findAgentID,
-		func(ctx context.Context, c *client.Client, id string) error {
-			_, err := c.RemoveAgent(ctx, id)
-			return err
+	var role string
+	cmd := a.verb("rm NAME...", "Declare lost agents gone for good, or cut storage proxies off", count(1, -1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if err := checkRole(role); err != nil {
+				return err
+			}
+			return a.each(args, func(name string) error {
+				if role == storageRole {
+					return c.RemoveStorageProxy(ctx, name)
+				}
+				id, err := findAgentID(ctx, c, name)
+				if err == nil {
+					_, err = c.RemoveAgent(ctx, id)
+				}
+				return err
+			})
 		})
+	cmd.Long = `Declare lost agents gone for good: their sessions end, or start anew where their
+group reschedules. An agent that comes back is one like any other. A storage proxy
+is cut off, also while it works, and needs a new token to join again; its volumes
+stay, for another proxy to serve.`
+	cmd.Example = "  berth agent rm node-7\n  berth agent rm proxy-2 --role storage"
+	roleFlag(cmd, &role, "what it was")
+	return cmd
+}
+
+const storageRole = "storage"
+
+// roleFlag is what a machine is in the cluster.
+func roleFlag(cmd *cobra.Command, role *string, what string) {
+	cmd.Flags().StringVar(role, "role", "agent", what+": agent or storage")
+}
+
+func checkRole(role string) error {
+	if role != "agent" && role != storageRole {
+		return usagef("--role %s: choose agent or storage", role)
+	}
+	return nil
 }

@@ -164,6 +164,18 @@ func (c *Client) RemoveAgent(ctx context.Context, id string) (*Agent, error) {
 	return &out.Agent, err
 }
 
+var removeStorageProxy = define[payload[struct {
+	Name string `json:"name"`
+}]](`mutation RemoveStorageProxy($input: RemoveStorageProxyInput!) {
+  payload: removeStorageProxy(input: $input) { name }
+}`)
+
+// RemoveStorageProxy cuts a storage proxy off for good.
+func (c *Client) RemoveStorageProxy(ctx context.Context, name string) error {
+	_, err := change(ctx, c, removeStorageProxy, vars{"name": name})
+	return err
+}
+
 // JoinToken lets one machine join.
 type JoinToken struct {
 	Token     string    `json:"token"`
