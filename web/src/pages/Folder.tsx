@@ -1,4 +1,5 @@
 import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSubscription } from "urql";
@@ -7,12 +8,13 @@ import { uploads } from "../api/transfer";
 import { FailureNote } from "../components/Note";
 import { bytes } from "../components/format";
 import { Browser } from "../components/folder/Browser";
+import { Connect } from "../components/folder/Connect";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTasks, useTasksMove } from "../components/folder/FolderTasks";
 import { type Found, dropped, join } from "../components/folder/dropped";
+import { Standing } from "../components/folder/Standing";
 import { FolderFields, ownerOf, whose } from "../components/folder/folder";
 import "../components/folder/folder.css";
-import { permissionWord } from "../components/folder/share";
 import { SharesChanged } from "../components/folder/useInvitations";
 import { useGathered } from "../hooks/useGathered";
 import { useLaunch } from "../hooks/useLaunch";
@@ -44,6 +46,7 @@ export function Folder() {
   });
   useTasksMove(id, again);
   const [over, setOver] = useState(false);
+  const [connecting, connect] = useDisclosure(false);
 
   const folder = data?.node && "quotaScope" in data.node ? data.node : null;
   if (data && !folder) return <Lost />;
@@ -56,7 +59,7 @@ export function Folder() {
     );
   }
   const send = (files: Found[]) => uploads.add(id, files.map((f) => ({ ...f, path: join(path, f.path) })), folder.name);
-  const { quotaScope: scope, myShare } = folder;
+  const { quotaScope: scope } = folder;
   const ready = folder.status === "ready";
   const writes = ready && folder.permissions.includes("write");
   const of = whose(folder, me);
@@ -83,13 +86,13 @@ export function Folder() {
               {t("Launch with it")}
             </Button>
           ) : null}
+          {ready ? <Button variant="default" onClick={connect.open}>{t("Connect")}</Button> : null}
           <FolderMenu big folder={folder} onChanged={refetch} onGone={() => void navigate({ to: "/data", search: {} })} />
         </div>
       </div>
+      {connecting ? <Connect folder={folder} path={path} writes={writes} onClose={connect.close} /> : null}
       <FolderTasks tasks={folder.tasks} may={folder.permissions.includes("update")} />
-      {myShare?.status === "accepted" && !folder.project ? (
-        <p className="dim">{t("{{who}} shares it with you: you may {{what}}.", { who: ownerOf(folder) ?? t("somebody"), what: t(permissionWord(myShare.permission)) })}</p>
-      ) : writes || !ready ? null : <p className="dim">{t("You may read the files here, not change them.")}</p>}
+      <Standing folder={folder} writes={writes} />
       {folder.mountedBy.length > 0 ? (
         <p className="dim prose">
           {t("Mounted by")}{" "}

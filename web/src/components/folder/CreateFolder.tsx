@@ -8,6 +8,7 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { FormDialog } from "../admin/Form";
 import { PermissionSelect } from "./PermissionSelect";
+import { autoMounted } from "./Standing";
 import { goodFolderName } from "./dropped";
 import { type Folder, type UsageMode, usageModes } from "./folder";
 import type { FolderPermission } from "./share";
@@ -50,15 +51,16 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
   const bad = draft.name !== "" && !goodFolderName(draft.name);
   return (
     <>
-      <TextInput label={t("Name")} description={t("Letters, digits, dot, dash, underscore; at most 64. One that begins with a dot is mounted into each session.")} value={draft.name} data-autofocus
+      <TextInput label={t("Name")} description={t("Letters, digits, dot, dash, underscore; at most 64. Begin it with a dot to have it in every session.")} value={draft.name} data-autofocus
         onChange={(e) => set({ name: e.currentTarget.value })} error={wrong.name ?? (bad ? t("Such a name is not possible.") : undefined)} />
-      <Select label={t("What for")} value={draft.usageMode} error={wrong.usageMode} allowDeselect={false} data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
+      {draft.name.startsWith(".") && !bad ? <p className="dim" role="status">{autoMounted(draft.name, projects.find((p) => p.id === draft.project)?.name)} {t("Good for settings, packages and caches.")}</p> : null}
+      <Select label={t("What for")} description={t("A note for people and lists; it changes nothing in the folder.")} value={draft.usageMode} error={wrong.usageMode} allowDeselect={false} data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
         onChange={(v) => set({ usageMode: usageModes.find((m) => m.value === v)?.value ?? draft.usageMode })} />
       {!placed && projects.length > 0 ? (
-        <Select label={t("Belongs to")} value={draft.project} onChange={(p) => set({ project: p ?? "" })} error={wrong.project} allowDeselect={false}
+        <Select label={t("Belongs to")} description={draft.project ? t("It counts for the project, and stays when you leave it.") : t("It counts for you. You can share it with others.")} value={draft.project} onChange={(p) => set({ project: p ?? "" })} error={wrong.project} allowDeselect={false}
           data={[{ value: "", label: t("me") }, ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) }))]} />
       ) : null}
-      {draft.project ? <PermissionSelect label={t("What its members may")} value={draft.permission} error={wrong.permission} onChange={(permission) => set({ permission })} /> : null}
+      {draft.project ? <PermissionSelect label={t("What each member may")} value={draft.permission} error={wrong.permission} onChange={(permission) => set({ permission })} /> : null}
       {!placed && volumes.length > 1 ? (
         <Select label={t("Volume")} value={draft.volume} onChange={(v) => set({ volume: v ?? "" })} error={wrong.volume} allowDeselect={false}
           data={[{ value: "", label: anyVolume }, ...volumes.map((v) => ({ value: v.id, label: v.health === "healthy" ? v.name : `${v.name} (${t(v.health)})`, disabled: v.health === "unavailable" }))]} />

@@ -4,6 +4,7 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
 import { FolderTasks } from "./FolderTasks";
+import { autoMounted } from "./Standing";
 import { type Folder, modeWord, ownerOf, whose } from "./folder";
 import { permissionWord } from "./share";
 
@@ -33,10 +34,12 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
               <td className="clip">
                 {f.status === "ready" ? <Link to="/data/$id" params={{ id: f.id }}><b>{f.name}</b></Link> : <>{f.name} {f.status === "trash" ? null : <span className="dim">{t(f.status)}</span>}</>}
                 {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} may={f.permissions.includes("update")} /> : null}
+                {f.autoMount ? <> <span className="badge dim" title={autoMounted(f.name, f.project?.name)}>{t("in every session")}</span></> : null}
                 {f.usageMode === "general" ? null : <> <span className="badge dim">{t(modeWord(f.usageMode))}</span></>}
               </td>
               <td className="clip">
                 {f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.id === me ? t("me") : (ownerOf(f) ?? none)}
+                {f.project ? <div className="dim">{t("members may {{what}}", { what: t(permissionWord(f.permission)) })}</div> : null}
                 {whose(f, me) === "shared" ? <div className="dim">{t("you may {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div> : null}
               </td>
               <td className="wide">{f.quotaScope.volume.name}</td>

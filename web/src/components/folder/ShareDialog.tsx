@@ -47,6 +47,7 @@ export function ShareDialog({ folder, onClose }: Props) {
   return (
     <Modal opened onClose={onClose} size={620} title={t("Share {{name}}", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
       <div className="stack">
+        {folder.project ? <p className="dim">{t("All members of {{project}} may the same with it. Whoever should be able to do more, or less, gets a right of his own, which comes before that.", { project: folder.project.name })}</p> : null}
         {folder.project ? <All folder={folder} project={folder.project.name} /> : null}
         <Invite folder={folder} onDone={refetch} />
         <section aria-label={folder.project ? t("Members with a right of their own") : t("Shared with")}>
@@ -69,7 +70,7 @@ function All({ folder, project }: { folder: Props["folder"]; project: string }) 
   const { run, busy, failure } = useAction(SetMembersPermission);
   return (
     <>
-      <PermissionSelect label={t("What the members of {{project}} may", { project })} value={folder.permission} disabled={busy} onChange={(permission) => void run({ input: { id: folder.id, permission } })} />
+      <PermissionSelect label={t("What all members of {{project}} may", { project })} value={folder.permission} disabled={busy} onChange={(permission) => void run({ input: { id: folder.id, permission } })} />
       <FailureNote failure={failure} />
     </>
   );

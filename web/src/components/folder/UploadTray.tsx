@@ -41,7 +41,7 @@ export default function UploadTray() {
           </span>
           <div className="push row tight">
             {going > 0 ? <Button variant="default" size="compact-sm" onClick={() => uploads.pause()}>{t("Pause all")}</Button> : null}
-            {count("paused", "failed") > 0 ? <Button variant="default" size="compact-sm" onClick={() => uploads.resume()}>{t("Resume all")}</Button> : null}
+            {count("paused", "failed") > 0 ? <Button variant="default" size="compact-sm" onClick={() => uploads.resume()}>{count("paused") > 0 ? t("Resume all") : t("Try failed again")}</Button> : null}
             {unfinished > 0 ? <Button variant="subtle" color="red" size="compact-sm" onClick={cancel.open}>{t("Cancel all")}</Button> : null}
             {unfinished < items.length ? <Button variant="subtle" size="compact-sm" onClick={() => uploads.clear()}>{t("Clear finished")}</Button> : null}
             <Button variant="subtle" size="compact-sm" aria-expanded={!small} onClick={fold.toggle}>{small ? t("Unfold") : t("Fold")}</Button>
@@ -112,7 +112,8 @@ const Row = memo(function Row({ item }: { item: Item }) {
       </span>
       <span className="dim nowrap">{t(words[item.state])} · {bytes(item.size)}</span>
       {item.state === "sending" || item.state === "waiting" ? act(t("Pause"), t("Pause {{name}}", { name: item.path }), () => uploads.pause(item.id)) : null}
-      {item.state === "paused" || item.state === "failed" ? act(t("Resume"), t("Resume {{name}}", { name: item.path }), () => uploads.resume(item.id)) : null}
+      {item.state === "paused" ? act(t("Resume"), t("Resume {{name}}", { name: item.path }), () => uploads.resume(item.id)) : null}
+      {item.state === "failed" ? act(t("Try again"), t("Try {{name}} again", { name: item.path }), () => uploads.resume(item.id)) : null}
       {item.state === "done" ? null : act(t("Cancel"), t("Cancel {{name}}", { name: item.path }), () => uploads.cancel(item.id))}
       {item.failure ? <div style={{ flexBasis: "100%" }}><FailureNote failure={item.failure} /></div> : null}
     </li>

@@ -7,7 +7,7 @@ export const HeldFields = graphql(`
 `);
 export const FolderFields = graphql(`
   fragment FolderFields on Vfolder {
-    id name status createdAt deletedAt usageMode permission permissions
+    id name status createdAt deletedAt usageMode permission permissions autoMount
     usedBytes fileCount measuredAt lastUsedAt
     owner { id email } project { id name } creator { id email }
     quotaScope { ...HeldFields }

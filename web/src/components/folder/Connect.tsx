@@ -1,0 +1,82 @@
+import { Modal, Tabs } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useFocusBack } from "../../hooks/useFocusBack";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import { Cli } from "../Note";
+import { quote } from "../format";
+import { commands, inURL, placeOf } from "./connect";
+import { type Folder, whose } from "./folder";
+
+interface Props {
+  folder: Folder;
+  /** The directory that one looks at. */
+  path: string;
+  writes: boolean;
+  onClose: () => void;
+}
+
+/** How other programs reach a folder: the command line, a network drive, SFTP, a session. */
+export function Connect({ folder, path, writes, onClose }: Props) {
+  useFocusBack();
+  const { user } = useViewer();
+  const place = placeOf(folder, whose(folder, user.id));
+  const dav = `${location.origin}/storage/dav/`;
+  const here = place && path ? `${place}/${path}` : place;
+  return (
+    <Modal opened onClose={onClose} size={680} title={t("Use {{name}} from elsewhere", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
+      <Tabs defaultValue="cli" keepMounted={false}>
+        <Tabs.List aria-label={t("Ways to connect")}>
+          <Tabs.Tab value="cli">{t("Command line")}</Tabs.Tab>
+          {here ? <Tabs.Tab value="dav">{t("Network drive (WebDAV)")}</Tabs.Tab> : null}
+          {here ? <Tabs.Tab value="sftp">{t("SFTP")}</Tabs.Tab> : null}
+          <Tabs.Tab value="session">{t("In a session")}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="cli" pt="md" className="stack small">
+          <span>{t("Log in once:")}</span>
+          <Cli line={`berth login ${location.origin}`} />
+          {commands(folder.name, path, writes).map((c) => <div key={c.line} className="stack small"><span>{t(c.what)}:</span><Cli line={c.line} /></div>)}
+          <span className="dim">{t("What is cut off goes on when it is run again.")}</span>
+        </Tabs.Panel>
+        {here ? (
+          <>
+            <Tabs.Panel value="dav" pt="md" className="stack small">
+              <span>{t("Its address, for Finder, Explorer, a file manager or rclone:")}</span>
+              <Cli line={dav + inURL(here)} />
+              <Login email={user.email} writes={writes} />
+              <span>{t("With rclone:")}</span>
+              <Cli line={`rclone config create berth webdav url=${dav} vendor=other user=${quote(user.email)} pass=TOKEN`} />
+              <Cli line={`rclone copy ${quote(`berth:${here}`)} .`} />
+              <Where volume={folder.quotaScope.volume.name} />
+            </Tabs.Panel>
+            <Tabs.Panel value="sftp" pt="md" className="stack small">
+              <span>{t("The port is one of its own; ask your administrator for it, and whether SFTP is on.")}</span>
+              <Cli line={`sftp -P PORT ${quote(`${user.email}@${location.hostname}`)}`} />
+              <Login email={user.email} writes={writes} />
+              <span>{t("The folder is in there as:")}</span>
+              <Cli line={`cd ${quote(here)}`} />
+              <Where volume={folder.quotaScope.volume.name} />
+            </Tabs.Panel>
+          </>
+        ) : null}
+        <Tabs.Panel value="session" pt="md" className="stack small">
+          <span>{t("A session mounts it as {{path}}. In the page: Launch with it. At the command line:", { path: `/home/work/${folder.name}` })}</span>
+          <Cli line={`berth run IMAGE -v ${quote(folder.name)}${writes ? "" : `:/home/work/${quote(folder.name)}:ro`} -- ls /home/work/${quote(folder.name)}`} />
+        </Tabs.Panel>
+      </Tabs>
+    </Modal>
+  );
+}
+
+function Login({ email, writes }: { email: string; writes: boolean }) {
+  return (
+    <span>
+      {t("User name: {{email}}. Password: an access token, not the password of your account.", { email })} <Link to="/account/tokens">{t("Make a token")}</Link>
+      {writes ? ` ${t("With the scope “folders” it also writes.")}` : ""}
+    </span>
+  );
+}
+
+function Where({ volume }: { volume: string }) {
+  return <span className="dim">{t("Where several storage proxies serve the platform, this is the one that serves {{volume}}; your administrator knows its address.", { volume })}</span>;
+}

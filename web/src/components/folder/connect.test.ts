@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { commands, inURL, placeOf } from "./connect";
+import type { Folder } from "./folder";
+
+const folder = (over: Partial<Folder>) => ({ name: "digits", owner: null, project: null, myShare: null, ...over }) as Folder;
+
+describe("a folder stands", () => {
+  it.each([
+    ["mine", folder({}), "mine/digits"],
+    ["project", folder({ project: { id: "p", name: "vision" } }), "projects/vision/digits"],
+    ["shared", folder({ owner: { id: "u", email: "al@b.c" } }), "shared/al@b.c/digits"],
+    ["shared", folder({ myShare: { inviterEmail: "al@b.c" } as Folder["myShare"] }), "shared/al@b.c/digits"],
+    ["shared", folder({}), null],
+    ["others", folder({ owner: { id: "u", email: "al@b.c" } }), null],
+  ] as const)("as %s", (of, f, want) => expect(placeOf(f, of)).toBe(want));
+});
+
+it("writes paths into addresses", () => expect(inURL("mine/a b/<x>#1")).toBe("mine/a%20b/%3Cx%3E%231"));
+
+describe("commands", () => {
+  it("are quoted for a shell", () => expect(commands("digits", "my run/$(x)", true).map((c) => c.line)).toEqual(["berth folder get 'digits:my run/$(x)'", "berth folder put 'digits:my run/$(x)' ./data", "berth folder sync ./data 'digits:my run/$(x)'"]));
+  it("of who may only read do not write", () => expect(commands("digits", "", false).map((c) => c.line)).toEqual(["berth folder get digits:"]));
+});
