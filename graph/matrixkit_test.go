@@ -229,6 +229,8 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 		SetDigest("-").SetRegistry(reg).SaveX(ctx).ID
 	proxy := c.StorageProxy.Create().SetName(name).SaveX(ctx)
 	k["Volume"] = c.Volume.Create().SetName(name).SetProxy(proxy).SaveX(ctx).ID
+	k["ObjectStorage"] = c.ObjectStorage.Create().SetName(name).SetEndpoint("http://127.0.0.1:1").SetBucket("bucket").SetOwner(u).SaveX(ctx).ID
+	k["ObjectStorage+domain"] = c.ObjectStorage.Create().SetName(name).SetEndpoint("http://127.0.0.1:1").SetBucket("bucket").SetDomain(d).SaveX(ctx).ID
 	k["VolumeGrant"] = c.VolumeGrant.Create().SetVolumeID(k["Volume"]).SetUser(u).SetPermissions(access.VolumePermissions()).SaveX(ctx).ID
 	for _, g := range []*ent.VolumeGrantCreate{c.VolumeGrant.Create().SetProject(p), c.VolumeGrant.Create().SetDomain(d)} {
 		g.SetVolumeID(k["Volume"]).SetPermissions(access.VolumePermissions()).ExecX(ctx)

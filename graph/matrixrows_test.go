@@ -99,6 +99,25 @@ var matrix = map[string]cell{
 	"copyFiles":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
 	"deleteFiles":     func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
 
+	// A domain's storage is its members', a user's own is his alone.
+	"createObjectStorage": func(f *fixture) vars {
+		return vars{"name": f.name(), "endpoint": "http://127.0.0.1:1", "bucket": "bucket", "domain": f.domain.ID}
+	},
+	"createObjectStorage of one's own": func(f *fixture) vars {
+		return vars{"name": f.name(), "endpoint": "http://127.0.0.1:1", "bucket": "bucket"}
+	},
+	"updateObjectStorage":              func(f *fixture) vars { return vars{"id": f.objects(true), "name": f.name() + "y"} },
+	"updateObjectStorage of one's own": func(f *fixture) vars { return vars{"id": f.objects(false), "name": f.name() + "y"} },
+	"testObjectStorage":                func(f *fixture) vars { return vars{"id": f.objects(true)} },
+	"testObjectStorage of one's own":   func(f *fixture) vars { return vars{"id": f.objects(false)} },
+	"deleteObjectStorage":              func(f *fixture) vars { return vars{"id": f.objects(true)} },
+	"deleteObjectStorage of one's own": func(f *fixture) vars { return vars{"id": f.objects(false)} },
+	"importFolder":                     func(f *fixture) vars { return vars{"vfolder": f.folder(), "objectStorage": f.objects(true)} },
+	"importFolder of a project":        func(f *fixture) vars { return vars{"vfolder": f.shared(), "objectStorage": f.objects(true)} },
+	"importFolder of one's own":        func(f *fixture) vars { return vars{"vfolder": f.folder(), "objectStorage": f.objects(false)} },
+	"exportFolder":                     func(f *fixture) vars { return vars{"vfolder": f.folder(), "objectStorage": f.objects(true)} },
+	"exportFolder of a project":        func(f *fixture) vars { return vars{"vfolder": f.shared(), "objectStorage": f.objects(true)} },
+
 	// A project's folder is its members' as well.
 	"shareVfolder of a project": func(f *fixture) vars {
 		return vars{"id": f.shared(), "emails": []string{f.owner.Email}, "permission": access.ReadOnly}
@@ -312,6 +331,15 @@ func (f *fixture) session() uuid.UUID {
 	return f.Client.Session.Create().SetName(f.name()).SetType("interactive").SetSlots(nil).
 		SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SetResourceGroup(f.Group).SetImage(f.image()).
 		SaveX(f.System(f.t)).ID
+}
+
+// objects is an object storage of the fixture's domain, or of its owner.
+func (f *fixture) objects(domain bool) uuid.UUID {
+	c := f.Client.ObjectStorage.Create().SetName(f.name()).SetEndpoint("http://127.0.0.1:1").SetBucket("bucket")
+	if domain {
+		return c.SetDomain(f.domain).SaveX(f.System(f.t)).ID
+	}
+	return c.SetOwner(f.owner).SaveX(f.System(f.t)).ID
 }
 
 func (f *fixture) volume() *ent.Volume {

@@ -106,6 +106,10 @@ var handled = map[string]struct {
 			return c.status(x.t, "/sessions/"+id.String()+"/terminal", "", "")
 		},
 	}},
+	"ObjectStorage": {func(f *fixture) uuid.UUID { return f.objects(true) }, map[access.Operation]act{
+		access.Create: made("createObjectStorage"), access.Update: change("updateObjectStorage", renamed),
+		access.Delete: change("deleteObjectStorage", only), access.Special: change("testObjectStorage", only),
+	}},
 	"Vfolder": {func(f *fixture) uuid.UUID { return f.shared() }, map[access.Operation]act{
 		access.Create: made("createVfolder"), access.Update: change("updateVfolder", renamed), access.Delete: change("trashVfolder", only),
 		access.Special: change("createDownload", func(_ *column, _ *fixture, id uuid.UUID) vars { return vars{"vfolder": id, "path": ""} }),

@@ -11650,7 +11650,7 @@ type ObjectStorageConnection @allow(to: USER) { edges: [ObjectStorageEdge] pageI
 type ObjectStorageEdge @allow(to: USER) { node: ObjectStorage cursor: Cursor! }
 input ObjectStorageOrder { direction: OrderDirection! = ASC field: ObjectStorageOrderField! }
 enum ObjectStorageOrderField { NAME CREATED_AT }
-input ObjectStorageWhereInput { not: ObjectStorageWhereInput and: [ObjectStorageWhereInput!] or: [ObjectStorageWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String bucket: String domainID: ID domainIDIsNil: Boolean ownerID: ID }
+input ObjectStorageWhereInput { not: ObjectStorageWhereInput and: [ObjectStorageWhereInput!] or: [ObjectStorageWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String bucket: String domainID: ID ownerID: ID }
 
 extend type Query {
   "One's own, and those of one's domain."
@@ -57356,7 +57356,7 @@ func (ec *executionContext) unmarshalInputObjectStorageWhereInput(ctx context.Co
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "bucket", "domainID", "domainIDIsNil", "ownerID"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "bucket", "domainID", "ownerID"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -57426,13 +57426,6 @@ func (ec *executionContext) unmarshalInputObjectStorageWhereInput(ctx context.Co
 				return it, err
 			}
 			it.DomainID = data
-		case "domainIDIsNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domainIDIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.DomainIDIsNil = data
 		case "ownerID":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
 			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)

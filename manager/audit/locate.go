@@ -111,6 +111,12 @@ func (s *Service) scopes(ctx context.Context, object uuid.UUID) (domain, project
 			return uuid.Nil, uuid.Nil, err
 		}
 		return x.DomainID, uuid.Nil, nil
+	case id.ObjectStorage:
+		x, err := c.ObjectStorage.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return value(x.DomainID), uuid.Nil, nil
 	case id.Task:
 		x, err := c.Task.Get(ctx, object)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/rolegrant"
@@ -302,6 +303,7 @@ func credentialsOf(tx *ent.Tx, id uuid.UUID) []removal {
 		{"SSH keys", tx.SSHKey.Delete().Where(sshkey.UserID(id)).Exec},
 		{"recovery codes", tx.RecoveryCode.Delete().Where(recoverycode.UserID(id)).Exec},
 		{"external identities", tx.ExternalIdentity.Delete().Where(externalidentity.UserID(id)).Exec},
+		{"object storages", tx.ObjectStorage.Delete().Where(objectstorage.OwnerID(id)).Exec},
 	}
 }
 

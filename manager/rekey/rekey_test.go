@@ -19,14 +19,17 @@ import (
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/migrate"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/egress"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/rekey"
+	"github.com/berthhq/berth/manager/task"
 )
 
 // Bytes in the database are hashes, the business of tasks, or sealed in a column
@@ -98,6 +101,13 @@ func newVault(t *testing.T) *vault {
 		Name: "p", Issuer: "https://issuer.example.org", ClientID: "c", ClientSecret: "a client's secret", Domain: v.A.ID})
 	must(err)
 	v.kept["identity_providers.client_secret_sealed"] = "a client's secret"
+	policy, err := egress.Parse(nil)
+	must(err)
+	key, secret := "k", "a bucket's secret"
+	_, err = objectstorage.New(client, ring, nil, task.New(task.Config{Client: client}), policy, log).CreateObjectStorage(member,
+		objectstorage.CreateObjectStorageInput{Name: "lake", Endpoint: "https://s3.example.org", Bucket: "lake", AccessKeyID: &key, Secret: &secret})
+	must(err)
+	v.kept["object_storages.secret_sealed"] = secret
 	return v
 }
 
