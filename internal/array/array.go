@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -112,9 +113,7 @@ func prepare(o Options) (*Array, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	a := &Array{options: o, User: "berth", settings: map[string]string{}}
-	for k, v := range o.Settings {
-		a.settings[k] = v
-	}
+	maps.Copy(a.settings, o.Settings)
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.Jobs = newJobs(a)
 	dir, err := os.MkdirTemp("", "berth-array-")
@@ -185,14 +184,20 @@ func (a *Array) Close() error {
 // Mount is where a client has the array's file system.
 func (a *Array) Mount() string { return a.Tree.path }
 
+// Reached are the options that lead to an array whose clients log in by name, with the
+// product's own. For its Product.
+func (a *Array) Reached(own map[string]any) map[string]any {
+	all := map[string]any{"url": a.URL, "ca_file": a.CAFile, "username": a.User, "password_file": a.PasswordFile}
+	maps.Copy(all, own)
+	return all
+}
+
 // PluginOptions is the options_json of a volume on this array; more replaces
 // options, or adds to them.
 func (a *Array) PluginOptions(more ...map[string]any) string {
 	all := a.product.Options()
 	for _, m := range more {
-		for k, v := range m {
-			all[k] = v
-		}
+		maps.Copy(all, m)
 	}
 	raw, err := json.Marshal(all)
 	if err != nil {

@@ -3,7 +3,6 @@ package registry_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
 	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/registry/registrytest"
 	"github.com/berthhq/berth/internal/registry/remote"
 )
 
@@ -59,24 +59,8 @@ func write(t *testing.T, dir string, add func(layout.Path, layout.Option) error,
 
 func open(t *testing.T, dir string) (*registry.Registry, remote.Registry) {
 	t.Helper()
-	l, err := registry.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := registry.Open(filepath.Join(dir, "blobs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- r.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-served, r.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return r, remote.Registry{Host: l.Addr().String(), PlainHTTP: true}
+	r, host := registrytest.Serve(t, dir)
+	return r, remote.Registry{Host: host, PlainHTTP: true}
 }
 
 func scan(t *testing.T, r remote.Registry) []remote.Image {

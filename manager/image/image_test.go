@@ -2,7 +2,6 @@ package image_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/registry/registrytest"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/identity/identitytest"
@@ -36,25 +36,8 @@ type store struct {
 
 func newStore(t *testing.T) *store {
 	t.Helper()
-	dir := t.TempDir()
-	l, err := registry.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := registry.Open(filepath.Join(dir, "blobs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- r.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-served, r.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return &store{host: l.Addr().String(), inner: r}
+	r, host := registrytest.Serve(t, t.TempDir())
+	return &store{host: host, inner: r}
 }
 
 // put adds an image for each architecture under one name, and returns the digests.

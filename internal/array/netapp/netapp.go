@@ -70,11 +70,10 @@ func New(a *array.Array) (array.Product, error) {
 // Options implements array.Product. The disk behind the array does not limit numbers
 // of files, so that the plugin shall not offer it.
 func (p *product) Options() map[string]any {
-	return map[string]any{
-		"url": p.array.URL, "ca_file": p.array.CAFile, "username": p.array.User, "password_file": p.array.PasswordFile,
+	return p.array.Reached(map[string]any{
 		"svm": svmName, "volume": volumeName,
 		"file_limits": false,
-	}
+	})
 }
 
 func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -70,10 +70,9 @@ func New(a *array.Array) (array.Product, error) {
 // Options implements array.Product. The disk behind the array does not limit numbers
 // of files.
 func (p *product) Options() map[string]any {
-	return map[string]any{
-		"url": p.array.URL, "ca_file": p.array.CAFile, "username": p.array.User, "password_file": p.array.PasswordFile,
+	return p.array.Reached(map[string]any{
 		"filesystem": filesystem, "file_limits": false,
-	}
+	})
 }
 
 func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,13 +20,6 @@ const rootInode = 1
 // attempts at a number that nobody has.
 const attempts = 32
 
-// candidate is the nth number to try for a scope: away from the small ones that
-// administrators give out by hand.
-func candidate(scope string, n int) prjquota.ID {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", scope, n))
-	return prjquota.ID(1<<30 | binary.BigEndian.Uint32(sum[:])>>2)
-}
-
 func (v *volume) at(scope string) string { return filepath.Join(v.Path(), scope) }
 
 // project finds a scope's, or gives an empty scope one. What the servers count is the only
@@ -44,7 +34,7 @@ func (v *volume) project(ctx context.Context, d *os.File, scope string) (prjquot
 			"scope %s was filled without a project, its files count nowhere: copy its folders to a scope made since", scope)
 	}
 	for n := range attempts {
-		id := candidate(scope, n)
+		id := prjquota.Candidate(scope, n)
 		q, err := v.quota(ctx, id)
 		if err != nil {
 			return 0, err

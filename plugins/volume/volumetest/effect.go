@@ -189,16 +189,21 @@ func effectZero(ctx context.Context, b *bench) error {
 	return err
 }
 
+// beside is the home of another scope, without a limit.
+func (b *bench) beside(ctx context.Context, c *volume.Client) (string, error) {
+	id, err := b.create(ctx, c, nil)
+	if err != nil {
+		return "", err
+	}
+	return b.home(id)
+}
+
 func effectApart(ctx context.Context, b *bench) error {
 	c, r, id, home, err := b.enforced(ctx, bytesOf(effectLimit))
 	if err != nil {
 		return err
 	}
-	other, err := b.create(ctx, c, nil)
-	if err != nil {
-		return err
-	}
-	there, err := b.home(other)
+	there, err := b.beside(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -304,11 +309,7 @@ func effectRename(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	other, err := b.create(ctx, c, nil)
-	if err != nil {
-		return err
-	}
-	there, err := b.home(other)
+	there, err := b.beside(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -21,21 +21,33 @@ var mountChecks = []Check{
 	{"remounted", "after it was mounted again the volume can be opened and has its scopes", remounted},
 }
 
-// bound opens the volume at a place that the product is bound to, and returns that
-// place and how to take the product away from it.
-func (b *bench) bound(ctx context.Context) (*volume.Client, string, func() error, error) {
+// bound is a volume with a scope, at a place that the product is bound to.
+type bound struct {
+	*volume.Client
+	at, scope string
+}
+
+// away takes the product away from the place.
+func (p *bound) away() error {
+	if err := unix.Unmount(p.at, 0); err != nil {
+		return fmt.Errorf("unmount, which a plugin that holds something open prevents: %w", err)
+	}
+	return nil
+}
+
+func (b *bench) bound(ctx context.Context) (*bound, error) {
 	if os.Geteuid() != 0 {
-		return nil, "", nil, suite.Skip("only root can mount")
+		return nil, suite.Skip("only root can mount")
 	}
 	if b.plugin.Lane.NoBind {
-		return nil, "", nil, suite.Skip("the product works at one place alone")
+		return nil, suite.Skip("the product works at one place alone")
 	}
 	at := filepath.Join(b.dir, "bound")
 	if err := os.Mkdir(at, 0o755); err != nil {
-		return nil, "", nil, err
+		return nil, err
 	}
 	if err := unix.Mount(b.mount, at, "", unix.MS_BIND, ""); err != nil {
-		return nil, "", nil, suite.Skip("cannot mount: " + err.Error())
+		return nil, suite.Skip("cannot mount: " + err.Error())
 	}
 	b.undo = append(b.undo, func() error {
 		for unix.Unmount(at, unix.MNT_DETACH) == nil { // as often as something is there
@@ -44,24 +56,20 @@ func (b *bench) bound(ctx context.Context) (*volume.Client, string, func() error
 	})
 	c, err := b.launch(ctx)
 	if err != nil {
-		return nil, "", nil, err
+		return nil, err
 	}
 	q := b.request()
 	q.MountPath = at
 	if _, err := c.OpenVolume(ctx, q); err != nil {
-		return nil, "", nil, fmt.Errorf("open volume: %w", err)
+		return nil, fmt.Errorf("open volume: %w", err)
 	}
-	return c, at, func() error {
-		if err := unix.Unmount(at, 0); err != nil {
-			return fmt.Errorf("unmount, which a plugin that holds something open prevents: %w", err)
-		}
-		return nil
-	}, nil
+	id, err := b.create(ctx, c, nil)
+	return &bound{c, at, id}, err
 }
 
 // refuses makes the calls that change something, and the one about health.
-func (b *bench) refuses(ctx context.Context, c *volume.Client, id, at string) error {
-	h, err := c.Health(ctx, this())
+func (b *bench) refuses(ctx context.Context, p *bound) error {
+	h, err := p.Health(ctx, this())
 	if err != nil {
 		return fmt.Errorf("health: %w", err)
 	}
@@ -69,11 +77,11 @@ func (b *bench) refuses(ctx context.Context, c *volume.Client, id, at string) er
 		return fmt.Errorf("health is %v", h)
 	}
 	codes := []codes.Code{codes.FailedPrecondition, codes.Unavailable}
-	_, create := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: b.reserve()})
-	_, get := c.GetScope(ctx, ref(id))
-	_, remove := c.DeleteScope(ctx, ref(id))
+	_, create := p.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: b.reserve()})
+	_, get := p.GetScope(ctx, ref(p.scope))
+	_, remove := p.DeleteScope(ctx, ref(p.scope))
 	errs := []error{want("create", create, codes...), want("get", get, codes...), want("delete", remove, codes...)}
-	left, err := os.ReadDir(at)
+	left, err := os.ReadDir(p.at)
 	if len(left) > 0 {
 		errs = append(errs, fmt.Errorf("%d entries were made where the volume is not", len(left)))
 	}
@@ -81,64 +89,52 @@ func (b *bench) refuses(ctx context.Context, c *volume.Client, id, at string) er
 }
 
 func unmounted(ctx context.Context, b *bench) error {
-	c, at, away, err := b.bound(ctx)
+	p, err := b.bound(ctx)
 	if err != nil {
 		return err
 	}
-	id, err := b.create(ctx, c, nil)
-	if err != nil {
+	if err := p.away(); err != nil {
 		return err
 	}
-	if err := away(); err != nil {
-		return err
-	}
-	return b.refuses(ctx, c, id, at)
+	return b.refuses(ctx, p)
 }
 
 func otherMount(ctx context.Context, b *bench) error {
-	c, at, away, err := b.bound(ctx)
+	p, err := b.bound(ctx)
 	if err != nil {
 		return err
 	}
-	id, err := b.create(ctx, c, nil)
-	if err != nil {
+	if err := p.away(); err != nil {
 		return err
 	}
-	if err := away(); err != nil {
-		return err
-	}
-	if err := unix.Mount("other", at, "tmpfs", 0, "size=1m"); err != nil {
+	if err := unix.Mount("other", p.at, "tmpfs", 0, "size=1m"); err != nil {
 		return suite.Skip("cannot mount: " + err.Error())
 	}
-	return b.refuses(ctx, c, id, at)
+	return b.refuses(ctx, p)
 }
 
 func remounted(ctx context.Context, b *bench) error {
-	c, at, away, err := b.bound(ctx)
+	p, err := b.bound(ctx)
 	if err != nil {
 		return err
 	}
-	id, err := b.create(ctx, c, nil)
+	before, err := p.GetScope(ctx, ref(p.scope))
 	if err != nil {
 		return err
 	}
-	before, err := c.GetScope(ctx, ref(id))
-	if err != nil {
+	if err := p.away(); err != nil {
 		return err
 	}
-	if err := away(); err != nil {
-		return err
-	}
-	if _, err := c.GetScope(ctx, ref(id)); err == nil {
+	if _, err := p.GetScope(ctx, ref(p.scope)); err == nil {
 		return errors.New("a scope is found where the volume is not")
 	}
-	if err := unix.Mount(b.mount, at, "", unix.MS_BIND, ""); err != nil {
+	if err := unix.Mount(b.mount, p.at, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
 	q := b.request()
-	q.MountPath = at
-	if _, err := c.OpenVolume(ctx, q); err != nil {
+	q.MountPath = p.at
+	if _, err := p.OpenVolume(ctx, q); err != nil {
 		return err
 	}
-	return same(ctx, c, before)
+	return same(ctx, p.Client, before)
 }

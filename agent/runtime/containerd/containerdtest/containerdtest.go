@@ -22,7 +22,7 @@ import (
 // dirVariable tells a child of the test binary to be containerd.
 const dirVariable = "BERTH_TEST_CONTAINERD_DIR"
 
-// Main is the body of TestMain in packages that call Start.
+// Main is the body of TestMain in packages that call Start or Command.
 func Main(m *testing.M) {
 	if dir := os.Getenv(dirVariable); dir != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -55,8 +55,7 @@ func Start(t testing.TB) Env {
 	// containerd asks a shim once what it can do, and that one looks for runc
 	// in PATH; without it containerd would ask again before every start.
 	path := "PATH=" + filepath.Dir(tools.Runc) + ":" + os.Getenv("PATH")
-	command := []string{"/usr/bin/env", path, dirVariable + "=" + dir, self(t)}
-	d, err := daemon.Start(ctx, cfg, command, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	d, err := daemon.Start(ctx, cfg, Command(t, dir, path), slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +69,14 @@ func Start(t testing.TB) Env {
 	return Env{Tools: tools, Socket: cfg.Address(), Daemon: d}
 }
 
-func self(t testing.TB) string {
-	path, err := os.Executable()
+// Command starts the test binary as containerd of a directory, with more variables.
+func Command(t testing.TB, dir string, env ...string) []string {
+	t.Helper()
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return append(append([]string{"/usr/bin/env"}, env...), dirVariable+"="+dir, self)
 }
 
 // Dir is a short temporary directory (sockets lie in it), removed at the end,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -19,25 +18,12 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berthhq/berth/agent/runtime/containerd/containerdtest"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/testenv"
 )
 
-// A test binary that is started with this variable is the daemon.
-const runEnv = "BERTH_TEST_CONTAINERD"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(runEnv); dir != "" {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		if err := daemon.Run(ctx, daemon.Config{Dir: dir}); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { containerdtest.Main(m) }
 
 func start(t *testing.T, dir string) *daemon.Daemon {
 	t.Helper()
@@ -45,7 +31,7 @@ func start(t *testing.T, dir string) *daemon.Daemon {
 		t.Skip("containerd needs root")
 	}
 	begun := time.Now()
-	d, err := daemon.Start(t.Context(), daemon.Config{Dir: dir}, []string{"/usr/bin/env", runEnv + "=" + dir, os.Args[0]}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	d, err := daemon.Start(t.Context(), daemon.Config{Dir: dir}, containerdtest.Command(t, dir), slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +154,7 @@ func TestStartTellsWhyNot(t *testing.T) {
 	}{
 		"relative":       {"here", []string{"true"}, errdefs.IsInvalidArgument},
 		"no command":     {t.TempDir(), nil, errdefs.IsInvalidArgument},
-		"ends at once":   {file, []string{"/usr/bin/env", runEnv + "=" + file, os.Args[0]}, errdefs.IsUnavailable},
+		"ends at once":   {file, containerdtest.Command(t, file), errdefs.IsUnavailable},
 		"does not exist": {t.TempDir(), []string{"/no/such/program"}, func(err error) bool { return err != nil }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,8 @@
 package prjquota
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +17,13 @@ import (
 
 // ID is a project: a number on inodes. 0 is no project.
 type ID uint32
+
+// Candidate is the nth number to try for something of a name: one of 2^30, away from
+// the small ones that administrators give out by hand.
+func Candidate(name string, n int) ID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, n))
+	return ID(1<<30 | binary.BigEndian.Uint32(sum[:])>>2)
+}
 
 // Of returns the project of an open file or directory, and whether what is made
 // in the directory becomes part of it.

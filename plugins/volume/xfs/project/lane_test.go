@@ -291,17 +291,17 @@ func TestLaneCutOff(t *testing.T) {
 			b.Fatal(err)
 		}
 		defer d.Close()
-		if err := prjquota.Assign(d, candidate(id, 0)); err != nil {
+		if err := prjquota.Assign(d, prjquota.Candidate(id, 0)); err != nil {
 			b.Fatal(err)
 		}
 		s := b.scope("cut off", limit(1<<20, -1))
-		if got, _, err := prjquota.Of(d); err != nil || got != candidate(id, 0) || b.get(s).Limit.GetBytes() != 1<<20 {
+		if got, _, err := prjquota.Of(d); err != nil || got != prjquota.Candidate(id, 0) || b.get(s).Limit.GetBytes() != 1<<20 {
 			b.Errorf("project %d, %v; scope %v", got, err, b.get(s))
 		}
 		if err := b.DeleteScope(b.Context(), s); err != nil {
 			b.Fatal(err)
 		}
-		if q, err := prjquota.Get(d, candidate(id, 0)); err != nil || q.MaxBytes != 0 {
+		if q, err := prjquota.Get(d, prjquota.Candidate(id, 0)); err != nil || q.MaxBytes != 0 {
 			b.Errorf("after deletion: %+v, %v", q, err)
 		}
 	})

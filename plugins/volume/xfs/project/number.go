@@ -1,9 +1,6 @@
 package project
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"fmt"
 	"os"
 
 	"google.golang.org/grpc/codes"
@@ -20,13 +17,6 @@ const rootInode = 1
 // with a million scopes.
 const attempts = 32
 
-// candidate is the nth number to try for a scope: 2^30 of them, away from the
-// small ones that administrators give out by hand.
-func candidate(scope string, n int) prjquota.ID {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", scope, n))
-	return prjquota.ID(1<<30 | binary.BigEndian.Uint32(sum[:])>>2)
-}
-
 // allocate puts an empty directory into a project that nothing else on the file
 // system is in. What the file system counts is the only register of numbers: it is
 // right after any crash, and for other volumes on the same file system too. Two
@@ -36,7 +26,7 @@ func allocate(d *os.File, scope string) (prjquota.ID, error) {
 		return 0, err
 	}
 	for n := range attempts {
-		id := candidate(scope, n)
+		id := prjquota.Candidate(scope, n)
 		q, err := prjquota.Get(d, id)
 		if err != nil {
 			return 0, err
