@@ -87,6 +87,12 @@ const folder = createRoute({
   validateSearch: (search): { path?: string } => ({ path: text(search.path) }),
 });
 
+const objectStorages = createRoute({
+  getParentRoute: () => frame,
+  path: "/object-storages",
+  component: lazyRouteComponent(() => import("./pages/ObjectStorages"), "ObjectStorages"),
+});
+
 const cluster = createRoute({
   getParentRoute: () => frame,
   path: "/cluster",
@@ -280,6 +286,7 @@ export const router = createRouter({
       queue,
       data,
       folder,
+      objectStorages,
       cluster,
       device,
       account.addChildren([accountStart, profile, password, secondStep, logins, tokens, keypairs, sshKeys, limits, activity]),

@@ -1,6 +1,6 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import { Empty, FailureNote } from "../components/Note";
@@ -83,6 +83,9 @@ export function Data() {
         <span className="dim" role="status">{total}</span>
         <div className="push row">
           <FilterBox label={t("Filter by name")} value={q ?? ""} onChange={(text) => narrow({ q: text || undefined })} />
+          <Button variant="subtle" component={Link} to="/object-storages">
+            {t("Object storages")}
+          </Button>
           <Button variant="default" onClick={create.open}>
             {t("New folder")}
           </Button>

@@ -2,6 +2,7 @@ import { Button, Menu } from "@mantine/core";
 import { useState } from "react";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { TransferDialog } from "../objectstorage/TransferDialog";
 import { CloneFolder, FolderSettings } from "./CreateFolder";
 import { HandOver } from "./HandOver";
 import { Leave } from "./Leave";
@@ -19,7 +20,7 @@ interface Props {
   big?: boolean;
 }
 
-type Open = "share" | "settings" | "clone" | "handOver" | "trash" | "delete" | "leave" | null;
+type Open = "share" | "settings" | "clone" | "import" | "export" | "handOver" | "trash" | "delete" | "leave" | null;
 
 /** What may be done with a folder as a whole; the server has said to whom. */
 export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
@@ -42,6 +43,8 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
           <Menu.Dropdown>
             {owns ? <Menu.Item onClick={() => setOpen("settings")}>{t("Rename and settings")}</Menu.Item> : null}
             <Menu.Item onClick={() => setOpen("clone")}>{t("Clone")}</Menu.Item>
+            {folder.permissions.includes("write") ? <Menu.Item onClick={() => setOpen("import")}>{t("Import from an object storage")}</Menu.Item> : null}
+            {folder.permissions.includes("special") ? <Menu.Item onClick={() => setOpen("export")}>{t("Export to an object storage")}</Menu.Item> : null}
             {handsOver ? <Menu.Item onClick={() => setOpen("handOver")}>{t("Hand over to somebody else")}</Menu.Item> : null}
             {shared ? <Menu.Item onClick={() => setOpen("leave")}>{t("Leave")}</Menu.Item> : null}
             {folder.permissions.includes("delete") ? <Menu.Item color="red" onClick={() => setOpen("trash")}>{t("Put into the trash")}</Menu.Item> : null}
@@ -57,6 +60,7 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
       {open === "share" ? <ShareDialog folder={folder} onClose={close} /> : null}
       {open === "settings" ? <FolderSettings folder={folder} onClose={close} onDone={onChanged} /> : null}
       {open === "clone" ? <CloneFolder folder={folder} onClose={close} onDone={onChanged} /> : null}
+      {open === "import" || open === "export" ? <TransferDialog way={open} folder={folder} onClose={close} onDone={onChanged} /> : null}
       {open === "handOver" ? <HandOver folder={folder} onClose={close} onDone={onChanged} /> : null}
       <TrashConfirm folder={open === "trash" ? folder : null} onClose={close} onDone={onGone} />
       <DeleteConfirm folder={open === "delete" ? folder : null} onClose={close} onDone={onGone} />

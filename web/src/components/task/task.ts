@@ -13,12 +13,12 @@ const most = 100;
 
 export const goesOn = (task: Pick<Task, "status">) => task.status === "waiting" || task.status === "running";
 
-const ofBytes = new Set(["vfolder.clone", "vfolder.copy_files"]);
+const ofBytes = new Set(["vfolder.clone", "vfolder.copy_files", "objectstorage.import", "objectstorage.export"]);
 /** What is copied is counted in bytes; what is deleted, in files; all else in steps. */
 export const countsBytes = (kind: string) => ofBytes.has(kind);
 
 /** Kinds that are undone when they are cancelled, which one may do after they failed, too. */
-const undone = new Set(["vfolder.clone", "vfolder.hand_over"]);
+const undone = new Set(["vfolder.clone", "vfolder.hand_over", "objectstorage.export"]);
 /** A deletion is not taken back once it was asked for. */
 const forEver = new Set(["vfolder.delete"]);
 
@@ -29,6 +29,8 @@ export const mayRetry = (task: Pick<Task, "kind" | "status">) => task.status ===
 const cancelWords: Record<string, string> = {
   "vfolder.clone": "What was copied is removed, and the clone goes away. The original stays as it is.",
   "vfolder.copy_files": "It stops at its next step. Files that have arrived stay.",
+  "objectstorage.import": "It stops at once. Files that have arrived stay; you can run it again from there.",
+  "objectstorage.export": "It stops at once. Objects that have arrived stay, the parts of one on its way are taken back.",
   "vfolder.hand_over": "The folder stays with its owner. Once its files are on their way, it can no longer be cancelled.",
 };
 /** What becomes of a task that is cancelled, as a phrase to translate. */

@@ -1,0 +1,64 @@
+import { Button } from "@mantine/core";
+import { useEffect, useState } from "react";
+import { type ResultOf, graphql } from "../../api/graphql";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
+import { Crumbs } from "../folder/Crumbs";
+import { bytes, when } from "../format";
+
+const ObjectsQuery = graphql(`
+  query StoredObjects($id: ID!, $path: String, $after: String) {
+    node(id: $id) { ... on ObjectStorage { id objects(path: $path, first: 200, after: $after) { objects { name path directory size modifiedAt } endCursor } } }
+  }
+`);
+type Page = Extract<NonNullable<ResultOf<typeof ObjectsQuery>["node"]>, { objects: unknown }>["objects"];
+
+interface Props {
+  storage: { id: string; name: string };
+  path: string;
+  onOpen: (path: string) => void;
+  /** An object was chosen. */
+  onChoose?: (path: string) => void;
+}
+
+/** What a storage holds at a path, page by page. */
+export function ObjectBrowser({ storage, path, onOpen, onChoose }: Props) {
+  const [after, setAfter] = useState<string | null>(null);
+  const [before, setBefore] = useState<Page["objects"]>([]);
+  useEffect(() => { setAfter(null); setBefore([]); }, [storage.id, path]);
+  const { data, failure } = useLiveQuery({ query: ObjectsQuery, variables: { id: storage.id, path, after } });
+  const page = data?.node && "objects" in data.node ? data.node.objects : null;
+  const rows = [...before, ...(page?.objects ?? [])];
+  return (
+    <div className="stack small">
+      <Crumbs name={storage.name} path={path} onOpen={onOpen} />
+      <FailureNote failure={failure} what={t("It could not be listed")} />
+      {page && rows.length === 0 ? <p className="dim">{t("Nothing is here.")}</p> : null}
+      {rows.length > 0 ? (
+        <div style={{ maxHeight: 320, overflowY: "auto" }}>
+          <table className="table">
+            <thead><tr><th>{t("Name")}</th><th className="num">{t("Size")}</th><th>{t("Changed")}</th></tr></thead>
+            <tbody>
+              {rows.map((o) => (
+                <tr key={`${o.path}${o.directory ? "/" : ""}`}>
+                  <td>
+                    {o.directory ? <button type="button" className="linkish" onClick={() => onOpen(o.path)}>{o.name}/</button>
+                      : onChoose ? <button type="button" className="linkish" onClick={() => onChoose(o.path)}>{o.name}</button> : o.name}
+                  </td>
+                  <td className="num">{o.directory ? "" : bytes(o.size)}</td>
+                  <td className="dim nowrap">{o.modifiedAt ? when(o.modifiedAt) : ""}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : null}
+      {page?.endCursor ? (
+        <div className="row" style={{ justifyContent: "center" }}>
+          <Button variant="default" size="compact-sm" onClick={() => { setBefore(rows); setAfter(page.endCursor); }}>{t("Show more")}</Button>
+        </div>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+import { Button, Modal } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { graphql } from "../api/graphql";
+import { Confirm } from "../components/Confirm";
+import { Empty, FailureNote } from "../components/Note";
+import { type Column, Table } from "../components/admin/Table";
+import { usePages } from "../components/admin/usePages";
+import { ObjectBrowser } from "../components/objectstorage/ObjectBrowser";
+import { StorageDialog, TestStorage } from "../components/objectstorage/StorageDialog";
+import { type Storage, StoragesQuery, placeIn } from "../components/objectstorage/storage";
+import { useAction } from "../hooks/useAction";
+import { toast } from "../hooks/useToasts";
+import { t } from "../i18n";
+
+const DeleteStorage = graphql(`mutation DeleteObjectStorage($input: DeleteObjectStorageInput!) { deleteObjectStorage(input: $input) { id } }`);
+
+/** The buckets that folders are imported from and exported to: one's own, and those of one's domain. */
+export function ObjectStorages() {
+  const list = usePages({ query: StoragesQuery, variables: {}, pick: (data) => data.objectStorages });
+  const test = useAction(TestStorage, true);
+  const remove = useAction(DeleteStorage);
+  const [edited, setEdited] = useState<Storage | "new" | null>(null);
+  const [looked, look] = useState<Storage | null>(null);
+  const [path, setPath] = useState("");
+  const [going, setGoing] = useState<Storage | null>(null);
+  const [asking, setAsking] = useState<string | null>(null);
+
+  async function ask(s: Storage) {
+    setAsking(s.id);
+    const r = (await test.run({ input: { id: s.id } }))?.testObjectStorage;
+    setAsking(null);
+    if (r?.ok) toast({ text: t("{{name}} answers.", { name: s.name }) });
+    else if (r) toast({ failure: { code: "FAILED_PRECONDITION", message: `${s.name}: ${r.message ?? ""}` } });
+  }
+  async function confirmed() {
+    if (!going || !(await remove.run({ input: { id: going.id } }))) return;
+    setGoing(null);
+    list.reload();
+  }
+  const columns: Column<Storage>[] = [
+    { head: t("Name"), cell: (s) => <><b className="nowrap">{s.name}</b>{s.readOnly ? <> <span className="tag">{t("read only")}</span></> : null}</> },
+    { head: t("Where"), wide: true, cell: (s) => <><code>{placeIn(s)}</code><div className="dim">{s.endpoint}{s.region ? ` · ${s.region}` : ""}</div></> },
+    { head: t("Access key"), cell: (s) => s.accessKeyID ? <code>{s.accessKeyID}</code> : <span className="dim">{t("none")}</span> },
+    { head: t("For"), cell: (s) => s.domain ? t("the domain {{name}}", { name: s.domain.name }) : s.owner?.email ?? t("you") },
+    { head: t("Actions"), num: true, cell: (s) => (
+      <span className="nowrap">
+        {s.permissions.includes("special") ? (
+          <>
+            <Button variant="subtle" size="compact-xs" aria-label={t("Look into {{name}}", { name: s.name })} onClick={() => { setPath(""); look(s); }}>{t("Look")}</Button>
+            <Button variant="subtle" size="compact-xs" loading={asking === s.id} aria-label={t("Test {{name}}", { name: s.name })} onClick={() => void ask(s)}>{t("Test")}</Button>
+          </>
+        ) : null}
+        {s.permissions.includes("update") ? <Button variant="subtle" size="compact-xs" aria-label={t("Change {{name}}", { name: s.name })} onClick={() => setEdited(s)}>{t("Change")}</Button> : null}
+        {s.permissions.includes("delete") ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Forget {{name}}", { name: s.name })} onClick={() => { remove.clear(); setGoing(s); }}>{t("Forget")}</Button> : null}
+      </span>
+    ) },
+  ];
+  return (
+    <>
+      <div className="page-head">
+        <div className="row">
+          <Link to="/data" search={{}} className="prose">{t("Data")}</Link>
+          <span className="dim" aria-hidden="true">/</span>
+          <h1>{t("Object storages")}</h1>
+        </div>
+        <span className="dim">{t("S3 buckets to import from and export to")}</span>
+        <Button className="push" variant="default" onClick={() => setEdited("new")}>{t("New object storage")}</Button>
+      </div>
+      <FailureNote failure={list.failure} />
+      {!list.loading && !list.failure && list.rows.length === 0 ? (
+        <div className="panel">
+          <Empty title={t("No object storages")} cli="berth objectstorage add lake --endpoint https://s3.example.org --bucket lake --access-key KEY">
+            <span>{t("Add a bucket that speaks S3. Then bring its objects into a folder, or send files of a folder to it, from the folder's page.")}</span>
+            <Button variant="light" onClick={() => setEdited("new")}>{t("Add the first one")}</Button>
+            <span>{t("or from a terminal:")}</span>
+          </Empty>
+        </div>
+      ) : null}
+      {list.rows.length > 0 ? <Table label={t("Object storages")} rows={list.rows} columns={columns} /> : null}
+      {list.more ? (
+        <div className="row" style={{ justifyContent: "center" }}>
+          <Button variant="default" loading={list.loading} onClick={list.more}>{t("Show more")}</Button>
+        </div>
+      ) : null}
+      {edited ? <StorageDialog storage={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={list.reload} /> : null}
+      <Modal opened={looked !== null} onClose={() => look(null)} size="lg" title={t("In {{name}}", { name: looked?.name ?? "" })} closeButtonProps={{ "aria-label": t("Close") }}>
+        {looked ? <ObjectBrowser storage={looked} path={path} onOpen={setPath} /> : null}
+      </Modal>
+      <Confirm opened={going !== null} title={t("Forget {{name}}?", { name: going?.name ?? "" })} action={t("Forget")} busy={remove.busy} failure={remove.failure} onClose={() => setGoing(null)} onConfirm={() => void confirmed()}>
+        {t("What is in the bucket stays. The platform no longer reaches it.")}
+      </Confirm>
+    </>
+  );
+}
