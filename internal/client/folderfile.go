@@ -65,7 +65,7 @@ var searchFiles = define[struct {
 	} `json:"node"`
 }](`query SearchFiles($id: ID!, $path: String, $text: String!, $after: String) {
   node(id: $id) { ... on Vfolder {
-    search(path: $path, text: $text, first: 1000, after: $after) { files { ...fileFields } endCursor }
+    search(path: $path, text: $text, first: 100, after: $after) { files { ...fileFields } endCursor }
   } }
 }`, fileFields)
 
