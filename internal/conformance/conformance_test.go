@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 		"two":             {[]string{"good", "bad"}, 2, nil},
 		"unknown flag":    {[]string{"--nonsense", "good"}, 2, nil},
 		"list":            {[]string{"--list"}, 0, []string{"speaks             it says who it is\n", "works"}},
-		"table":           {[]string{"--plugins", dir}, 1, []string{" bad good\n", "speaks               ok   ok\n", "works              FAIL    -\n", "bad              1 passed, 1 failed, 0 skipped: one\n", "FAIL bad on one: works: it is\nlazy\n2 passed, 1 failed, 1 skipped\n"}},
+		"table":           {[]string{"--plugins", dir}, 1, []string{"bad               1 passed, 1 failed, 0 skipped     0 s  one\n", " bad good\n", "speaks               ok   ok\n", "works              FAIL    -\n", "FAIL bad on one: works: it is\nlazy\n2 passed, 1 failed, 1 skipped\n"}},
 		"table of one":    {[]string{"--plugins", dir, "--only", "speaks"}, 0, []string{"2 passed, 0 failed, 0 skipped\n"}},
 		"table and one":   {[]string{"--plugins", dir, "good"}, 2, nil},
 		"table, settings": {[]string{"--plugins", dir, "--config", "{}"}, 2, nil},

@@ -7,8 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/berthhq/berth/plugins/suite"
 )
@@ -42,43 +41,51 @@ func Programs(dir string) ([]string, error) {
 	return out, nil
 }
 
-// table runs every plugin of a directory in all its lanes.
+// table runs every plugin of a directory in all its lanes: a line for each lane when
+// it has ended, the table at last.
 func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer) (failed bool, err error) {
 	columns, err := s.Columns(dir)
 	if err != nil {
 		return false, err
 	}
 	var found []*findings
+	all := sums{}
 	for _, c := range columns {
-		f := &findings{Column: c, sums: sums{}, cells: map[string]suite.Outcome{}}
+		f := &findings{plugin: c.Plugin, cells: map[string]suite.Outcome{}}
 		for _, l := range c.Lanes {
-			if err := l.Run(ctx, only, func(r suite.Result) { f.add(l.Name, r) }); err != nil {
+			began, sums := time.Now(), sums{}
+			err := l.Run(ctx, only, func(r suite.Result) {
+				sums[r.Outcome]++
+				all[r.Outcome]++
+				f.add(l.Name, r)
+			})
+			if err != nil {
 				return false, fmt.Errorf("%s on %q: %w", c.Plugin, l.Name, err)
 			}
+			fmt.Fprintf(w, "%-13s %33s %5.0f s  %s\n", c.Plugin, sums, time.Since(began).Seconds(), cmp.Or(l.Name, "nothing made for it"))
 		}
 		found = append(found, f)
 	}
 	draw(w, s.Checks, found)
-	return slices.ContainsFunc(found, func(f *findings) bool { return f.sums[suite.Failed] > 0 }), nil
+	fmt.Fprintln(w, all)
+	return all[suite.Failed] > 0, nil
 }
 
-// findings are a column's.
+// findings are a plugin's, a column of the table.
 type findings struct {
-	Column
-	sums     sums
+	plugin   string
 	cells    map[string]suite.Outcome // by check
 	failures []string
 }
 
 // add takes a result in: one failure fails the cell, one pass outweighs skips.
 func (f *findings) add(lane string, r suite.Result) {
-	f.sums[r.Outcome]++
 	was := f.cells[r.Name]
 	if r.Outcome == suite.Failed || was == "" || was == suite.Skipped {
 		f.cells[r.Name] = r.Outcome
 	}
 	if r.Outcome == suite.Failed {
-		at := f.Plugin
+		at := f.plugin
 		if lane != "" {
 			at += " on " + lane
 		}
@@ -91,32 +98,21 @@ func draw(w io.Writer, checks []suite.Check, found []*findings) {
 	row := func(name string, cell func(*findings) string) {
 		fmt.Fprintf(w, "%-18s", name)
 		for _, f := range found {
-			fmt.Fprintf(w, " %*s", max(len(f.Plugin), 4), cell(f))
+			fmt.Fprintf(w, " %*s", max(len(f.plugin), 4), cell(f))
 		}
 		fmt.Fprintln(w)
 	}
-	row("", func(f *findings) string { return f.Plugin })
+	fmt.Fprintln(w)
+	row("", func(f *findings) string { return f.plugin })
 	for _, c := range checks {
 		row(c.Name, func(f *findings) string {
 			return map[suite.Outcome]string{suite.Passed: "ok", suite.Failed: "FAIL", suite.Skipped: "-"}[f.cells[c.Name]]
 		})
 	}
-	all := sums{}
 	fmt.Fprintln(w)
-	for _, f := range found {
-		var on []string
-		for _, l := range f.Lanes {
-			on = append(on, cmp.Or(l.Name, "nothing made for it"))
-		}
-		fmt.Fprintf(w, "%-12s %33s: %s\n", f.Plugin, f.sums, strings.Join(on, ", "))
-		for o, n := range f.sums {
-			all[o] += n
-		}
-	}
 	for _, f := range found {
 		for _, why := range f.failures {
 			fmt.Fprintln(w, "FAIL", why)
 		}
 	}
-	fmt.Fprintln(w, all)
 }
