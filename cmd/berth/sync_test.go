@@ -52,6 +52,27 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestUnchanged(t *testing.T) {
+	fine := time.Date(2026, 5, 1, 12, 0, 0, 123_456_789, time.UTC)
+	whole := fine.Truncate(time.Second)
+	for _, c := range []struct {
+		name  string
+		there entry
+		same  bool
+	}{
+		{"the same", entry{size: 1, modified: fine}, true},
+		{"counted in microseconds", entry{size: 1, modified: fine.Truncate(time.Microsecond)}, true},
+		{"counted in seconds", entry{size: 1, modified: whole}, true},
+		{"changed again in that second", entry{size: 1, modified: fine.Add(time.Second / 4)}, false},
+		{"another second", entry{size: 1, modified: whole.Add(-time.Second)}, false},
+		{"another size", entry{size: 2, modified: fine}, false},
+	} {
+		if got := unchanged(entry{size: 1, modified: fine}, c.there); got != c.same {
+			t.Errorf("%s: unchanged is %v", c.name, got)
+		}
+	}
+}
+
 func TestSides(t *testing.T) {
 	for args, want := range map[[2]string]string{
 		{"./src", "data"}: "./src data true", {"src", "data:"}: "src data: true", {"data:x", "src"}: "src data:x false",

@@ -62,11 +62,13 @@ func (s *syncing) there(ctx context.Context) (tree, error) {
 	return t, err
 }
 
-// granularity is how far the times of one file may be apart on both sides: file
-// systems and views count in steps of up to a second.
-const granularity = time.Second
-
-// unchanged tells from sizes and times. A file keeps its time both ways.
+// unchanged tells from sizes and times. A file keeps its time both ways, as exactly as
+// the coarser side counts: some file systems and views know whole seconds only, and
+// what was changed twice in one second is not to be missed elsewhere.
 func unchanged(here, there entry) bool {
-	return here.size == there.size && here.modified.Sub(there.modified).Abs() < granularity
+	step := time.Millisecond
+	if here.modified.Nanosecond() == 0 || there.modified.Nanosecond() == 0 {
+		step = time.Second
+	}
+	return here.size == there.size && here.modified.Sub(there.modified).Abs() < step
 }
