@@ -21,9 +21,10 @@ func (a *app) folderSync() *cobra.Command {
 is a local directory, the other FOLDER:PATH, with the colon also for all of it.
 (Without a colon, what begins with . or / is local.) Only what differs moves.
 
-A file moves when its size differs, or the time of its last change by a second or
-more; it brings that time with it. --checksum compares by contents in place of
-times, and for that reads all files of the same size, also over the network.
+A file moves when its size differs, or the time of its last change (by a second or
+more where one side counts whole seconds); it brings that time with it. --checksum
+compares by contents in place of times, and for that reads all files of the same
+size, also over the network.
 
 Nothing is deleted without --delete. What was cut off goes on when it is run
 again. Links and special files are left out, empty directories are not.`,
