@@ -36,7 +36,7 @@ berth is interrupted. What no storage proxy made (stray), and what is missing, i
 left as it is: look at it with the volume's own tools, or delete the folder.`
 	cmd.Example = "  berth admin volume orphans fast\n  berth admin volume orphans fast --remove"
 	cmd.Flags().BoolVar(&remove, "remove", false, "delete the orphans for ever")
-	yesFlag(cmd, &yes)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before deleting")
 	return cmd
 }
 
@@ -68,10 +68,10 @@ func (a *app) removeOrphans(ctx context.Context, c *client.Client, v *client.Vol
 	for _, s := range o.Scopes {
 		scopes = append(scopes, orphan{scope: s.Scope})
 	}
-	what := plural(len(folders), "orphaned folder") + " and " + plural(len(scopes), "quota scope") + " of volume"
+	what := plural(len(folders), "orphaned folder") + " and " + plural(len(scopes), "quota scope") + " of volume " + v.Name + " for ever"
 	if len(folders)+len(scopes) == 0 {
 		a.note("berth: there is nothing to remove")
-	} else if err := a.confirm(ctx, what, v.Name, yes); err != nil {
+	} else if err := a.mayDelete(ctx, what, yes); err != nil {
 		return err
 	}
 	ended := []client.Task{}

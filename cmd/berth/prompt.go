@@ -61,6 +61,21 @@ func (a *app) confirm(ctx context.Context, what, name string, yes bool) error {
 	return err
 }
 
+// mayDelete asks before something is deleted, unless that was said to be so.
+func (a *app) mayDelete(ctx context.Context, what string, yes bool) error {
+	if yes {
+		return nil
+	}
+	if _, ok := terminal(a.in); !ok {
+		return usagef("no terminal to ask on; use --yes to delete %s", what)
+	}
+	agreed, err := a.agreed(ctx, "Delete "+what+"?")
+	if err == nil && !agreed {
+		err = usagef("nothing was done")
+	}
+	return err
+}
+
 // gone reports what was removed.
 func (a *app) gone(name string, err error) error {
 	if err == nil && !a.print().Machine() {

@@ -133,21 +133,14 @@ func (s *syncing) show(steps []*step) error {
 
 // agree asks before anything is deleted.
 func (s *syncing) agree(ctx context.Context, n int) error {
-	if n == 0 || s.yes {
+	if n == 0 {
 		return nil
 	}
 	where := s.dir
 	if s.up {
 		where = s.folder.Name
 	}
-	if _, ok := terminal(s.app.in); !ok {
-		return usagef("no terminal to ask on; use --yes to delete %s in %s", plural(n, "path"), where)
-	}
-	yes, err := s.app.agreed(ctx, fmt.Sprintf("Delete %s in %s with all below?", plural(n, "path"), output.Clean(where)))
-	if err == nil && !yes {
-		err = usagef("nothing was done")
-	}
-	return err
+	return s.app.mayDelete(ctx, fmt.Sprintf("%s in %s with all below", plural(n, "path"), output.Clean(where)), s.yes)
 }
 
 // discard removes paths with all below them.
