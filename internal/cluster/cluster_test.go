@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -373,7 +375,9 @@ func TestRemovedNodeIsNotAdmitted(t *testing.T) {
 		return nil
 	}
 	m := s.manager(t, "127.0.0.1:0")
-	serve(t, s.node(t, "gone", m.addr))
+	gone, log := s.node(t, "gone", m.addr), new(lines)
+	gone.Logger = slog.New(slog.NewTextHandler(log, nil))
+	serve(t, gone)
 	serve(t, s.node(t, "here", m.addr))
 	if p := m.next(t); p.Name != "here" {
 		t.Errorf("%s was admitted", p.Name)
@@ -381,6 +385,29 @@ func TestRemovedNodeIsNotAdmitted(t *testing.T) {
 	if _, ok := m.hub.Peer(RoleAgent, "gone"); ok {
 		t.Error("removed node has a tunnel")
 	}
+	for deadline := time.Now().Add(patience); !strings.Contains(log.String(), "refused: ask for a new join token"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it is not told why:\n%s", log)
+		}
+	}
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // TestSilentNode cuts the wire without closing it.

@@ -17,6 +17,18 @@ import (
 // A tunnel that lived this long was good: the next one may follow at once.
 const goodTunnel = 5 * time.Second
 
+// askAfter is the pause before a further try from which on a node wants to know why its
+// tunnels end: the manager just closes them.
+const askAfter = 4 * firstWait
+
+// askWhy tells in the log that a manager refuses the node, which it says where
+// certificates are renewed.
+func (n *Node) askWhy(ctx context.Context, addr string) {
+	if err := n.renew(ctx, addr); errdefs.IsPermissionDenied(err) {
+		n.log.Error("refused: ask for a new join token", "error", err)
+	}
+}
+
 // aliasError says that an address leads to a manager we have a tunnel to
 // already. Two tunnels to one manager would replace each other forever.
 type aliasError struct{ until <-chan struct{} }
@@ -47,6 +59,9 @@ func (n *Node) keepTunnel(ctx context.Context, addr string, srv *grpc.Server) bo
 			}
 		} else {
 			log.Warn("tunnel ended", "after", time.Since(begun).Round(time.Millisecond), "error", err)
+			if time.Since(begun) < goodTunnel && retry.last >= askAfter {
+				n.askWhy(ctx, addr)
+			}
 		}
 		if time.Since(begun) > goodTunnel {
 			retry.reset()
