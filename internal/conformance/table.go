@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/berthhq/berth/plugins/suite"
@@ -105,6 +106,9 @@ func draw(w io.Writer, checks []suite.Check, found []*findings) {
 	fmt.Fprintln(w)
 	row("", func(f *findings) string { return f.plugin })
 	for _, c := range checks {
+		if !slices.ContainsFunc(found, func(f *findings) bool { return f.cells[c.Name] != "" }) {
+			continue // others were asked for
+		}
 		row(c.Name, func(f *findings) string {
 			return map[suite.Outcome]string{suite.Passed: "ok", suite.Failed: "FAIL", suite.Skipped: "-"}[f.cells[c.Name]]
 		})
