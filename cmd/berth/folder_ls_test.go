@@ -28,8 +28,8 @@ func TestFolderList(t *testing.T) {
 	}
 	said := sayings(f, map[string]string{
 		"Vfolders": oneFolder, "Projects": oneProject,
-		"Files":       `{"node":{"files":{"files":[` + file("runs/a.pt") + `],"endCursor":null}}}`,
-		"SearchFiles": `{"node":{"search":{"files":[` + file("runs/7/check.pt") + `],"endCursor":null}}}`,
+		"Files":       `{"node":{"page":{"files":[` + file("runs/a.pt") + `],"endCursor":null}}}`,
+		"SearchFiles": `{"node":{"page":{"files":[` + file("runs/7/check.pt") + `],"endCursor":null}}}`,
 	})
 	for _, c := range []struct {
 		args string

@@ -22,41 +22,41 @@ type relocation struct {
 }
 
 func (a *app) folderMove() *cobra.Command {
-	var force bool
-	cmd := &cobra.Command{
-		Use:   "mv FOLDER:FROM... [FOLDER:]TO",
-		Short: "Move files and directories within a folder, or to another one",
-		Long: `Move or rename files and directories within a folder, or to another one. Several,
+	cmd := a.relocates("mv", "Move files and directories within a folder, or to another one", func(ctx context.Context, r *relocation) error {
+		if r.from.QuotaScope.Volume.ID == r.to.QuotaScope.Volume.ID {
+			return a.filesDone(r.client.MoveFiles(ctx, r.from.ID, r.to.ID, r.items, r.force))
+		}
+		return a.filesDone(a.carry(ctx, r))
+	})
+	cmd.Long = `Move or rename files and directories within a folder, or to another one. Several,
 and what goes to a directory that is written with a slash at its end, keep their
 names. Between volumes each is copied, and deleted where it was once the copy is
-complete. One that fails does not stop the others; then the exit code is not 0.`,
-		Example:           "  berth folder mv data:raw/a.csv old/a.csv\n  berth folder mv data:runs/1 data:runs/2 archive:runs/",
-		Args:              count(2, -1),
-		ValidArgsFunction: a.completeFolder,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := a.relocation(cmd.Context(), args, force)
-			if err != nil {
-				return err
-			}
-			if r.from.QuotaScope.Volume.ID == r.to.QuotaScope.Volume.ID {
-				return a.filesDone(r.client.MoveFiles(cmd.Context(), r.from.ID, r.to.ID, r.items, r.force))
-			}
-			return a.filesDone(a.carry(cmd.Context(), r))
-		},
-	}
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace files that are there")
+complete. One that fails does not stop the others; then the exit code is not 0.`
+	cmd.Example = "  berth folder mv data:raw/a.csv old/a.csv\n  berth folder mv data:runs/1 data:runs/2 archive:runs/"
 	return cmd
 }
 
 func (a *app) folderCopy() *cobra.Command {
+	cmd := a.relocates("cp", "Copy files and directories within a folder, or to another one", func(ctx context.Context, r *relocation) error {
+		work, err := r.client.CopyFiles(ctx, r.from.ID, r.to.ID, r.items, r.force)
+		if err != nil {
+			return err
+		}
+		return a.orCancel(ctx, r.client, &work.Task)
+	})
+	cmd.Long = `Copy files and directories within a folder, or to another one. Several, and what
+goes to a directory that is written with a slash at its end, keep their names. An
+interrupt ends the work; what was copied stays.`
+	cmd.Example = "  berth folder cp data:raw thesis:raw"
+	return cmd
+}
+
+// relocates is a command for files that come to be somewhere else.
+func (a *app) relocates(name, short string, do func(context.Context, *relocation) error) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use:   "cp FOLDER:FROM... [FOLDER:]TO",
-		Short: "Copy files and directories within a folder, or to another one",
-		Long: `Copy files and directories within a folder, or to another one. Several, and what
-goes to a directory that is written with a slash at its end, keep their names. An
-interrupt ends the work; what was copied stays.`,
-		Example:           "  berth folder cp data:raw thesis:raw",
+		Use:               name + " FOLDER:FROM... [FOLDER:]TO",
+		Short:             short,
 		Args:              count(2, -1),
 		ValidArgsFunction: a.completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,11 +64,7 @@ interrupt ends the work; what was copied stays.`,
 			if err != nil {
 				return err
 			}
-			work, err := r.client.CopyFiles(cmd.Context(), r.from.ID, r.to.ID, r.items, r.force)
-			if err != nil {
-				return err
-			}
-			return a.orCancel(cmd.Context(), r.client, &work.Task)
+			return do(cmd.Context(), r)
 		},
 	}
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace files that are there")

@@ -144,7 +144,7 @@ func (s *store) list(vars json.RawMessage) string {
 			all = append(all, string(b))
 		}
 	}
-	return `{"node":{"files":{"files":[` + strings.Join(all, ",") + `],"endCursor":null}}}`
+	return `{"node":{"page":{"files":[` + strings.Join(all, ",") + `],"endCursor":null}}}`
 }
 
 func (s *store) onPaths(do func(string)) func(json.RawMessage) string {
@@ -334,7 +334,7 @@ func TestGetDirectory(t *testing.T) {
 	// A name that leads elsewhere writes nothing there.
 	s.files["d/../../evil"] = []byte("x")
 	f.answer["Files"] = func(json.RawMessage) string {
-		return `{"node":{"files":{"files":[{"name":"evil","path":"d/../../evil","type":"file","size":1,"modifiedAt":"2026-01-01T00:00:00Z"}],"endCursor":null}}}`
+		return `{"node":{"page":{"files":[{"name":"evil","path":"d/../../evil","type":"file","size":1,"modifiedAt":"2026-01-01T00:00:00Z"}],"endCursor":null}}}`
 	}
 	if r := f.berth("folder", "get", "data:", filepath.Join(dir, "sub")); r.code == 0 {
 		t.Errorf("%+v", r)

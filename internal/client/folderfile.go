@@ -20,74 +20,62 @@ type File struct {
 
 const fileFields = `fragment fileFields on File { name path type size modifiedAt }`
 
-var listFiles = define[struct {
+// filePage is a page of files; the cursor is nil on the last one.
+type filePage struct {
+	Files     []File  `json:"files"`
+	EndCursor *string `json:"endCursor"`
+}
+
+// folderFiles answers a question about the files of one folder.
+type folderFiles struct {
 	Node *struct {
-		Files struct {
-			Files     []File  `json:"files"`
-			EndCursor *string `json:"endCursor"`
-		} `json:"files"`
+		Page filePage `json:"page"`
 	} `json:"node"`
-}](`query Files($id: ID!, $path: String, $after: String) {
+}
+
+var listFiles = define[folderFiles](`query Files($id: ID!, $path: String, $after: String) {
   node(id: $id) { ... on Vfolder {
-    files(path: $path, first: 1000, after: $after) { files { ...fileFields } endCursor }
+    page: files(path: $path, first: 1000, after: $after) { files { ...fileFields } endCursor }
+  } }
+}`, fileFields)
+
+var searchFiles = define[folderFiles](`query SearchFiles($id: ID!, $path: String, $text: String!, $after: String) {
+  node(id: $id) { ... on Vfolder {
+    page: search(path: $path, text: $text, first: 100, after: $after) { files { ...fileFields } endCursor }
   } }
 }`, fileFields)
 
 // Files lists one directory of a folder; path "" is its top.
 func (c *Client) Files(ctx context.Context, folder, path string) ([]File, error) {
-	all := []File{}
 	v := vars{"id": folder}
-	if path != "" {
-		v["path"] = path
-	}
-	for {
-		out, err := listFiles.run(ctx, c, v)
-		if err != nil {
-			return nil, err
-		}
-		if out.Node == nil {
-			return nil, notFound("folder", folder)
-		}
-		all = append(all, out.Node.Files.Files...)
-		if out.Node.Files.EndCursor == nil {
-			return all, nil
-		}
-		v["after"] = *out.Node.Files.EndCursor
-	}
+	put(v, "path", path)
+	return c.filePages(ctx, listFiles, v)
 }
-
-var searchFiles = define[struct {
-	Node *struct {
-		Search struct {
-			Files     []File  `json:"files"`
-			EndCursor *string `json:"endCursor"`
-		} `json:"search"`
-	} `json:"node"`
-}](`query SearchFiles($id: ID!, $path: String, $text: String!, $after: String) {
-  node(id: $id) { ... on Vfolder {
-    search(path: $path, text: $text, first: 100, after: $after) { files { ...fileFields } endCursor }
-  } }
-}`, fileFields)
 
 // Search finds files and directories of a folder, below a directory, whose names hold
 // a text, in whatever case.
 func (c *Client) Search(ctx context.Context, folder, dir, text string) ([]File, error) {
-	all := []File{}
 	v := vars{"id": folder, "text": text}
 	put(v, "path", dir)
+	return c.filePages(ctx, searchFiles, v)
+}
+
+// filePages asks for one page after the other.
+func (c *Client) filePages(ctx context.Context, ask operation[folderFiles], v vars) ([]File, error) {
+	all := []File{}
 	for {
-		out, err := searchFiles.run(ctx, c, v)
+		out, err := ask.run(ctx, c, v)
 		if err != nil {
 			return nil, err
 		}
 		if out.Node == nil {
-			return nil, notFound("folder", folder)
+			return nil, notFound("folder", v["id"].(string))
 		}
-		all = append(all, out.Node.Search.Files...)
-		if out.Node.Search.EndCursor == nil {
+		all = append(all, out.Node.Page.Files...)
+		if out.Node.Page.EndCursor == nil {
 			return all, nil
 		}
-		v["after"] = *out.Node.Search.EndCursor
+		v["after"] = *out.Node.Page.EndCursor
 	}
 }
 
