@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,56 +28,103 @@ import (
 
 const benchSize = 256 << 20
 
-// Every benchmark stands beside a bare one of the same work in the same run:
-// compare the ratios, not the figures.
+// side is one that does what others do too.
+type side struct {
+	name string
+	run  func()
+	cpu  func() time.Duration // of its process, where that is reported too
+}
+
+// inTurn has the sides do the work in turn, five rounds and more: what else the machine
+// does comes and goes. It reports the median of each, and how often it is that of the
+// last one, which is bare: compare these, not the figures.
+func inTurn(b *testing.B, sides ...side) {
+	took, cpu := make([][]float64, len(sides)), make([][]float64, len(sides))
+	for b.Loop() {
+		for range 5 {
+			for i, s := range sides {
+				var before time.Duration
+				if s.cpu != nil {
+					before = s.cpu()
+				}
+				began := time.Now()
+				s.run()
+				took[i] = append(took[i], time.Since(began).Seconds()*1e3)
+				if s.cpu != nil {
+					cpu[i] = append(cpu[i], (s.cpu()-before).Seconds()*1e3)
+				}
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op") // of all together
+	report := func(unit string, rows [][]float64) {
+		bare := median(rows[len(rows)-1])
+		for i, s := range sides {
+			b.ReportMetric(median(rows[i]), s.name+"-"+unit)
+			if i < len(sides)-1 {
+				b.ReportMetric(median(rows[i])/bare, s.name+"-x-"+unit)
+			}
+		}
+	}
+	report("ms", took)
+	if len(cpu[0]) > 0 {
+		report("cpu-ms", cpu)
+	}
+}
+
+func median(all []float64) float64 {
+	all = slices.Sorted(slices.Values(all))
+	return all[len(all)/2]
+}
+
+// bare runs one of the machine's.
+func bare(b *testing.B, dir, name string, args ...string) {
+	b.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Stdout = dir, io.Discard
+	if err := cmd.Run(); err != nil {
+		b.Fatal(name, err)
+	}
+}
+
 func BenchmarkUpload(b *testing.B) {
 	h := newHost(b)
 	data := random(benchSize)
-	b.Run("copy", func(b *testing.B) {
-		b.SetBytes(benchSize)
-		for b.Loop() {
-			f, err := os.Create(filepath.Join(h.path, "copy"))
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := f.Write(data); err != nil {
-				b.Fatal(err)
-			}
-			if err := f.Sync(); err != nil {
-				b.Fatal(err)
-			}
-			f.Close()
-			os.Remove(f.Name())
-		}
-	})
-	for _, chunk := range []int{16 << 20, benchSize} {
-		b.Run(fmt.Sprintf("tus-%dMiB", chunk>>20), func(b *testing.B) {
-			b.SetBytes(benchSize)
-			for i := 0; b.Loop(); i++ {
-				tk := h.ticket("upload", "up", benchSize)
-				at := h.begin(tk, benchSize)
-				for off := 0; off < benchSize; off += chunk {
-					part := data[off : off+chunk]
-					sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(part, crc32.MakeTable(crc32.Castagnoli)))
-					resp, err := h.try(context.Background(), "PATCH", at, tk, bytes.NewReader(part),
-						"Upload-Offset", strconv.Itoa(off), "Upload-Checksum", "crc32c "+base64.StdEncoding.EncodeToString(sum))
-					if err != nil || resp.StatusCode != 204 {
-						b.Fatal(err, resp)
-					}
+	tus := func(chunk int) func() {
+		return func() {
+			tk := h.ticket("upload", "up", benchSize)
+			at := h.begin(tk, benchSize)
+			for off := 0; off < benchSize; off += chunk {
+				part := data[off : off+chunk]
+				sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(part, crc32.MakeTable(crc32.Castagnoli)))
+				resp, err := h.try(context.Background(), "PATCH", at, tk, bytes.NewReader(part),
+					"Upload-Offset", strconv.Itoa(off), "Upload-Checksum", "crc32c "+base64.StdEncoding.EncodeToString(sum))
+				if err != nil || resp.StatusCode != 204 {
+					b.Fatal(err, resp)
 				}
-				os.Remove(filepath.Join(h.path, "up"))
 			}
-		})
+			os.Remove(filepath.Join(h.path, "up"))
+		}
 	}
+	copied := func() {
+		f, err := os.Create(filepath.Join(h.path, "copy"))
+		if err == nil {
+			_, err = f.Write(data)
+		}
+		if err := errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
+			b.Fatal(err)
+		}
+	}
+	inTurn(b, side{name: "16MiB", run: tus(16 << 20)}, side{name: "whole", run: tus(benchSize)}, side{name: "copy", run: copied})
 }
 
 // servers are a proxy and nginx, each a process of its own, that serve the
 // folder's files.
-func (h *host) servers(b *testing.B) map[string]server {
+func (h *host) servers(b *testing.B) []server {
 	h.stop()
 	cmd := h.startChild()
 	b.Cleanup(func() { h.kill(cmd) })
-	all := map[string]server{"berth": {cmd.Process.Pid, func(name string) string {
+	all := []server{{"berth", cmd.Process.Pid, func(name string) string {
 		return h.http.URL + "/storage/download?ticket=" + h.ticket("download", name, 0)
 	}}}
 	nginx, err := exec.LookPath("/usr/sbin/nginx")
@@ -97,20 +146,21 @@ server { listen 127.0.0.1:18467; root %s; } }`, dir, dir, dir, dir, dir, dir, di
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = bare.Process.Kill(); _ = bare.Wait() })
-	all["nginx"] = server{bare.Process.Pid, func(name string) string { return "http://127.0.0.1:18467/" + name }}
+	other := server{"nginx", bare.Process.Pid, func(name string) string { return "http://127.0.0.1:18467/" + name }}
 	eventually(b, 10*time.Second, "nginx serves", func() bool {
-		resp, err := http.Get(all["nginx"].url("small0"))
+		resp, err := http.Get(other.url("small0"))
 		if err == nil {
 			resp.Body.Close()
 		}
 		return err == nil && resp.StatusCode == 200
 	})
-	return all
+	return append(all, other)
 }
 
 type server struct {
-	pid int
-	url func(name string) string
+	name string
+	pid  int
+	url  func(name string) string
 }
 
 // cpu is the processor time that the server's process has used.
@@ -146,7 +196,7 @@ func BenchmarkDownload(b *testing.B) {
 	}
 	servers := h.servers(b)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
-	fetch := func(b *testing.B, url string, want int64) {
+	fetch := func(url string, want int64) {
 		resp, err := client.Get(url)
 		if err != nil {
 			b.Error(err)
@@ -157,51 +207,44 @@ func BenchmarkDownload(b *testing.B) {
 			b.Error(n, err)
 		}
 	}
-	for name, s := range servers {
-		b.Run("256MiB/"+name, func(b *testing.B) {
-			b.SetBytes(benchSize)
-			before := s.cpu(b)
-			for b.Loop() {
-				fetch(b, s.url("large"), benchSize)
-			}
-			b.ReportMetric((s.cpu(b)-before).Seconds()*1e3/float64(b.N), "cpu-ms/op")
-		})
-		// Ranges and files that are read again come with a ticket that the proxy has
-		// seen; files of a tree each with a new one.
-		for what, fresh := range map[string]bool{"16KiB/": false, "16KiB-once/": true} {
-			b.Run(what+name, func(b *testing.B) {
-				const connections, each = 8, 256
-				urls := make([]string, small)
-				name := func(i int) string { return s.url(fmt.Sprintf("small%d", i%small)) }
-				for i := range urls {
-					urls[i] = name(i)
+	const connections, each = 8, 256
+	name := func(i int) string { return fmt.Sprintf("small%d", i%small) }
+	many := func(url func(i int) string) {
+		var wg sync.WaitGroup
+		for c := range connections {
+			wg.Go(func() {
+				for i := range each {
+					fetch(url(c*each+i), 16<<10)
 				}
-				before := s.cpu(b)
-				for b.Loop() {
-					if fresh {
-						b.StopTimer()
-						urls = make([]string, connections*each)
-						for i := range urls {
-							urls[i] = name(i)
-						}
-						b.StartTimer()
-					}
-					var wg sync.WaitGroup
-					for c := range connections {
-						wg.Go(func() {
-							for i := range each {
-								fetch(b, urls[(c*each+i)%len(urls)], 16<<10)
-							}
-						})
-					}
-					wg.Wait()
-				}
-				files := float64(b.N * connections * each)
-				b.ReportMetric(files/b.Elapsed().Seconds(), "files/s")
-				b.ReportMetric(float64((s.cpu(b)-before).Microseconds())/files, "cpu-us/file")
 			})
 		}
+		wg.Wait()
 	}
+	var large, again, once []side
+	for _, s := range servers {
+		cpu := func() time.Duration { return s.cpu(b) }
+		large = append(large, side{s.name, func() { fetch(s.url("large"), benchSize) }, cpu})
+		urls := make([]string, small)
+		for i := range urls {
+			urls[i] = s.url(name(i))
+		}
+		again = append(again, side{s.name, func() { many(func(i int) string { return urls[i%small] }) }, cpu})
+		// A ticket costs half of what a file does, so it is signed before.
+		var fresh []string
+		next := 0
+		for range connections * each * 64 {
+			fresh = append(fresh, s.url(name(len(fresh))))
+		}
+		once = append(once, side{s.name, func() {
+			many(func(i int) string { return fresh[(next+i)%len(fresh)] })
+			next += connections * each
+		}, cpu})
+	}
+	b.Run("256MiB", func(b *testing.B) { inTurn(b, large...) })
+	// 2,048 files over 8 connections. Ranges and files that are read again come with a
+	// ticket that the proxy has seen; files of a tree each with a new one.
+	b.Run("16KiB", func(b *testing.B) { inTurn(b, again...) })
+	b.Run("16KiB-once", func(b *testing.B) { inTurn(b, once...) })
 }
 
 // BenchmarkMemory reports the most memory that a proxy has used while a hundred
@@ -283,46 +326,25 @@ func BenchmarkTree(b *testing.B) {
 	}
 	h.fillMany(n)
 	b.Run("search", func(b *testing.B) {
-		for b.Loop() {
+		inTurn(b, side{name: "berth", run: func() {
 			if found, _ := h.search("", "f000123", 1000); len(found) != 1 {
 				b.Fatal(found)
 			}
-		}
-	})
-	b.Run("find", func(b *testing.B) {
-		for b.Loop() {
-			if out, err := exec.Command("find", h.path, "-iname", "*f000123*").Output(); err != nil || len(out) == 0 {
-				b.Fatal(err)
-			}
-		}
+		}}, side{name: "find", run: func() { bare(b, h.path, "find", ".", "-iname", "*f000123*") }})
 	})
 	b.Run("list", func(b *testing.B) {
-		for b.Loop() {
+		inTurn(b, side{name: "berth", run: func() {
 			if files := h.countPages(b, ""); files != n {
 				b.Fatalf("%d files", files)
 			}
-		}
-	})
-	b.Run("ls", func(b *testing.B) {
-		for b.Loop() {
-			if err := exec.Command("ls", "-lR", h.path).Run(); err != nil {
-				b.Fatal(err)
-			}
-		}
+		}}, side{name: "ls", run: func() { bare(b, h.path, "ls", "-lR") }})
 	})
 	b.Run("usage", func(b *testing.B) {
-		for b.Loop() {
-			if u, err := volume.Usage(context.Background(), h.path); err != nil || u.Files != int64(n) {
+		inTurn(b, side{name: "berth", run: func() {
+			if u, err := volume.Usage(b.Context(), h.path); err != nil || u.Files != int64(n) {
 				b.Fatal(u, err)
 			}
-		}
-	})
-	b.Run("du", func(b *testing.B) {
-		for b.Loop() {
-			if err := exec.Command("du", "-s", h.path).Run(); err != nil {
-				b.Fatal(err)
-			}
-		}
+		}}, side{name: "du", run: func() { bare(b, h.path, "du", "-s") }})
 	})
 }
 
@@ -352,26 +374,21 @@ func (h *host) countPages(b *testing.B, path string) (files int) {
 func BenchmarkClone(b *testing.B) {
 	h := newHost(b)
 	h.fillMany(20_000)
-	b.Run("clone", func(b *testing.B) {
-		for k := 0; b.Loop(); k++ {
-			to := &storagepb.FolderRef{Volume: "main", Scope: h.ref.Scope, Folder: fmt.Sprintf("%032x", k+1)}
-			stream, err := h.api.CloneFolder(context.Background(), &storagepb.CloneFolderRequest{From: h.ref, To: to})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, _, err := follow(b, stream); err != nil {
-				b.Fatal(err)
-			}
+	k := 0
+	inTurn(b, side{name: "clone", run: func() {
+		k++
+		to := &storagepb.FolderRef{Volume: "main", Scope: h.ref.Scope, Folder: fmt.Sprintf("%032x", k)}
+		stream, err := h.api.CloneFolder(context.Background(), &storagepb.CloneFolderRequest{From: h.ref, To: to})
+		if err != nil {
+			b.Fatal(err)
 		}
-	})
-	b.Run("cp", func(b *testing.B) {
-		for k := 0; b.Loop(); k++ {
-			if err := exec.Command("cp", "-a", h.path, fmt.Sprintf("%s/copy%d", h.mount, k)).Run(); err != nil {
-				b.Fatal(err)
-			}
-			unix.Sync()
+		if _, _, err := follow(b, stream); err != nil {
+			b.Fatal(err)
 		}
-	})
+	}}, side{name: "cp", run: func() {
+		bare(b, h.mount, "cp", "-a", h.path, fmt.Sprintf("copy%d", k))
+		unix.Sync()
+	}})
 }
 
 // BenchmarkZip packs half that shrinks and half that does not.
@@ -380,34 +397,19 @@ func BenchmarkZip(b *testing.B) {
 	h.write("d/random", string(random(64<<20)))
 	h.write("d/text", strings.Repeat("the same line again and again, with a number\n", 64<<20/45))
 	tk := h.ticket("archive", "d", 0)
-	for _, format := range []string{"zip", "tar.zst"} {
-		b.Run(format, func(b *testing.B) {
-			b.SetBytes(128 << 20)
-			for b.Loop() {
-				resp := h.get("/archive?format=" + format + "&ticket=" + tk)
-				n, err := io.Copy(io.Discard, resp.Body)
-				if err != nil || resp.StatusCode != 200 {
-					b.Fatal(resp.Status, err)
-				}
-				b.ReportMetric(float64(n)/(128<<20), "size")
-				resp.Body.Close()
+	archive := func(format string) func() {
+		return func() {
+			resp := h.get("/archive?format=" + format + "&ticket=" + tk)
+			defer resp.Body.Close()
+			n, err := io.Copy(io.Discard, resp.Body)
+			if err != nil || resp.StatusCode != 200 {
+				b.Fatal(resp.Status, err)
 			}
-		})
+			b.ReportMetric(float64(n)/(128<<20), format+"-size")
+		}
 	}
-	b.Run("zip -1", func(b *testing.B) {
-		zip, err := exec.LookPath("zip")
-		if err != nil {
-			b.Skip(err)
-		}
-		b.SetBytes(128 << 20)
-		for b.Loop() {
-			cmd := exec.Command(zip, "-1", "-q", "-r", "-", "d")
-			cmd.Dir, cmd.Stdout = h.path, io.Discard
-			if err := cmd.Run(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	inTurn(b, side{name: "zip", run: archive("zip")}, side{name: "tar.zst", run: archive("tar.zst")},
+		side{name: "zip-1", run: func() { bare(b, h.path, "zip", "-1", "-q", "-r", "-", "d") }})
 }
 
 // BenchmarkPluginCall is a scope asked for through the proxy and its plugin, and
