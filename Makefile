@@ -22,8 +22,8 @@ GO       ?= go
 # Under these, tests run a second time with the race detector. The planner below the
 # scheduler starts no goroutine.
 RACE     ?= $(patsubst %,./%/...,$(wildcard internal plugins agent/device)) ./manager/scheduler
-# Most tests wait, for timers, products and other processes.
-SIDE     := -timeout 20m -p 4 -parallel 4
+# Most tests wait, for timers, products and other processes. `make lint` vets.
+SIDE     := -timeout 20m -p 4 -parallel 4 -vet=off
 
 STATIC   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 GO_FILES := $(shell find agent cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
@@ -79,7 +79,7 @@ test: setup build images test-web test-go ## every test: web units, Go, browser
 .PHONY: test-go
 test-go: bin/tools/versitygw
 	$(GO) test $(SIDE) ./e2e/sim ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)') # the longest first
-	$(GO) test -timeout 20m -p 1 $$($(GO) list ./e2e/... | grep -v /sim$$) # alone: a browser drops requests when other tests change the host's network
+	$(GO) test -timeout 20m -p 1 -vet=off $$($(GO) list ./e2e/... | grep -v /sim$$) # alone: a browser drops requests when other tests change the host's network
 
 .PHONY: test-web
 test-web: web/node_modules/.package-lock.json
