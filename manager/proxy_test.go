@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/ent/jointoken"
+	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
 )
@@ -87,6 +90,13 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 		}
 	}
 	d.stop()
+
+	// Who looks at its volume after a while sees that nobody serves it.
+	c.Client.StorageProxy.Update().Where(storageproxy.Name("far")).SetLastSeenAt(time.Now().Add(-time.Minute)).ExecX(c.System(t))
+	managertest.Eventually(t, "its volume is unavailable", func() bool {
+		v := c.Client.Volume.Query().Where(volume.Name("main")).OnlyX(c.System(t))
+		return v.Health == "unavailable" && strings.Contains(v.HealthMessage, "its storage proxy far has not been heard of since")
+	})
 
 	d.cfg.JoinToken, d.cfg.Dir = token(), t.TempDir()
 	d.start(t, nil)

@@ -8,13 +8,15 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Lead measures quota scopes and brings their limits to the policies' of now, until
-// ctx ends.
+// Lead measures quota scopes, brings their limits to the policies' of now, and looks for
+// storage proxies that have gone, until ctx ends.
 func (s *Service) Lead(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
 	events := s.bus.Subscribe(ctx, event.Policy)
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
+	look := time.NewTicker(silentEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -26,6 +28,11 @@ func (s *Service) Lead(ctx context.Context) {
 			for len(events) > 0 { // once for many changes
 				<-events
 			}
+		case <-look.C:
+			if err := s.markSilent(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("storage proxies", "error", err)
+			}
+			continue
 		case <-s.joined:
 		case <-tick.C:
 		}
