@@ -603,3 +603,72 @@ func TestUploadKeepsItsTime(t *testing.T) {
 		}
 	}
 }
+
+// An editor replaces the file that it has read, and not what somebody else made of it.
+func TestUploadReplacesTheFileItMeans(t *testing.T) {
+	h := newHost(t)
+	put := func(body, tag string) *http.Response {
+		t.Helper()
+		tk := h.ticket("upload", "notes.txt", int64(len(body)))
+		resp := h.tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(len(body)), "If-Match", tag)
+		if body == "" || resp.StatusCode != http.StatusCreated {
+			return resp
+		}
+		at, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp = h.tus("PATCH", at.Path, tk, strings.NewReader(body), "Upload-Offset", "0")
+		if resp.StatusCode == http.StatusPreconditionFailed { // nor by asking how far it is
+			if again := h.tus("HEAD", at.Path, tk, nil); again.StatusCode != http.StatusPreconditionFailed {
+				t.Errorf("HEAD: %s", again.Status)
+			}
+			if end := h.tus("DELETE", at.Path, tk, nil); end.StatusCode != http.StatusNoContent {
+				t.Errorf("DELETE: %s", end.Status)
+			}
+		}
+		return resp
+	}
+	read := func() string {
+		t.Helper()
+		resp := h.tus("HEAD", "/download", h.ticket("download", "notes.txt", 0), nil)
+		return resp.Header.Get("ETag")
+	}
+	refused := func(body, tag string) {
+		t.Helper()
+		resp := put(body, tag)
+		if code, _, _ := h.problem(resp); resp.StatusCode != http.StatusPreconditionFailed || code != "FAILED_PRECONDITION" {
+			t.Errorf("%q as %s: %s %s", body, tag, resp.Status, code)
+		}
+	}
+	refused("nobody's", `"none"`)
+	if _, err := os.Stat(filepath.Join(h.path, "notes.txt")); !os.IsNotExist(err) {
+		t.Fatalf("made in place of nothing: %v", err)
+	}
+	put("first", "")
+	was := read()
+	if resp := put("second", was); resp.StatusCode != http.StatusNoContent {
+		t.Fatal(resp.Status)
+	}
+	h.wantFile("notes.txt", []byte("second"))
+	refused("too late", was)
+	refused("", was)
+	h.wantFile("notes.txt", []byte("second"))
+
+	// Written by a session, of the same size and with the old time.
+	now := read()
+	at := filepath.Join(h.path, "notes.txt")
+	info, err := os.Stat(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(at, []byte("SECOND"), 0o644), os.Chtimes(at, info.ModTime(), info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	refused("third", now)
+	h.wantFile("notes.txt", []byte("SECOND"))
+	if resp := put("", read()); resp.StatusCode != http.StatusCreated {
+		t.Fatal(resp.Status)
+	}
+	h.wantFile("notes.txt", nil)
+}

@@ -217,18 +217,24 @@ func (d *Draft) publish(x *session, when Condition) error {
 	case when == nil:
 		return x.publish(d.volume)
 	}
+	return d.server.publishIf(d.volume, x, when)
+}
+
+// publishIf makes a complete upload visible if the condition agrees with what it would
+// replace.
+func (s *Server) publishIf(v *volume.Volume, x *session, when Condition) error {
 	if err := x.settle(); err != nil {
 		return err
 	}
-	f, err := d.volume.Folder(x.Claims.Scope, x.Claims.Folder)
+	f, err := v.Folder(x.Claims.Scope, x.Claims.Folder)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	// Nobody who goes by a condition comes between the look and the step; a file that
 	// others make meanwhile is not replaced but looked at in its turn.
-	d.server.conditional.Lock()
-	defer d.server.conditional.Unlock()
+	s.conditional.Lock()
+	defer s.conditional.Unlock()
 	for {
 		there, err := f.Stat(x.Claims.Path)
 		seen := &there
@@ -241,7 +247,7 @@ func (d *Draft) publish(x *session, when Condition) error {
 		if err := when(seen); err != nil {
 			return err
 		}
-		err = f.Publish(d.staging, x.part(), x.Claims.Path, seen != nil)
+		err = f.Publish(x.staging, x.part(), x.Claims.Path, seen != nil)
 		if seen != nil || !errdefs.IsAlreadyExists(err) {
 			return err
 		}

@@ -177,7 +177,7 @@ func (s *Server) cors(h http.Header, r *http.Request) {
 	h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE, GET, OPTIONS")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Length, "+
 		"Upload-Offset, Upload-Metadata, Upload-Checksum, X-Request-Id, X-HTTP-Method-Override, "+
-		"Range, If-Range, If-None-Match")
+		"Range, If-Range, If-Match, If-None-Match")
 	h.Set("Access-Control-Max-Age", "86400")
 }
 

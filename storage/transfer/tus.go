@@ -83,7 +83,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u := &upload{Claims: c, Created: time.Now().UTC(), Modified: changed, id: uploadID(c)}
+	u := &upload{Claims: c, Created: time.Now().UTC(), Modified: changed, Match: r.Header.Get("If-Match"), id: uploadID(c)}
 	if err := s.begin(r, v, u); err != nil {
 		return err
 	}
@@ -131,7 +131,11 @@ func (s *Server) begin(r *http.Request, v *volume.Volume, u *upload) error {
 	if u.Claims.Size > 0 {
 		return part.Close()
 	}
-	return (&session{upload: u, staging: st, file: part}).publish(v)
+	if err := s.publish(v, &session{upload: u, staging: st, file: part}); err != nil {
+		// With these the ticket's next use would find an upload to go on with.
+		return errors.Join(err, st.Remove(u.part()), st.Remove(u.note()))
+	}
+	return nil
 }
 
 // again answers a ticket that was used before.
@@ -266,11 +270,51 @@ func (s *Server) finish(x *session) error {
 	if err != nil {
 		return err
 	}
-	if err := x.publish(v); err != nil {
+	if err := s.publish(v, x); err != nil {
 		return err
 	}
 	s.ledger.promise(x.Claims, x.id, 0)
 	return nil
+}
+
+// publish makes a complete upload visible; one that began with If-Match only in place
+// of the very file that a download named so.
+func (s *Server) publish(v *volume.Volume, x *session) error {
+	if x.Match == "" {
+		return x.publish(v)
+	}
+	return s.publishIf(v, x, func(there *volume.Entry) error {
+		is := ""
+		if there != nil {
+			var err error
+			if is, err = tagOf(v, x.Claims); err != nil {
+				return err
+			}
+		}
+		if is != x.Match {
+			return Changed("If-Match: the file is not there, or no longer the one that is meant")
+		}
+		return nil
+	})
+}
+
+// tagOf is the entity tag of a file as it is now.
+func tagOf(v *volume.Volume, c ticket.Claims) (string, error) {
+	f, err := v.Folder(c.Scope, c.Folder)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	file, err := f.Open(c.Path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", fmt.Errorf("stat file: %w", err)
+	}
+	return etag(info), nil
 }
 
 // terminate ends an upload and frees its bytes.

@@ -33,6 +33,8 @@ type upload struct {
 	Created time.Time
 	// Modified is when the client changed the file; nil: as it arrives.
 	Modified *time.Time `json:",omitempty"`
+	// Match is the entity tag of the one file that it may replace; empty: whatever is there.
+	Match string `json:",omitempty"`
 
 	id string
 }
