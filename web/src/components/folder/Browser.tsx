@@ -126,7 +126,8 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
           <Button variant="subtle" size="compact-sm" onClick={() => setPicked(new Set())}>{t("Select none")}</Button>
         </div>
       ) : null}
-      {failure ? <div style={{ padding: 12 }}><FailureNote failure={failure} what={t("The files could not be read")} /></div> : null}
+      {failure ? <div style={{ padding: 12 }}><FailureNote failure={failure} what={t("The files could not be read")} /><Button mt="xs" variant="default" size="compact-sm" loading={loading} onClick={reload}>{t("Try again")}</Button></div> : null}
+      {list === null && !failure ? <p className="empty dim" role="status">{text ? t("Searching…") : t("Loading…")}</p> : null}
       {list && rows.length === 0 && !failure ? (
         text ? <Empty title={more ? t("Nothing found so far") : t("No file has this in its name")}>{path ? t("Searched in {{path}} and below.", { path }) : null}</Empty> : (
           <Empty title={t("Empty")} cli={writes ? `berth folder put ${name}${path ? `:${path}` : ""} ./data` : undefined}>

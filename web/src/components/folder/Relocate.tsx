@@ -1,4 +1,5 @@
 import { Button, Checkbox, Modal, Select } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
@@ -6,6 +7,7 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
+import { nodesOf } from "../admin/usePages";
 import { Crumbs } from "./Crumbs";
 import { Refused, type Refusal, refusals } from "./Refused";
 import { into } from "./files";
@@ -14,7 +16,7 @@ import { useFiles } from "./useFiles";
 const MoveFiles = graphql(`mutation MoveFiles($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`);
 const CopyFiles = graphql(`mutation CopyFiles($input: CopyFilesInput!) { copyFiles(input: $input) { task { id status } } }`);
 const TargetsQuery = graphql(`
-  query MoveTargets { vfolders(first: 100, where: { status: ready }, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name permissions } } } }
+  query MoveTargets($where: VfolderWhereInput) { vfolders(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name permissions } } } }
 `);
 
 interface Props {
@@ -29,20 +31,27 @@ interface Props {
 
 /** Asks where entries go, in this or another folder. */
 export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) {
-  const { data } = useLiveQuery({ query: TargetsQuery });
+  const [typed, setTyped] = useState("");
+  const [chosen, setChosen] = useState(folder);
+  const [quiet] = useDebouncedValue(typed.trim(), 200);
+  // What the box shows of the chosen one is not looked for.
+  const q = quiet === chosen.name ? "" : quiet;
+  const { data } = useLiveQuery({ query: TargetsQuery, variables: { where: { status: "ready", ...(q ? { nameContainsFold: q } : {}) } } });
   const move = useAction(MoveFiles);
   const copy = useAction(CopyFiles);
-  const [target, setTarget] = useState(folder.id);
-  const [directory, setDirectory] = useState(path);
+    const [directory, setDirectory] = useState(path);
   const [overwrite, setOverwrite] = useState(false);
   const [refused, setRefused] = useState<Refusal[]>([]);
-  const targets = (data?.vfolders.edges ?? []).flatMap((e) => (e?.node && (e.node.id === folder.id || e.node.permissions.includes("write")) ? [e.node] : []));
-  const here = target === folder.id;
-  const items = into(paths, directory, here);
+  /** What has moved is not moved again when one tries the rest once more. */
+  const [left, setLeft] = useState(paths);
+  const found = nodesOf(data?.vfolders).filter((f) => f.id === folder.id || f.permissions.includes("write"));
+  const targets: { id: string; name: string }[] = found.some((f) => f.id === chosen.id) ? found : [chosen, ...found];
+  const here = chosen.id === folder.id;
+  const items = into(left, directory, here);
 
   async function go() {
     if (!items) return;
-    const input = { vfolder: folder.id, items, overwrite, ...(here ? {} : { toVfolder: target }) };
+    const input = { vfolder: folder.id, items, overwrite, ...(here ? {} : { toVfolder: chosen.id }) };
     if (kind === "copy") {
       if (!(await copy.run({ input }))) return;
       toast({ text: t("The copy goes on; how far it is stands above the files.") });
@@ -52,6 +61,7 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
       const wrong = refusals(done.moveFiles.results);
       if (wrong.length > 0) {
         setRefused(wrong);
+        setLeft(wrong.map((w) => w.path));
         onDone();
         return;
       }
@@ -60,18 +70,18 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
     onClose();
   }
   return (
-    <Modal opened onClose={onClose} title={kind === "move" ? t("Move {{count}} entries", { count: paths.length }) : t("Copy {{count}} entries", { count: paths.length })} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={onClose} title={kind === "move" ? t("Move {{count}} entries", { count: left.length }) : t("Copy {{count}} entries", { count: left.length })} closeButtonProps={{ "aria-label": t("Close") }}>
       <div className="stack">
-        <Select label={t("To the folder")} searchable allowDeselect={false} value={target} data={targets.length > 0 ? targets.map((f) => ({ value: f.id, label: f.name })) : [{ value: folder.id, label: folder.name }]}
-          onChange={(v) => { if (v) { setTarget(v); setDirectory(""); } }} />
-        <Directories folder={target} name={targets.find((f) => f.id === target)?.name ?? folder.name} path={directory} onOpen={setDirectory} />
+        <Select label={t("To the folder")} searchable allowDeselect={false} filter={({ options }) => options} nothingFoundMessage={t("Nothing matches")} value={chosen.id} data={targets.map((f) => ({ value: f.id, label: f.name }))} onSearchChange={setTyped}
+          onChange={(v, option) => { if (v && option) { setChosen({ id: v, name: option.label }); setDirectory(""); } }} />
+        <Directories folder={chosen.id} name={chosen.name} path={directory} onOpen={setDirectory} />
         <Checkbox label={t("Replace files of the same name")} checked={overwrite} onChange={(e) => setOverwrite(e.currentTarget.checked)} />
         <FailureNote failure={move.failure ?? copy.failure} />
         <Refused rows={refused} />
         <div className="row" style={{ justifyContent: "flex-end" }}>
           {items ? null : <span className="dim">{t("They are there already, or it is inside of one of them.")}</span>}
           <Button variant="default" onClick={onClose}>{t("Cancel")}</Button>
-          <Button loading={move.busy || copy.busy} disabled={!items} onClick={() => void go()}>{kind === "move" ? t("Move here") : t("Copy here")}</Button>
+          <Button loading={move.busy || copy.busy} disabled={!items} onClick={() => void go()}>{refused.length > 0 ? t("Try again") : kind === "move" ? t("Move here") : t("Copy here")}</Button>
         </div>
       </div>
     </Modal>

@@ -22,9 +22,9 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
   const [read, setRead] = useState<Read | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [editing, setEditing] = useState(false);
+  const [saved, setSaved] = useState(0);
   const big = file.size > mostText;
   useEffect(() => {
-    setRead(null);
     setFailure(null);
     if (big) return;
     let current = true;
@@ -32,7 +32,7 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
     return () => {
       current = false;
     };
-  }, [folder, file.path, file.size, file.modifiedAt, big]);
+  }, [folder, file.path, file.size, file.modifiedAt, big, saved]);
 
   if (big) return <p className="dim">{t("Files up to {{limit}} are shown here.", { limit: bytes(mostText) })}</p>;
   if (failure) return <FailureNote failure={failure} />;
@@ -42,46 +42,80 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
     <>
       {read.text === "" ? <p className="dim">{t("The file is empty.")}</p> : <pre className="text-view" tabIndex={0} aria-label={t("Text of {{name}}", { name: file.name })}>{read.text}</pre>}
       {writes ? <div><Button variant="default" size="compact-sm" onClick={() => setEditing(true)}>{t("Edit")}</Button></div> : null}
-      {editing ? <Editor folder={folder} file={file} read={read} onClose={() => setEditing(false)} onSaved={(text) => { setRead({ text, etag: null }); setEditing(false); onSaved(); }} /> : null}
+      {editing ? <Editor folder={folder} file={file} opened={read} onClose={() => setEditing(false)} onSaved={() => { setSaved((n) => n + 1); setEditing(false); onSaved(); }} /> : null}
     </>
   );
 }
 
-function Editor({ folder, file, read, onClose, onSaved }: { folder: string; file: FileEntry; read: Read; onClose: () => void; onSaved: (text: string) => void }) {
+interface EditorProps {
+  folder: string;
+  file: FileEntry;
+  opened: Read;
+  onClose: () => void;
+  onSaved: () => void;
+}
+
+/** Changes a text; what somebody else has saved meanwhile is not replaced unasked. */
+function Editor({ folder, file, opened, onClose, onSaved }: EditorProps) {
   useFocusBack();
-  const [text, setText] = useState(read.text ?? "");
+  // What is read again while one writes does not change the text under one's hands.
+  const [base, setBase] = useState(opened);
+  const [text, setText] = useState(opened.text ?? "");
+  const [theirs, setTheirs] = useState<Read | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
-  const [changed, setChanged] = useState(false);
+  const [leaving, setLeaving] = useState(false);
   const size = new TextEncoder().encode(text).length;
-  const unsaved = text !== read.text;
-  async function save() {
+  const unsaved = text !== base.text;
+  async function save(over: Read) {
     setBusy(true);
     setFailure(null);
     try {
-      if (await saveText(folder, file.path, text, changed ? null : read.etag)) {
+      if (await saveText(folder, file.path, text, over.etag)) {
         toast({ text: t("{{name}} is saved.", { name: file.name }) });
-        onSaved(text);
-        return;
+        return onSaved();
       }
-      setChanged(true);
+      setTheirs(await now());
     } catch (error) {
       setFailure(error as Failure);
     }
     setBusy(false);
   }
+  /** What is there now; nothing, if it was deleted. */
+  const now = () => readText(folder, file.path).catch((error: Failure): Read => {
+    if (error.code === "NOT_FOUND") return { text: "", etag: null };
+    throw error;
+  });
+  function take(read: Read) {
+    setBase(read);
+    setText(read.text ?? "");
+    setTheirs(null);
+  }
+  const close = () => (unsaved && !leaving ? setLeaving(true) : onClose());
   return (
-    <Modal opened onClose={onClose} size="xl" title={t("Edit {{name}}", { name: file.name })} closeButtonProps={{ "aria-label": t("Close") }} closeOnClickOutside={!unsaved} closeOnEscape={!unsaved}>
-      <form className="stack" onSubmit={(event) => { event.preventDefault(); void save(); }}>
+    <Modal opened onClose={close} size="xl" title={t("Edit {{name}}", { name: file.name })} closeButtonProps={{ "aria-label": t("Close") }} closeOnClickOutside={!unsaved}>
+      <form className="stack" onSubmit={(event) => { event.preventDefault(); void save(theirs ?? base); }}>
         <Textarea aria-label={t("Text of {{name}}", { name: file.name })} value={text} autosize minRows={12} maxRows={24} spellCheck={false} data-autofocus styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", fontSize: 12 } }}
-          onChange={(e) => setText(e.currentTarget.value)}
+          onChange={(e) => { setText(e.currentTarget.value); setLeaving(false); }}
           error={size > mostText ? t("At most {{limit}} can be edited here.", { limit: bytes(mostText) }) : undefined} />
-        {changed ? <p className="tone-wait" role="alert">{t("Somebody has changed the file since you opened it. Saving replaces that.")}</p> : null}
+        {theirs ? (
+          <div className="failure" role="alert">
+            <b>{theirs.etag === null ? t("Somebody has deleted the file since you opened it.") : t("Somebody has changed the file since you opened it. Nothing is saved yet.")}</b>
+            {theirs.etag === null ? null : theirs.text === null ? <p>{t("It is no longer text.")}</p> : (
+              <details>
+                <summary>{t("What is in it now")}</summary>
+                <pre className="text-view" tabIndex={0} aria-label={t("What is in it now")}>{theirs.text}</pre>
+              </details>
+            )}
+            {theirs.text === null || theirs.etag === null ? null : <div><Button variant="default" size="compact-sm" onClick={() => take(theirs)}>{t("Take that, and lose mine")}</Button></div>}
+          </div>
+        ) : null}
+        {leaving ? <p className="tone-wait" role="alert">{t("What you have written is not saved.")}</p> : null}
         <FailureNote failure={failure} what={t("Not saved")} />
         <div className="row" style={{ justifyContent: "flex-end" }}>
           <span className="dim">{bytes(size)}</span>
           <Button variant="default" onClick={onClose}>{unsaved ? t("Discard") : t("Close")}</Button>
-          <Button type="submit" loading={busy} disabled={!unsaved || size > mostText}>{changed ? t("Save all the same") : t("Save")}</Button>
+          <Button type="submit" loading={busy} disabled={!unsaved || size > mostText}>{theirs ? t("Save mine over it") : t("Save")}</Button>
         </div>
       </form>
     </Modal>

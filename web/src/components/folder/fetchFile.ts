@@ -2,7 +2,7 @@ import { client } from "../../api/client";
 import { type Failure, fromGraphQL, fromResponse } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { sendOne } from "../../api/transfer";
-import { asText, baseName, mostText } from "./files";
+import { asText, mostText } from "./files";
 
 const CreateDownload = graphql(`mutation CreateDownload($input: CreateDownloadInput!) { createDownload(input: $input) { url expiresAt } }`);
 
@@ -47,11 +47,4 @@ export async function readText(vfolder: string, path: string): Promise<Read> {
 }
 
 /** Writes the text in place of the file, whole or not at all. Tells false when the file is no longer the one that was read. */
-export async function saveText(vfolder: string, path: string, text: string, etag: string | null): Promise<boolean> {
-  if (etag !== null) {
-    const now = await fetch(await address(vfolder, path), { method: "HEAD", cache: "no-store" });
-    if (now.ok && now.headers.get("ETag") !== etag) return false;
-  }
-  await sendOne(vfolder, path, new File([text], baseName(path), { lastModified: Date.now() }));
-  return true;
-}
+export const saveText = (vfolder: string, path: string, text: string, etag: string | null): Promise<boolean> => sendOne(vfolder, path, new TextEncoder().encode(text), etag);

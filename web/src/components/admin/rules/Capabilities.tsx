@@ -1,4 +1,5 @@
 import { t } from "../../../i18n";
+import { Tick } from "../Tick";
 import { type Volume, capabilityHint, capabilityWord } from "./volume";
 
 /** What each volume's product can do by itself; Berth does the rest by hand or leaves it. */
@@ -21,7 +22,7 @@ export function Capabilities({ volumes }: { volumes: Volume[] }) {
             {all.map((c) => (
               <tr key={c}>
                 <th scope="row">{t(capabilityWord(c))}<div className="dim note">{t(capabilityHint(c))}</div></th>
-                {volumes.map((v) => <td key={v.id}>{v.capabilities.includes(c) ? <span className="tone-ok">{t("yes")}</span> : <span className="dim">{t("no")}</span>}</td>)}
+                {volumes.map((v) => <td key={v.id}><Tick on={v.capabilities.includes(c)} /></td>)}
               </tr>
             ))}
             <tr>

@@ -1,5 +1,6 @@
 import { Checkbox } from "@mantine/core";
 import { t } from "../../../i18n";
+import { Tick } from "../Tick";
 import { entityName } from "./TrailFilters";
 import { type Entity, type Operation, type Ticks, entities, meant, operations, special, state, tick } from "./role";
 
@@ -38,7 +39,7 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
                 const on = ticks[e]?.has(op) ?? false;
                 return (
                   <td key={op}>
-                    {!onChange ? (on ? <span className="tone-ok" role="img" aria-label={t("yes")}>✓</span> : <span className="dim" role="img" aria-label={t("no")}>–</span>)
+                    {!onChange ? <Tick on={on} />
                       : meant(e, op) || on ? <Checkbox aria-label={t("{{operation}} on {{kind}}", { operation: t(op), kind: entityName(e) })} checked={on} onChange={() => onChange(tick(ticks, e, [op], !on))} /> : null}
                   </td>
                 );

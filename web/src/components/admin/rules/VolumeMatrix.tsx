@@ -1,5 +1,6 @@
 import { Fragment } from "react";
 import { t } from "../../../i18n";
+import { Tick } from "../Tick";
 import { spoken } from "./holder";
 import { type Volume, atoms } from "./volume";
 
@@ -30,9 +31,7 @@ export function VolumeMatrix({ volumes, onOpen }: { volumes: Volume[]; onOpen: (
                   <tr key={g.id}>
                     <th scope="row" className="inner">{spoken(g)}</th>
                     {atoms.map((a) => (
-                      <td key={a.value}>
-                        {g.permissions.includes(a.value) ? <span className="tone-ok" role="img" aria-label={t("yes")}>✓</span> : <span className="dim" role="img" aria-label={t("no")}>–</span>}
-                      </td>
+                      <td key={a.value}><Tick on={g.permissions.includes(a.value)} /></td>
                     ))}
                   </tr>
                 ))}
