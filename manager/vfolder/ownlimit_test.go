@@ -1,0 +1,86 @@
+package vfolder
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/problem"
+)
+
+func amount(n int64) *int64 { return &n }
+
+// A volume is given the limits alone that it can keep, and refuses others by their names.
+func TestLimitsOfAVolume(t *testing.T) {
+	scope := &ent.QuotaScope{LimitInodes: amount(7)}
+	for _, c := range []struct {
+		name          string
+		capabilities  []string
+		bytes, inodes bool
+		refuses       map[string]string // by field, a part of the text
+	}{
+		{"both", []string{"scope", bytesQuota, inodesQuota}, true, true, nil},
+		{"bytes alone", []string{"scope", bytesQuota}, true, false, map[string]string{"limitInodes": "it limits bytes"}},
+		{"files alone", []string{"scope", inodesQuota}, false, true, map[string]string{"limitBytes": "it limits files"}},
+		{"neither", []string{"scope"}, false, false, map[string]string{"limitInodes": "it limits nothing", "limitBytes": "it limits nothing"}},
+		{"not known yet", nil, true, true, map[string]string{"limitInodes": "not known", "limitBytes": "not known"}},
+	} {
+		vol := &ent.Volume{Name: "fast", Capabilities: c.capabilities}
+		got := request(scope, vol, amount(5))
+		if (got.LimitBytes != nil) != c.bytes || (got.LimitInodes != nil) != c.inodes {
+			t.Errorf("%s: asks for %v", c.name, got)
+		}
+		for _, l := range limitKinds {
+			if err := l.check(vol, nil); err != nil {
+				t.Errorf("%s: no limit of %s: %v", c.name, l.said, err)
+			}
+			err := l.check(vol, amount(0))
+			said, _ := problem.From(err)
+			if want := c.refuses[l.field]; (err == nil) != (want == "") || err != nil && (said.Field != l.field || !strings.Contains(said.Message, want)) {
+				t.Errorf("%s: %s: %+v", c.name, l.field, said)
+			}
+		}
+	}
+}
+
+// What a plugin refuses is told by the name that the caller knows.
+func TestLimitsThatAPluginRefuses(t *testing.T) {
+	for text, field := range map[string]string{"limit.bytes: 0 is no limit to it": "limitBytes", "limit.inodes: too many": "limitInodes", "scope: odd": ""} {
+		said, known := problem.From(refused(fmt.Errorf("limit quota scope: %s: %w", text, errdefs.ErrInvalidArgument)))
+		if said.Field != field || said.Code != problem.CodeInvalidArgument || !known {
+			t.Errorf("%s: %+v", text, said)
+		}
+	}
+	gone := fmt.Errorf("limit.bytes: %w", errdefs.ErrUnavailable)
+	if got := refused(gone); got != gone {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestOwnLimitsThatAreReached(t *testing.T) {
+	for _, c := range []struct {
+		scope  ent.QuotaScope
+		brings int64
+		want   []string
+	}{
+		{ent.QuotaScope{UsedBytes: amount(5), UsedInodes: amount(5)}, 10, nil},
+		{ent.QuotaScope{LimitBytes: amount(10), LimitInodes: amount(10)}, 100, nil}, // nothing is known
+		{ent.QuotaScope{UsedBytes: amount(5), LimitBytes: amount(10)}, 5, nil},
+		{ent.QuotaScope{UsedBytes: amount(5), LimitBytes: amount(10)}, 6, []string{"10"}},
+		{ent.QuotaScope{UsedBytes: amount(0), LimitBytes: amount(0)}, 0, []string{"0"}},
+		{ent.QuotaScope{UsedInodes: amount(9), LimitInodes: amount(10)}, 1000, nil}, // the folder is one
+		{ent.QuotaScope{UsedInodes: amount(10), LimitInodes: amount(10), UsedBytes: amount(3), LimitBytes: amount(3)}, 0, []string{"3", "10"}},
+	} {
+		var got []string
+		for _, f := range ownReached(&c.scope, c.brings) {
+			got = append(got, f.most)
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%v: %s", &c.scope, d)
+		}
+	}
+}
