@@ -1,15 +1,18 @@
 package vfolder
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/storage/storagepb"
 )
 
 func amount(n int64) *int64 { return &n }
@@ -58,6 +61,50 @@ func TestLimitsThatAPluginRefuses(t *testing.T) {
 	gone := fmt.Errorf("limit.bytes: %w", errdefs.ErrUnavailable)
 	if got := refused(gone); got != gone {
 		t.Errorf("%v", got)
+	}
+}
+
+// rounder is a proxy whose product counts in KiB.
+type rounder struct {
+	storagepb.StorageClient
+	limit *int64
+	sets  int
+}
+
+func (r *rounder) GetScope(context.Context, *storagepb.ScopeRequest, ...grpc.CallOption) (*storagepb.Scope, error) {
+	return &storagepb.Scope{LimitBytes: r.limit}, nil
+}
+
+func (r *rounder) SetScopeLimit(ctx context.Context, q *storagepb.ScopeRequest, _ ...grpc.CallOption) (*storagepb.Scope, error) {
+	r.sets++
+	r.limit = q.LimitBytes
+	if r.limit != nil {
+		r.limit = amount((*q.LimitBytes + 1023) / 1024 * 1024)
+	}
+	return r.GetScope(ctx, q)
+}
+
+// A limit that a product rounds is given to it once, and again when somebody changes it.
+func TestLimitsThatAProductRounds(t *testing.T) {
+	s, r := &Service{rounded: map[string]rounded{}}, &rounder{}
+	for i, c := range []struct {
+		want    *int64
+		outside *int64 // what somebody sets beside us first
+		sets    int
+	}{
+		{amount(1000), nil, 1}, {amount(1000), nil, 0}, {amount(1001), nil, 1}, {amount(1001), nil, 0},
+		{amount(1001), amount(1 << 30), 1}, {amount(1001), nil, 0}, {nil, nil, 1}, {nil, nil, 0}, {amount(2048), nil, 1}, {amount(2048), nil, 0},
+	} {
+		if c.outside != nil {
+			r.limit = c.outside
+		}
+		r.sets = 0
+		if _, err := s.settled(t.Context(), r, &storagepb.ScopeRequest{Volume: "fast", Scope: "s", LimitBytes: c.want}); err != nil {
+			t.Fatal(err)
+		}
+		if r.sets != c.sets {
+			t.Errorf("step %d: it was limited %d times, want %d", i, r.sets, c.sets)
+		}
 	}
 }
 

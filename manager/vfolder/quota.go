@@ -76,7 +76,7 @@ func (s *Service) settle(ctx context.Context) error {
 		if err != nil {
 			continue
 		}
-		got, err := settled(ctx, p.rpc, request(scope, scope.Edges.Volume, leastBytes(scope, limits)))
+		got, err := s.settled(ctx, p.rpc, request(scope, scope.Edges.Volume, leastBytes(scope, limits)))
 		if err != nil {
 			s.log.Debug("settle quota scope", "scope", scope.ID, "error", err)
 			continue
@@ -93,8 +93,9 @@ func (s *Service) settle(ctx context.Context) error {
 	return nil
 }
 
-// settled is a scope as its proxy has it after it was given the limits.
-func settled(ctx context.Context, rpc storagepb.StorageClient, want *storagepb.ScopeRequest) (*storagepb.Scope, error) {
+// settled is a scope as its proxy has it after it was given the limits. Some products
+// round them: what came of the same limits before is not asked for again.
+func (s *Service) settled(ctx context.Context, rpc storagepb.StorageClient, want *storagepb.ScopeRequest) (*storagepb.Scope, error) {
 	got, err := rpc.GetScope(ctx, want)
 	if err != nil {
 		return nil, errgrpc.ToNative(err)
@@ -102,10 +103,32 @@ func settled(ctx context.Context, rpc storagepb.StorageClient, want *storagepb.S
 	if same(got.LimitBytes, want.LimitBytes) && same(got.LimitInodes, want.LimitInodes) {
 		return got, nil
 	}
+	of := want.Volume + " " + want.Scope
+	s.mu.Lock()
+	before := s.rounded[of]
+	s.mu.Unlock()
+	if before.of(want, got) {
+		return got, nil
+	}
 	if got, err = rpc.SetScopeLimit(ctx, want); err != nil {
 		return nil, fmt.Errorf("limit quota scope: %w", errgrpc.ToNative(err))
 	}
+	s.mu.Lock()
+	s.rounded[of] = rounded{want, got}
+	s.mu.Unlock()
 	return got, nil
+}
+
+// rounded is what a product made of the limits of a scope.
+type rounded struct {
+	want *storagepb.ScopeRequest
+	got  *storagepb.Scope
+}
+
+// of tells whether it is what was made of these limits, and still holds.
+func (r rounded) of(want *storagepb.ScopeRequest, got *storagepb.Scope) bool {
+	return r.want != nil && same(r.want.LimitBytes, want.LimitBytes) && same(r.want.LimitInodes, want.LimitInodes) &&
+		same(r.got.LimitBytes, got.LimitBytes) && same(r.got.LimitInodes, got.LimitInodes)
 }
 
 func same(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -112,6 +112,6 @@ func (s *Service) impose(ctx context.Context, scope *ent.QuotaScope, vol *ent.Vo
 	if err != nil {
 		return err
 	}
-	_, err = settled(ctx, p.rpc, request(scope, vol, limit))
+	_, err = s.settled(ctx, p.rpc, request(scope, vol, limit))
 	return err
 }

@@ -50,14 +50,15 @@ type Service struct {
 	joined  chan struct{}     // a proxy came
 	told    context.Context   // ends when the managers are others
 	tell    context.CancelFunc
-	shut    []uuid.UUID // whose tickets count no longer, as last looked up
+	rounded map[string]rounded // limits by volume and scope, as products made them
+	shut    []uuid.UUID        // whose tickets count no longer, as last looked up
 }
 
 // New returns a Service, whose tasks the given one runs; managers lists the
 // addresses that proxies should dial.
 func New(client *ent.Client, bus *event.Bus, signer *ticket.Ring, policies *policy.Service, runs *tasks.Service, managers func() []string, log *slog.Logger) *Service {
 	s := &Service{client: client, bus: bus, signer: signer, policies: policies, tasks: runs, managers: managers, log: log,
-		proxies: map[string]*proxy{}, joined: make(chan struct{}, 1)}
+		proxies: map[string]*proxy{}, joined: make(chan struct{}, 1), rounded: map[string]rounded{}}
 	runs.Register(deleteKind, remover{s})
 	runs.Register(cloneKind, cloner{s})
 	runs.Register(copyKind, copier{s})

@@ -93,7 +93,11 @@ func (s *Server) explain(c ticket.Claims, err error) error {
 	if verr != nil {
 		return err
 	}
-	limit := v.LastScope(c.Scope).GetLimit().GetBytes()
+	scope := v.LastScope(c.Scope)
+	if most := scope.GetLimit().GetInodes(); most > 0 && scope.GetUsedInodes() >= most {
+		return noRoom(&most, "write upload: the scope's limit of %d files and directories is reached; the upload goes on when there is room", most)
+	}
+	limit := scope.GetLimit().GetBytes()
 	if limit == 0 {
 		return err
 	}
