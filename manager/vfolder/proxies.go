@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/storage/storagepb"
@@ -224,7 +225,7 @@ var health = map[storagepb.Volume_Health]string{
 }
 
 // reach returns a connected proxy that serves all of the volumes, one where they are
-// healthy rather than another.
+// healthy rather than another, and none where they are unavailable.
 func (s *Service) reach(volumes ...string) (*proxy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +253,10 @@ func (s *Service) reach(volumes ...string) (*proxy, error) {
 		}
 	}
 	if best == nil {
-		return nil, fmt.Errorf("no storage proxy serves volume %s now: %w", strings.Join(volumes, " and "), errdefs.ErrUnavailable)
+		return nil, problem.Unavailable("no storage proxy serves volume %s now", strings.Join(volumes, " and "))
+	}
+	if h, _ := worst(best); h == storagepb.Volume_UNAVAILABLE {
+		return nil, problem.Unavailable("volume %s is unavailable now", strings.Join(volumes, " or "))
 	}
 	return best, nil
 }

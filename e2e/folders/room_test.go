@@ -1,0 +1,155 @@
+package folders
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/e2e/cluster"
+)
+
+// refused puts a directory where there is no room for all of it, while something
+// happens: the command says so, and no part of a file is there.
+func refused(t *testing.T, berth *cluster.Shell, folder, says string, during func()) {
+	t.Helper()
+	cmd := berth.Command("folder", "put", "-r", "--skip-existing", folder, "in/.")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	during()
+	if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), says) {
+		t.Errorf("put without room: %v, wants to say %q:\n%s", err, says, stderr.String())
+	}
+	seen := filepath.Join(t.TempDir(), "seen")
+	berth.Must("folder", "get", "-r", folder, seen)
+	there, here := sums(t, seen), sums(t, filepath.Join(berth.Dir, "in"))
+	for name, sum := range there {
+		if here[name] != sum {
+			t.Errorf("%s is there, and is not what was sent", name)
+		}
+	}
+	if len(there) == len(here) {
+		t.Error("all of it is there")
+	}
+}
+
+// arrives puts it again, which is enough once there is room.
+func arrives(t *testing.T, berth *cluster.Shell, folder string, more int64) {
+	t.Helper()
+	before := sent()
+	berth.Must("folder", "put", "-r", "--skip-existing", folder, "in/.")
+	if n := sent() - before; n > more {
+		t.Errorf("%d bytes were sent, no more than %d were missing", n, more)
+	}
+	berth.Must("folder", "get", "-r", folder, "out")
+	if d := cmp.Diff(sums(t, filepath.Join(berth.Dir, "in")), sums(t, filepath.Join(berth.Dir, "out"))); d != "" {
+		t.Error(d)
+	}
+	berth.Must("folder", "delete", "--yes", folder)
+}
+
+// The disk becomes full in the middle of a file; with room again it goes on where it
+// was.
+func TestDiskIsFull(t *testing.T) {
+	u := platform.User(t)
+	berth := u.Shell()
+	fill(t, filepath.Join(berth.Dir, "in"), 20, 12<<20)
+	folderOn(t, u, "small", "tight")
+	ballast := filepath.Join(platform.Mount("small"), "ballast")
+	wire := platform.Wires[0]
+	wire.Hold(9 << 20)
+	refused(t, berth, "tight", "no space is left", func() {
+		held(t, wire)
+		f, err := os.Create(ballast)
+		for err == nil {
+			_, err = f.Write(make([]byte, 64<<10))
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wire.Mend()
+	})
+	refused(t, berth, "tight", "no space is left", func() {})
+	remove(t, ballast)
+	arrives(t, berth, "tight", 5<<20)
+}
+
+// A limit is reached in the middle of a file; after an administrator has raised it the
+// file goes on where it was. Of a limit that the product keeps the platform says so
+// before the first byte, and the file system in the middle.
+func TestLimitIsReached(t *testing.T) {
+	needsPool(t)
+	u := platform.User(t)
+	berth := u.Shell()
+	total := fill(t, filepath.Join(berth.Dir, "in"), 20, 24<<20)
+	folderOn(t, u, "pool", "bounded")
+	limit := func(bytes string) {
+		t.Helper()
+		platform.UserAs(t, "superadmin").Shell().Must("admin", "quota", "set", "pool", "--user", u.Email, "--bytes", bytes)
+	}
+	limit("16m")
+	refused(t, berth, "bounded", "limit", func() {})
+	limit("64m")
+	arrives(t, berth, "bounded", total+1<<20)
+}
+
+// A volume is unmounted in the middle of an upload. It is said to be unavailable,
+// nothing is written where it was mounted, and with the mount back the upload goes on.
+func TestVolumeIsUnmounted(t *testing.T) {
+	u := platform.User(t)
+	berth := u.Shell()
+	total := fill(t, filepath.Join(berth.Dir, "in"), 30, 32<<20)
+	folderOn(t, u, "disk", "away")
+	put := berth.Command("folder", "put", "-r", "away", "in/.")
+	var says bytes.Buffer
+	put.Stderr = &says
+	wire := platform.Wires[0]
+	wire.Hold(total / 2)
+	if err := put.Start(); err != nil {
+		t.Fatal(err)
+	}
+	held(t, wire)
+	if err := platform.Unmount("disk"); err != nil {
+		t.Fatal(err)
+	}
+	wire.Mend()
+	health := func(want string) func() bool {
+		return func() bool {
+			all, err := u.Volumes(t.Context())
+			for _, v := range all {
+				if v.Name == "disk" {
+					return err == nil && v.Health == want
+				}
+			}
+			return false
+		}
+	}
+	cluster.Eventually(t, "the volume is unavailable", health("unavailable"))
+	r := berth.Command("folder", "create", "none", "--volume", "disk")
+	if out, err := r.CombinedOutput(); err == nil || !strings.Contains(string(out), "volume disk is unavailable now") {
+		t.Errorf("a folder on what is not mounted: %v %s", err, out)
+	}
+	if bare, err := os.ReadDir(platform.Mount("disk")); err != nil || len(bare) > 0 {
+		t.Errorf("where nothing is mounted there are %v (%v)", bare, err)
+	}
+	if put.ProcessState != nil {
+		t.Errorf("the upload has ended: %s", says.String())
+	}
+	if err := platform.Remount("disk"); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, "the volume is healthy", health("healthy"))
+	if err := put.Wait(); err != nil {
+		t.Fatalf("put goes on: %v\n%s", err, says.String())
+	}
+	berth.Must("folder", "get", "-r", "away", "out")
+	if d := cmp.Diff(sums(t, filepath.Join(berth.Dir, "in")), sums(t, filepath.Join(berth.Dir, "out"))); d != "" {
+		t.Error(d)
+	}
+}
