@@ -228,7 +228,7 @@ func (w *walk) times(f *ast.Field) (int, error) {
 		}
 		n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64)
 		most := int64(maxPage)
-		if f.Name == "files" {
+		if f.Name == "files" || f.Name == "objects" {
 			most = 1000
 		}
 		if err != nil || n < 0 || n > most {

@@ -40,8 +40,8 @@ export function ObjectStorages() {
   }
   const columns: Column<Storage>[] = [
     { head: t("Name"), cell: (s) => <><b className="nowrap">{s.name}</b>{s.readOnly ? <> <span className="tag">{t("read only")}</span></> : null}</> },
-    { head: t("Where"), wide: true, cell: (s) => <><code>{placeIn(s)}</code><div className="dim">{s.endpoint}{s.region ? ` · ${s.region}` : ""}</div></> },
-    { head: t("Access key"), cell: (s) => s.accessKeyID ? <code>{s.accessKeyID}</code> : <span className="dim">{t("none")}</span> },
+    { head: t("Where"), cell: (s) => <><code>{placeIn(s)}</code><div className="dim">{s.endpoint}{s.region ? ` · ${s.region}` : ""}</div></> },
+    { head: t("Access key"), wide: true, cell: (s) => s.accessKeyID ? <code>{s.accessKeyID}</code> : <span className="dim">{t("none")}</span> },
     { head: t("For"), cell: (s) => s.domain ? t("the domain {{name}}", { name: s.domain.name }) : s.owner?.email ?? t("you") },
     { head: t("Actions"), num: true, cell: (s) => (
       <span className="nowrap">

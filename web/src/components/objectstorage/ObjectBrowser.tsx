@@ -4,15 +4,17 @@ import { type ResultOf, graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
+import { type Column, Table } from "../admin/Table";
 import { Crumbs } from "../folder/Crumbs";
 import { bytes, when } from "../format";
 
 const ObjectsQuery = graphql(`
   query StoredObjects($id: ID!, $path: String, $after: String) {
-    node(id: $id) { ... on ObjectStorage { id objects(path: $path, first: 200, after: $after) { objects { name path directory size modifiedAt } endCursor } } }
+    node(id: $id) { ... on ObjectStorage { id objects(path: $path, first: 100, after: $after) { objects { name path directory size modifiedAt } endCursor } } }
   }
 `);
 type Page = Extract<NonNullable<ResultOf<typeof ObjectsQuery>["node"]>, { objects: unknown }>["objects"];
+type Row = Page["objects"][number] & { id: string };
 
 interface Props {
   storage: { id: string; name: string };
@@ -25,33 +27,27 @@ interface Props {
 /** What a storage holds at a path, page by page. */
 export function ObjectBrowser({ storage, path, onOpen, onChoose }: Props) {
   const [after, setAfter] = useState<string | null>(null);
-  const [before, setBefore] = useState<Page["objects"]>([]);
+  const [before, setBefore] = useState<Row[]>([]);
   useEffect(() => { setAfter(null); setBefore([]); }, [storage.id, path]);
   const { data, failure } = useLiveQuery({ query: ObjectsQuery, variables: { id: storage.id, path, after } });
   const page = data?.node && "objects" in data.node ? data.node.objects : null;
-  const rows = [...before, ...(page?.objects ?? [])];
+  const shown = new Set(before.map((o) => o.id)); // the page before stands until the next one is there
+  const next = (page?.objects ?? []).map((o) => ({ ...o, id: o.directory ? `${o.path}/` : o.path }));
+  const rows = [...before, ...next.filter((o) => !shown.has(o.id))];
+  const columns: Column<Row>[] = [
+    { head: t("Name"), cell: (o) => o.directory ? <button type="button" className="linkish" onClick={() => onOpen(o.path)}>{o.name}/</button>
+      : onChoose ? <button type="button" className="linkish" onClick={() => onChoose(o.path)}>{o.name}</button> : o.name },
+    { head: t("Size"), num: true, cell: (o) => o.directory ? "" : bytes(o.size) },
+    { head: t("Changed"), cell: (o) => <span className="dim nowrap">{o.modifiedAt ? when(o.modifiedAt) : ""}</span> },
+  ];
   return (
     <div className="stack small">
       <Crumbs name={storage.name} path={path} onOpen={onOpen} />
       <FailureNote failure={failure} what={t("It could not be listed")} />
       {page && rows.length === 0 ? <p className="dim">{t("Nothing is here.")}</p> : null}
       {rows.length > 0 ? (
-        <div style={{ maxHeight: 320, overflowY: "auto" }}>
-          <table className="table">
-            <thead><tr><th>{t("Name")}</th><th className="num">{t("Size")}</th><th>{t("Changed")}</th></tr></thead>
-            <tbody>
-              {rows.map((o) => (
-                <tr key={`${o.path}${o.directory ? "/" : ""}`}>
-                  <td>
-                    {o.directory ? <button type="button" className="linkish" onClick={() => onOpen(o.path)}>{o.name}/</button>
-                      : onChoose ? <button type="button" className="linkish" onClick={() => onChoose(o.path)}>{o.name}</button> : o.name}
-                  </td>
-                  <td className="num">{o.directory ? "" : bytes(o.size)}</td>
-                  <td className="dim nowrap">{o.modifiedAt ? when(o.modifiedAt) : ""}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+        <div role="region" aria-label={storage.name} tabIndex={0} style={{ maxHeight: 320, overflowY: "auto" }}>
+          <Table label={t("What is there")} rows={rows} columns={columns} />
         </div>
       ) : null}
       {page?.endCursor ? (
