@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -111,6 +112,7 @@ type node struct {
 	plugins []agent.PluginConfig
 	sysfs   string // of another machine than this one
 	volumes map[string]string
+	scopes  map[string]scopemount.Rule // how those of volumes are mounted
 }
 
 // cluster is a world with one manager and machines without containers.
@@ -162,7 +164,7 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	}
 	cfg := agent.Config{
 		Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
-		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, Sysfs: n.sysfs, Volumes: n.volumes, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
+		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, Sysfs: n.sysfs, Volumes: n.volumes, ScopeMounts: n.scopes, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	for _, m := range managers {

@@ -195,12 +195,14 @@ func (v Volumes) open(ctx context.Context, f Folder) (*os.File, error) {
 	return sub, nil
 }
 
-// base opens what a folder lies in, the volume or its scope, and says where in there.
+// base opens what a folder lies in, the volume or its scope, and says where in there. What
+// is not mounted is a fact of this node, which others may not share: unavailable would
+// be the agent.
 func (v Volume) base(ctx context.Context, f Folder) (*os.File, string, error) {
 	if v.Scopes == nil {
 		base, err := os.OpenFile(v.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return nil, "", fmt.Errorf("volume %q is not mounted: %w: %w", f.Volume, err, errdefs.ErrUnavailable)
+			return nil, "", fmt.Errorf("volume %q is not mounted: %w: %w", f.Volume, err, errdefs.ErrFailedPrecondition)
 		}
 		return base, f.Path, nil
 	}
@@ -209,6 +211,9 @@ func (v Volume) base(ctx context.Context, f Folder) (*os.File, string, error) {
 		return nil, "", fmt.Errorf("volume %q: no folder of scope %q is named: %w", f.Volume, scope, errdefs.ErrInvalidArgument)
 	}
 	base, err := v.Scopes.Open(ctx, scope)
+	if errdefs.IsUnavailable(err) {
+		return nil, "", fmt.Errorf("volume %q: %v: %w", f.Volume, err, errdefs.ErrFailedPrecondition)
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("volume %q: %w", f.Volume, err)
 	}

@@ -59,7 +59,7 @@ func TestBind(t *testing.T) {
 		{"missing subpath", Folder{Path: "u1/data", Subpath: "none"}, "", errdefs.IsNotFound},
 		{"a file", Folder{Path: "u1/data", Subpath: "file"}, "", errdefs.IsFailedPrecondition},
 		{"unknown volume", Folder{Volume: "w", Path: "u1/data"}, "", errdefs.IsFailedPrecondition},
-		{"volume not mounted", Folder{Volume: "gone", Path: "u1/data"}, "", errdefs.IsUnavailable},
+		{"volume not mounted", Folder{Volume: "gone", Path: "u1/data"}, "", errdefs.IsFailedPrecondition},
 		{"relative target", Folder{Path: "u1/data", Target: "data"}, "", errdefs.IsInvalidArgument},
 		{"root target", Folder{Path: "u1/data", Target: "/."}, "", errdefs.IsInvalidArgument},
 		{"system target", Folder{Path: "u1/data", Target: "/home/../proc/sys"}, "", errdefs.IsInvalidArgument},

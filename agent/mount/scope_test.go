@@ -3,6 +3,7 @@ package mount
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/containerd/errdefs"
@@ -41,7 +42,7 @@ func TestScopesOfTheirOwn(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := v.Open(t.Context(), []Folder{{Volume: "away", Path: scope + "/ab/folder", Target: "/data"}}); !errdefs.IsUnavailable(err) {
+	if _, err := v.Open(t.Context(), []Folder{{Volume: "away", Path: scope + "/ab/folder", Target: "/data"}}); !errdefs.IsFailedPrecondition(err) || !strings.Contains(err.Error(), "mount btrfs /dev/away-"+scope) {
 		t.Errorf("a source that is not there: %v", err)
 	}
 	b, err := v.Open(t.Context(), []Folder{{Volume: "v", Path: scope + "/ab/folder", Target: "/data"}})
