@@ -179,7 +179,7 @@ func (m *Manager) wire() error {
 		return err
 	}
 	views := grpc.NewServer()
-	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitor: m.auth.Visitor})
+	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitors: m.auth, Trail: m.deed})
 	m.hub = cluster.NewHub(cluster.HubConfig{
 		CA: m.ca, Join: m.agents.Join, Admit: m.admit, Managers: managers, OnPeer: m.peer, Logger: m.log,
 		Services: map[string]*grpc.Server{cluster.RoleStorage: views},

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/password"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/signup"
+	"github.com/berthhq/berth/manager/vfolder"
 )
 
 // wirePeople puts together who people are and how they show it.
@@ -50,6 +51,12 @@ func (m *Manager) purged(ctx context.Context, by uuid.UUID, who *ent.User, folde
 		ctx = viewer.With(ctx, &viewer.Viewer{User: u.ID, Email: u.Email, Domain: u.DomainID, Role: viewer.Role(u.Role)})
 	}
 	m.audit.Record(ctx, e)
+}
+
+// deed leaves in the trail what somebody did with files through a storage proxy.
+func (m *Manager) deed(ctx context.Context, d vfolder.Deed) {
+	ctx = audit.From(viewer.With(ctx, d.Who), d.Address)
+	m.audit.Record(ctx, audit.Entry{Action: d.Action, Entity: access.Vfolder, ID: d.Folder, Message: d.Message, Duration: d.Took})
 }
 
 // InitialPassword tells whether the user still has the generated password.

@@ -2,11 +2,18 @@ package manager_test
 
 import (
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/manager/managertest"
 )
@@ -96,10 +103,102 @@ func TestFoldersOverWebDAV(t *testing.T) {
 	}
 	c.as.Must(t, `mutation($id: ID!) { revokeAccessToken(input: {id: $id}) { accessToken { id } } }`, managertest.Vars{"id": id}, nil)
 	managertest.Eventually(t, "the token is refused", func() bool {
-		status, _ := d.webdav(t, "GET", "/mine/own/f", full, "")
+		status, _ := d.webdav(t, "PROPFIND", "/mine/own/f", full, "")
 		return status == http.StatusUnauthorized
 	})
 	if status, _ := d.webdav(t, "GET", "/mine/own/f", reader, ""); status != http.StatusOK {
 		t.Errorf("the other token: %d", status)
 	}
+	d.stop() // which tells the manager what was done
+	type entries struct {
+		Edges []struct {
+			Node struct {
+				Action, ActorEmail, ClientAddress, Message string
+				EntityID, CredentialID                     *uuid.UUID
+			}
+		}
+	}
+	var trail struct{ Changed, Read entries }
+	c.m.As(t, c.Superadmin).Must(t, `fragment of on AuditEntryConnection { edges { node { action actorEmail clientAddress message entityId credentialId } } }
+		{ changed: auditEntries(where: {action: "changeFiles"}) { ...of } read: auditEntries(where: {action: "readFiles"}) { ...of } }`, nil, &trail)
+	var got []string
+	for _, e := range append(trail.Changed.Edges, trail.Read.Edges...) {
+		n := e.Node
+		if n.EntityID == nil || n.CredentialID == nil || n.ActorEmail != c.A.Member.Email || n.ClientAddress != "127.0.0.1" {
+			t.Errorf("who did what: %+v", n)
+		}
+		_, did, _ := strings.Cut(n.Message, " UTC: ")
+		got = append(got, n.Action+": "+did)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{
+		`changeFiles: wrote 1 (4 bytes). wrote "f"`, `changeFiles: wrote 1 (4 bytes). wrote "f"`,
+		`readFiles: read 2 (8 bytes). read "f", "f"`,
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Who has an SSH key of a user comes in by SFTP as him, until it is deleted.
+func TestFoldersOverSFTP(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	d.stop()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.cfg.SFTP = l
+	d.start(t, nil)
+	if _, errs := folder(t, c.as, managertest.Vars{"name": "own"}); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var made struct {
+		CreateSSHKey struct {
+			SSHKey     struct{ ID uuid.UUID }
+			PrivateKey string
+		}
+	}
+	c.as.Must(t, `mutation { createSshKey(input: {name: "laptop"}) { sshKey { id } privateKey } }`, nil, &made)
+	key, err := ssh.ParsePrivateKey([]byte(made.CreateSSHKey.PrivateKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, reader := accessToken(t, c.as, "reads", "read")
+	enter := func(user string, by ssh.AuthMethod) (*sftp.Client, error) {
+		conn, err := ssh.Dial("tcp", l.Addr().String(), &ssh.ClientConfig{
+			User: user, Auth: []ssh.AuthMethod{by}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 30 * time.Second,
+		})
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() { conn.Close() })
+		return sftp.NewClient(conn)
+	}
+	var mine *sftp.Client
+	managertest.Eventually(t, "the key is good", func() bool {
+		mine, err = enter(c.A.Member.Email, ssh.PublicKeys(key))
+		return err == nil
+	})
+	if err := mine.Mkdir("/mine/own/dir"); err != nil {
+		t.Error(err)
+	}
+	if _, err := enter(c.A.Lead.Email, ssh.PublicKeys(key)); err == nil {
+		t.Error("the key opens the folders of others")
+	}
+	reads, err := enter("anybody", ssh.Password(reader))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := reads.ReadDir("/mine/own"); err != nil || len(list) != 1 || list[0].Name() != "dir" {
+		t.Errorf("list: %v %v", list, err)
+	}
+	if err := reads.Mkdir("/mine/own/more"); !os.IsPermission(err) {
+		t.Errorf("a token that reads makes a directory: %v", err)
+	}
+	c.as.Must(t, `mutation($id: ID!) { deleteSshKey(input: {id: $id}) { id } }`, managertest.Vars{"id": made.CreateSSHKey.SSHKey.ID}, nil)
+	managertest.Eventually(t, "the key is refused", func() bool {
+		_, err := mine.ReadDir("/mine/own")
+		return err != nil
+	})
 }

@@ -3,16 +3,20 @@ package storage_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
@@ -453,8 +457,98 @@ func TestSFTPAlone(t *testing.T) {
 	}
 }
 
-func TestSFTPGuesses(t *testing.T) {
+func TestSFTPTrail(t *testing.T) {
 	h, o, address := newSFTP(t)
+	h.write("old", "old")
+	c := client(t, address, "rw")
+	f, err := c.Create("/mine/data/new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = c.Create("/mine/data/cut"); err != nil {
+		t.Fatal(err)
+	}
+	edit, err := c.OpenFile("/mine/data/old", os.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := edit.Write([]byte("OLD")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Chmod("/mine/data/new", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	var got []string
+	for _, x := range o.told[0].Done {
+		slices.Sort(x.Paths)
+		got = append(got, fmt.Sprintf("%v %d of %d bytes: %s", x.Kind, x.Count, x.Bytes, strings.Join(x.Paths, ", ")))
+	}
+	if diff := cmp.Diff([]string{"WROTE 2 of 6 bytes: new, old", "SET 1 of 0 bytes: new"}, got); diff != "" || len(o.told) != 1 || o.told[0].Protocol != "SFTP" {
+		t.Errorf("told %v: %s", o.told, diff)
+	}
+}
+
+// A key opens what its user may, and nothing under another name or without its
+// private half.
+func TestSFTPKeys(t *testing.T) {
+	h, o, address := newSFTP(t)
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := must(ssh.NewSignerFromKey(private))
+	enter := func(user string, key ssh.Signer) error {
+		c, err := ssh.Dial("tcp", address, &ssh.ClientConfig{
+			User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 30 * time.Second,
+		})
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+	const user = "me@example.org"
+	if enter(user, key) == nil {
+		t.Error("a key that nobody knows is good")
+	}
+	name := user + " " + ssh.FingerprintSHA256(key.PublicKey())
+	o.set(name, o.opens["rw"])
+	eventually(t, time.Minute, "the key is good", func() bool { return enter(user, key) == nil })
+	if enter("other@example.org", key) == nil {
+		t.Error("the key is good under another name")
+	}
+	if err := enter(user, pretender{key}); err == nil {
+		t.Error("who has not its private half comes in")
+	}
+	for range 60 { // clients try the keys they have: that is no guess
+		_ = enter("other@example.org", key)
+	}
+	if enter(user, key) != nil {
+		t.Errorf("tries with keys count as guesses: %s", h.logs)
+	}
+	o.set(name, nil)
+	eventually(t, time.Minute, "the key is not good any more", func() bool { return enter(user, key) != nil })
+}
+
+// pretender shows a key and signs with another one.
+type pretender struct{ ssh.Signer }
+
+func (p pretender) Sign(r io.Reader, data []byte) (*ssh.Signature, error) {
+	_, private, err := ed25519.GenerateKey(r)
+	if err != nil {
+		return nil, err
+	}
+	return must(ssh.NewSignerFromKey(private)).Sign(r, data)
+}
+
+func TestSFTPGuesses(t *testing.T) {
+	h, _, address := newSFTP(t)
 	first := h.proxy.HostKey()
 	for i := range 50 {
 		if _, err := dial(t, address, fmt.Sprint("guess", i)); err == nil {
@@ -475,7 +569,6 @@ func TestSFTPGuesses(t *testing.T) {
 	h.stop()
 	h.cfg.SFTP = l
 	h.start()
-	_ = o
 	if again := h.proxy.HostKey(); again != first || !strings.HasPrefix(first, "SHA256:") {
 		t.Errorf("host key %s, then %s", first, again)
 	}

@@ -46,8 +46,9 @@ type Config struct {
 	// Managers, JoinToken and CAFingerprint lead to the cluster. Without
 	// Managers nothing is dialled and the caller serves GRPC itself.
 	Managers []string
-	// Ask tells what an access token opens; nil asks the managers of the cluster.
-	Ask           view.Ask
+	// Manager tells what access tokens open and hears what people did; nil means the
+	// managers of the cluster.
+	Manager       view.Manager
 	JoinToken     string
 	CAFingerprint string
 	// ObjectStorages are hosts and networks where object storages that users name may
@@ -108,7 +109,7 @@ func New(cfg Config) (*Proxy, error) {
 	if p.node, err = newNode(cfg); err != nil {
 		return nil, err
 	}
-	if p.views, err = newViews(cfg, set, data, p.ask); err != nil {
+	if p.views, err = newViews(cfg, set, data, p.node); err != nil {
 		return nil, err
 	}
 	data.Mount(view.Path, "dav", p.views.WebDAV)
@@ -164,25 +165,35 @@ func (p *Proxy) Volumes() []volume.State {
 func (p *Proxy) Run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	var wg sync.WaitGroup
-	run := func(f func(context.Context) error) {
+	telling, told := context.WithCancel(context.WithoutCancel(parent))
+	defer told()
+	reaching, leave := context.WithCancel(context.WithoutCancel(parent))
+	defer leave()
+	var wg, visits, tellers sync.WaitGroup
+	run := func(wg *sync.WaitGroup, own context.Context, f func(context.Context) error) {
 		wg.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
+			if err := f(own); err != nil && ctx.Err() == nil {
 				cancel(err)
 			}
 		})
 	}
-	run(p.set.Run)
-	run(p.http.Run)
+	run(&wg, ctx, p.set.Run)
+	run(&wg, ctx, p.http.Run)
 	if p.door != nil {
-		run(func(ctx context.Context) error { return p.door.Serve(ctx, p.cfg.SFTP) })
+		run(&visits, ctx, func(ctx context.Context) error { return p.door.Serve(ctx, p.cfg.SFTP) })
 	}
+	run(&tellers, telling, p.views.Run)
 	if p.node != nil {
-		run(p.serveCluster)
+		run(&wg, reaching, p.serveCluster)
 	}
 	<-ctx.Done()
 	p.service.stop()
+	// Managers are told what people did to the last, and only then left.
+	visits.Wait()
+	told()
+	tellers.Wait()
 	p.grpc.Stop()
+	leave()
 	wg.Wait()
 	if parent.Err() != nil {
 		return nil

@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +17,9 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/storage/storagepb"
@@ -26,16 +29,38 @@ import (
 type opener struct {
 	mu    sync.Mutex
 	opens map[string]*storagepb.ListResponse
+	away  bool
+	told  []*storagepb.Doings
 }
 
-func (o *opener) ask(_ context.Context, q *storagepb.ListRequest) (*storagepb.ListResponse, error) {
+func (o *opener) Record(_ context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.away {
+		return nil, fmt.Errorf("away: %w", errdefs.ErrUnavailable)
+	}
+	o.told = append(o.told, q.Doings...)
+	return &storagepb.RecordResponse{}, nil
+}
+
+func (o *opener) List(_ context.Context, q *storagepb.ListRequest) (*storagepb.ListResponse, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	r := o.opens[q.Token]
+	if len(q.PublicKey) > 0 {
+		r = o.opens[q.Email+" "+ssh.FingerprintSHA256(must(ssh.ParsePublicKey(q.PublicKey)))]
+	}
 	if r == nil {
 		return nil, fmt.Errorf("token: %w", errdefs.ErrUnauthenticated)
 	}
 	return r, nil
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func (o *opener) set(token string, r *storagepb.ListResponse) {
@@ -55,7 +80,7 @@ func newViews(t *testing.T) (*host, *opener) {
 func (h *host) open(t testing.TB) *opener {
 	o := &opener{opens: map[string]*storagepb.ListResponse{}}
 	h.stop()
-	h.cfg.Ask = o.ask
+	h.cfg.Manager = o
 	h.start()
 	user := uuid.New()
 	o.set("rw", &storagepb.ListResponse{User: user[:], Folders: []*storagepb.OpenFolder{
@@ -254,6 +279,55 @@ func TestViewUploads(t *testing.T) {
 		resp, _ := h.dav("PUT", "/mine/data/old", "rw", "new")
 		return resp.StatusCode == 201
 	})
+}
+
+// Managers are told what people did: sums of it, not every file, also what was done
+// when none was there to be told.
+func TestViewTrail(t *testing.T) {
+	h, o := newViews(t)
+	h.write("old", "old")
+	o.mu.Lock()
+	o.away = true
+	credential := uuid.New()
+	o.opens["rw"].Credential, o.opens["rw"].Address = credential[:], "192.0.2.7"
+	o.mu.Unlock()
+	for i := range 30 {
+		h.dav("PUT", fmt.Sprintf("/mine/data/f%02d", i), "rw", "12345")
+	}
+	h.dav("GET", "/mine/data/old", "rw", "")
+	h.dav("MKCOL", "/mine/data/dir", "rw", "")
+	h.dav("MOVE", "/mine/data/old", "rw", "", "Destination", h.http.URL+"/storage/dav/mine/data/dir/new")
+	h.dav("DELETE", "/mine/data/f00", "rw", "")
+	h.dav("PUT", "/shared/a@b/data/f", "ro", "refused")
+	h.stop() // what cannot be told is told after the next start
+	o.mu.Lock()
+	o.away = false
+	o.mu.Unlock()
+	h.start()
+	eventually(t, time.Minute, "the manager is told", func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.told) > 0
+	})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.told) != 1 {
+		t.Fatalf("told %v", o.told)
+	}
+	d := o.told[0]
+	if d.Protocol != "WebDAV" || d.Folder != h.ref.Folder || d.Address != "192.0.2.7" || !bytes.Equal(d.Credential, credential[:]) || d.EndedUnixMs < d.BeganUnixMs {
+		t.Errorf("told %v", d)
+	}
+	var got []string
+	for _, x := range d.Done {
+		got = append(got, fmt.Sprintf("%v %d of %d bytes: %s", x.Kind, x.Count, x.Bytes, strings.Join(x.Paths, ", ")))
+	}
+	if diff := cmp.Diff([]string{
+		"WROTE 30 of 150 bytes: f00, f01, f02, f03, f04", "READ 1 of 3 bytes: old", "MADE 1 of 0 bytes: dir",
+		"MOVED 1 of 0 bytes: old → dir/new", "REMOVED 1 of 0 bytes: f00",
+	}, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // ender ends a request that is half sent.

@@ -9,7 +9,9 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
+	"google.golang.org/grpc"
 
+	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/storage/door"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
@@ -18,16 +20,17 @@ import (
 )
 
 // newViews are the views of folders on the volumes.
-func newViews(cfg Config, set *volume.Set, data *transfer.Server, ask view.Ask) (*view.Views, error) {
+func newViews(cfg Config, set *volume.Set, data *transfer.Server, node *cluster.Node) (*view.Views, error) {
 	u, err := url.Parse(cfg.PublicURL)
 	if err != nil {
 		return nil, fmt.Errorf("storage: public URL: %w", err)
 	}
-	if cfg.Ask != nil {
-		ask = cfg.Ask
+	manager := cfg.Manager
+	if manager == nil {
+		manager = managers{node}
 	}
 	return view.New(view.Config{
-		Volumes: set, Transfers: data, Ask: ask, Prefix: strings.TrimSuffix(u.Path, "/") + view.Path, Logger: cfg.Logger,
+		Volumes: set, Transfers: data, Manager: manager, Dir: cfg.Dir, Prefix: strings.TrimSuffix(u.Path, "/") + view.Path, Logger: cfg.Logger,
 	}), nil
 }
 
@@ -36,27 +39,39 @@ func newDoor(cfg Config, views *view.Views, log *slog.Logger) (*door.Door, error
 	if cfg.SFTP == nil {
 		return nil, nil
 	}
-	d, err := door.New(door.Config{Dir: cfg.Dir, Password: views.EnterByToken, Logger: log})
+	d, err := door.New(door.Config{Dir: cfg.Dir, Password: views.EnterByToken, Key: views.EnterByKey, Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("storage: SFTP: %w", err)
 	}
 	return d, nil
 }
 
-// ask asks the managers in turn what a token opens.
-func (p *Proxy) ask(ctx context.Context, q *storagepb.ListRequest) (*storagepb.ListResponse, error) {
-	err := fmt.Errorf("no manager is there to ask: %w", errdefs.ErrUnavailable)
-	if p.node == nil {
-		return nil, err
+// managers are those of the cluster.
+type managers struct{ node *cluster.Node }
+
+// List asks what a token or key opens.
+func (m managers) List(ctx context.Context, q *storagepb.ListRequest) (*storagepb.ListResponse, error) {
+	return inTurn(ctx, m.node, q, storagepb.FoldersClient.List)
+}
+
+// Record tells what people did.
+func (m managers) Record(ctx context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
+	return inTurn(ctx, m.node, q, storagepb.FoldersClient.Record)
+}
+
+// inTurn calls one manager after the other until one answers.
+func inTurn[Q, R any](ctx context.Context, n *cluster.Node, q Q, call func(storagepb.FoldersClient, context.Context, Q, ...grpc.CallOption) (R, error)) (r R, err error) {
+	err = fmt.Errorf("no manager is there to ask: %w", errdefs.ErrUnavailable)
+	if n == nil {
+		return r, err
 	}
-	for _, c := range p.node.Clients() {
-		r, asked := storagepb.NewFoldersClient(c).List(ctx, q)
-		if asked == nil {
+	for _, c := range n.Clients() {
+		if r, err = call(storagepb.NewFoldersClient(c), ctx, q); err == nil {
 			return r, nil
 		}
-		if err = errgrpc.ToNative(asked); errdefs.IsUnauthorized(err) {
-			return nil, err
+		if err = errgrpc.ToNative(err); errdefs.IsUnauthorized(err) {
+			break
 		}
 	}
-	return nil, err
+	return r, err
 }

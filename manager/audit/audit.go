@@ -136,8 +136,13 @@ func Address(of func(*http.Request) netip.Addr, next http.Handler) http.Handler 
 		if a := of(r); a.IsValid() {
 			text = a.String()
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), addressKey{}, text)))
+		next.ServeHTTP(w, r.WithContext(From(r.Context(), text)))
 	})
+}
+
+// From lets rows say that what is done with the context came from an address.
+func From(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, addressKey{}, address)
 }
 
 func address(ctx context.Context) string {

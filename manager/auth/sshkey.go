@@ -107,9 +107,11 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 	if err != nil {
 		return nil, err
 	}
-	// The key enters sessions of every project for ever, so must who adds it.
-	if !v.Allows(access.TokenSessions) || v.Within != uuid.Nil {
-		return nil, problem.Forbidden("the access token has not the scope %s on all projects", access.TokenSessions)
+	// The key enters sessions and folders of every project for ever, so must who adds it.
+	for _, scope := range []access.TokenScope{access.TokenSessions, access.TokenFolders} {
+		if !v.Allows(scope) || v.Within != uuid.Nil {
+			return nil, problem.Forbidden("the access token has not the scope %s on all projects", scope)
+		}
 	}
 	if err := naming.Name("name", name); err != nil {
 		return nil, err

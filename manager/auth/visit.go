@@ -2,15 +2,50 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/netip"
 
+	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Visitor finds the viewer of an access token that was shown to a storage proxy:
-// the peer is who connected there, and forwarded what his request says of where it
-// came from.
-func (s *Service) Visitor(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, error) {
+// Visitor finds the viewer of an access token that was shown to a storage proxy, and
+// where he is: the peer is who connected there, and forwarded what his request says
+// of where it came from.
+func (s *Service) Visitor(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, netip.Addr, error) {
+	ctx, from := s.visit(ctx, peer, forwarded)
+	v, err := s.Bearer(ctx, "Bearer "+token)
+	return v, from, err
+}
+
+func (s *Service) visit(ctx context.Context, peer string, forwarded []string) (context.Context, netip.Addr) {
 	r := &http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": forwarded}}
-	return s.Bearer(s.addressed(r.WithContext(ctx)).Context(), "Bearer "+token)
+	ctx = s.addressed(r.WithContext(ctx)).Context()
+	return ctx, AddressFrom(ctx)
+}
+
+// liveKeys are SSH keys. One opens folders and nothing else.
+var liveKeys = fmt.Sprintf(live, "created_at", "ssh_keys", "c.fingerprint = $1 AND ",
+	fmt.Sprintf(`'["%s"]'::json`, access.TokenFolders), "NULL::uuid", "''", "NULL::timestamptz", noSecret, noRate)
+
+// Keyholder finds the viewer of an SSH key with which somebody came to a storage
+// proxy, which has made sure that he has its other half.
+func (s *Service) Keyholder(ctx context.Context, email string, public []byte, peer string) (*viewer.Viewer, netip.Addr, error) {
+	ctx, from := s.visit(ctx, peer, nil)
+	key, err := ssh.ParsePublicKey(public)
+	if err != nil {
+		return nil, from, problem.Unauthenticated(refused)
+	}
+	found, err := s.find(ctx, liveKeys+"u.email = lower($2)", ssh.FingerprintSHA256(key), email)
+	if err != nil {
+		return nil, from, err
+	}
+	if len(found) == 0 || !fromAllowed(found[0].addresses, from) {
+		return nil, from, problem.Unauthenticated(refused)
+	}
+	return found[0].viewer, from, nil
 }

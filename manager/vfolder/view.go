@@ -3,6 +3,7 @@ package vfolder
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/containerd/errdefs"
@@ -19,21 +20,33 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// View answers storage proxies whose folders an access token opens.
+// View answers storage proxies whose folders an access token or SSH key opens, and
+// hears what people do with them.
 type View struct {
 	storagepb.UnimplementedFoldersServer
-	Folders *Service
-	// Visitor finds who shows a token at a proxy, from the address of his
-	// connection and what its request says of those before.
-	Visitor func(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, error)
+	Folders  *Service
+	Visitors Visitors
+	// Trail keeps what somebody did.
+	Trail func(context.Context, Deed)
+}
+
+// Visitors finds who shows a token or key at a proxy, and where he is, from the
+// address of his connection and what its request says of those before.
+type Visitors interface {
+	Visitor(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, netip.Addr, error)
+	Keyholder(ctx context.Context, email string, key []byte, peer string) (*viewer.Viewer, netip.Addr, error)
 }
 
 // List answers a proxy.
 func (v *View) List(ctx context.Context, q *storagepb.ListRequest) (*storagepb.ListResponse, error) {
-	who, err := v.Visitor(ctx, q.Token, q.Peer, q.Forwarded)
+	who, from, err := v.visitor(ctx, q)
 	if err == nil {
 		var out *storagepb.ListResponse
 		if out, err = v.Folders.opens(viewer.With(ctx, who)); err == nil {
+			out.Credential = who.Credential[:]
+			if from.IsValid() {
+				out.Address = from.String()
+			}
 			return out, nil
 		}
 	}
@@ -42,6 +55,13 @@ func (v *View) List(ctx context.Context, q *storagepb.ListRequest) (*storagepb.L
 	}
 	v.Folders.log.ErrorContext(ctx, "folders of a token", "error", err)
 	return nil, errgrpc.ToGRPC(fmt.Errorf("folders of a token: %w", errdefs.ErrUnavailable))
+}
+
+func (v *View) visitor(ctx context.Context, q *storagepb.ListRequest) (*viewer.Viewer, netip.Addr, error) {
+	if len(q.PublicKey) > 0 {
+		return v.Visitors.Keyholder(ctx, q.Email, q.PublicKey, q.Peer)
+	}
+	return v.Visitors.Visitor(ctx, q.Token, q.Peer, q.Forwarded)
 }
 
 // opens lists the folders whose files the viewer may read, in the order of their ids.

@@ -16,9 +16,11 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Guest is who shows an access token, and from where.
+// Guest is who shows an access token, or an SSH key as a user's, and from where.
 type Guest struct {
 	Token     string
+	Email     string   // with PublicKey
+	PublicKey string   // as in the SSH protocol
 	Peer      string   // address and port
 	Forwarded []string // X-Forwarded-For of the request
 }
@@ -29,11 +31,8 @@ func (g Guest) key() [sha256.Size]byte {
 	if err != nil {
 		host = g.Peer
 	}
-	return sha256.Sum256([]byte(strings.Join(append([]string{g.Token, host}, g.Forwarded...), "\x00")))
+	return sha256.Sum256([]byte(strings.Join(append([]string{g.Token, g.Email, g.PublicKey, host}, g.Forwarded...), "\x00")))
 }
-
-// Ask asks a manager what a token opens.
-type Ask func(context.Context, *storagepb.ListRequest) (*storagepb.ListResponse, error)
 
 const (
 	// fresh is how long an answer counts. It bounds, with the patience of one
@@ -49,9 +48,9 @@ const (
 
 // accounts are the answers of managers.
 type accounts struct {
-	ask    Ask
-	serves func(volume string) bool
-	asking chan struct{}
+	manager Manager
+	serves  func(volume string) bool
+	asking  chan struct{}
 
 	mu   sync.Mutex
 	kept map[[sha256.Size]byte]*answer
@@ -67,9 +66,11 @@ type answer struct {
 
 // account is what a token opens.
 type account struct {
-	user string
-	root *node
-	byID map[string]*open
+	user       string
+	credential string
+	address    string // of the guest, as the manager finds it
+	root       *node
+	byID       map[string]*open
 }
 
 // open is one folder.
@@ -86,13 +87,13 @@ type node struct {
 	below  map[string]*node
 }
 
-func newAccounts(ask Ask, serves func(string) bool) *accounts {
-	return &accounts{ask: ask, serves: serves, asking: make(chan struct{}, maxAsking), kept: map[[sha256.Size]byte]*answer{}}
+func newAccounts(m Manager, serves func(string) bool) *accounts {
+	return &accounts{manager: m, serves: serves, asking: make(chan struct{}, maxAsking), kept: map[[sha256.Size]byte]*answer{}}
 }
 
 // get is what a guest's token opens, as a manager said a few seconds ago at most.
 func (a *accounts) get(ctx context.Context, g Guest) (*account, error) {
-	if g.Token == "" || len(g.Token) > maxSecret {
+	if g.PublicKey == "" && (g.Token == "" || len(g.Token) > maxSecret) {
 		return nil, fmt.Errorf("an access token is needed as the password: %w", errdefs.ErrUnauthenticated)
 	}
 	e := a.answer(g.key())
@@ -140,7 +141,9 @@ func (a *accounts) question(ctx context.Context, g Guest) (*account, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("too many ask whose folders these are: %w", errdefs.ErrUnavailable)
 	}
-	r, err := a.ask(ctx, &storagepb.ListRequest{Token: g.Token, Peer: g.Peer, Forwarded: g.Forwarded})
+	r, err := a.manager.List(ctx, &storagepb.ListRequest{
+		Token: g.Token, Email: g.Email, PublicKey: []byte(g.PublicKey), Peer: g.Peer, Forwarded: g.Forwarded,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +156,10 @@ func (a *accounts) account(r *storagepb.ListResponse) (*account, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a manager's answer: user: %w", err)
 	}
-	out := &account{user: user.String(), root: &node{below: map[string]*node{}}, byID: map[string]*open{}}
+	out := &account{user: user.String(), address: r.Address, root: &node{below: map[string]*node{}}, byID: map[string]*open{}}
+	if credential, err := uuid.FromBytes(r.Credential); err == nil {
+		out.credential = credential.String()
+	}
 	for _, f := range r.Folders {
 		if f.Folder == nil || len(f.Path) == 0 || slices.ContainsFunc(f.Path, unnamable) || !a.serves(f.Folder.Volume) {
 			continue

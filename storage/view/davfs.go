@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/net/webdav"
 
+	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
 )
 
@@ -80,6 +81,7 @@ type reading struct {
 	info info
 	file *os.File
 	at   place
+	read int64
 }
 
 func (f *reading) opened() error {
@@ -98,13 +100,16 @@ func (f *reading) Read(p []byte) (int, error) {
 	if err := f.fs.t.still(f.ctx, f.at.folder, false); err != nil {
 		return 0, f.fs.told(err)
 	}
-	return f.file.Read(p)
+	n, err := f.file.Read(p)
+	f.read += int64(n)
+	return n, err
 }
 
 func (f *reading) Seek(offset int64, whence int) (int64, error) {
 	if err := f.opened(); err != nil {
 		return 0, err
 	}
+	f.read = 0 // who looks at the size or the beginning first has not read it
 	return f.file.Seek(offset, whence)
 }
 
@@ -121,6 +126,7 @@ func (f *reading) Close() error {
 	if f.file == nil {
 		return nil
 	}
+	f.fs.t.did(f.at, storagepb.Doing_READ, f.at.path, f.read)
 	return f.file.Close()
 }
 
@@ -183,7 +189,11 @@ func (f *writing) Close() error {
 		f.draft.Discard()
 		return f.fs.told(err)
 	}
-	return f.fs.told(f.draft.Publish(f.fs.r.when))
+	err := f.draft.Publish(f.fs.r.when)
+	if err == nil {
+		f.fs.t.did(f.at, storagepb.Doing_WROTE, f.at.path, f.end)
+	}
+	return f.fs.told(err)
 }
 
 func (f *writing) Read([]byte) (int, error)           { return 0, fs.ErrPermission }

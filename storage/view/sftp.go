@@ -8,6 +8,7 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/storage/door"
 	"github.com/berthhq/berth/storage/transfer"
@@ -22,6 +23,11 @@ type sftpGuest struct {
 // EnterByToken lets in who shows an access token as the password, under any name.
 func (v *Views) EnterByToken(ctx context.Context, c door.Caller, secret string) (door.Guest, error) {
 	return v.enter(ctx, Guest{Token: secret, Peer: c.Peer})
+}
+
+// EnterByKey lets in who has an SSH key of the user as whom he comes, by e-mail.
+func (v *Views) EnterByKey(ctx context.Context, c door.Caller, key ssh.PublicKey) (door.Guest, error) {
+	return v.enter(ctx, Guest{Email: c.Name, PublicKey: string(key.Marshal()), Peer: c.Peer})
 }
 
 func (v *Views) enter(ctx context.Context, g Guest) (door.Guest, error) {

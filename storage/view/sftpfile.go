@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"sync/atomic"
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -17,6 +19,7 @@ type sftpReading struct {
 	name string
 	file *os.File
 	at   place
+	read atomic.Int64
 }
 
 func (r *sftpReading) ReadAt(p []byte, at int64) (int, error) {
@@ -24,11 +27,13 @@ func (r *sftpReading) ReadAt(p []byte, at int64) (int, error) {
 		return 0, r.fs.told(r.name, err)
 	}
 	n, err := r.file.ReadAt(p, at)
+	r.read.Add(int64(n))
 	return n, r.fs.told(r.name, err)
 }
 
 func (r *sftpReading) Close() error {
 	r.fs.end()
+	r.fs.t.did(r.at, storagepb.Doing_READ, r.at.path, r.read.Load())
 	return r.file.Close()
 }
 
@@ -38,6 +43,8 @@ type sftpWriting struct {
 	name      string
 	at        place
 	draft     *transfer.Draft
+	written   atomic.Int64
+	inPlace   bool  // what was written is there however it ends
 	exclusive bool  // it must be a new one
 	floor     int64 // where who appends may begin
 	cut       error // why the client will not close it
@@ -51,6 +58,7 @@ func (w *sftpWriting) WriteAt(p []byte, at int64) (int, error) {
 		return 0, w.fs.told(w.name, fmt.Errorf("%q: is open for appending, and byte %d is there: %w", w.name, at, errdefs.ErrInvalidArgument))
 	}
 	n, err := w.draft.WriteAt(p, at)
+	w.written.Add(int64(n))
 	return n, w.fs.told(w.name, err)
 }
 
@@ -75,6 +83,14 @@ func (w *sftpWriting) TransferError(err error) { w.cut = err }
 
 // Close publishes the file.
 func (w *sftpWriting) Close() error {
+	err := w.close()
+	if w.inPlace && w.written.Load() > 0 || !w.inPlace && w.cut == nil && err == nil {
+		w.fs.t.did(w.at, storagepb.Doing_WROTE, w.at.path, w.written.Load())
+	}
+	return w.fs.told(w.name, err)
+}
+
+func (w *sftpWriting) close() error {
 	w.fs.mu.Lock()
 	w.fs.open--
 	if w.fs.writing[w.name] == w {
@@ -87,7 +103,7 @@ func (w *sftpWriting) Close() error {
 	}
 	if err := w.fs.t.still(w.fs.ctx, w.at.folder, true); err != nil {
 		w.draft.Discard()
-		return w.fs.told(w.name, err)
+		return err
 	}
 	var when transfer.Condition
 	if w.exclusive {
@@ -98,5 +114,5 @@ func (w *sftpWriting) Close() error {
 			return nil
 		}
 	}
-	return w.fs.told(w.name, w.draft.Publish(when))
+	return w.draft.Publish(when)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/pkg/sftp"
 
+	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/volume"
 )
 
@@ -101,6 +102,7 @@ func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
 	case !absent && there.dir:
 		return nil, fmt.Errorf("%q: is a directory: %w", r.Filepath, errdefs.ErrFailedPrecondition)
 	case !absent && !flags.Trunc:
+		w.inPlace = true
 		w.draft, w.at, err = f.t.edit(f.ctx, r.Filepath)
 		if err == nil && flags.Append {
 			w.floor = w.draft.Size()
@@ -200,7 +202,7 @@ func (f *sftpFS) truncate(name string, size int64) error {
 	if w := f.at(name); w != nil {
 		return w.draft.Truncate(size)
 	}
-	d, _, err := f.t.edit(f.ctx, name)
+	d, at, err := f.t.edit(f.ctx, name)
 	if err != nil {
 		return err
 	}
@@ -208,6 +210,7 @@ func (f *sftpFS) truncate(name string, size int64) error {
 		d.Discard()
 		return err
 	}
+	f.t.did(at, storagepb.Doing_WROTE, at.path, 0)
 	return d.Publish(nil)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -25,7 +26,7 @@ type tree struct {
 
 // place is what a name in the view means.
 type place struct {
-	user   string
+	who    *account
 	node   *node  // a directory above the folders
 	folder *open  // or a folder
 	path   string // and what is in it; "" is the folder itself
@@ -37,7 +38,7 @@ func (t *tree) find(ctx context.Context, name string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	at := place{user: a.user, node: a.root}
+	at := place{who: a, node: a.root}
 	parts := slices.DeleteFunc(strings.Split(name, "/"), func(s string) bool { return s == "" })
 	for i, part := range parts {
 		next := at.node.below[part]
@@ -224,6 +225,9 @@ func (t *tree) mkdir(ctx context.Context, name string) error {
 			return err
 		}
 		_, err := f.MakeDirectory(at.path)
+		if err == nil {
+			t.did(at, storagepb.Doing_MADE, at.path, 0)
+		}
 		return err
 	})
 }
@@ -248,7 +252,16 @@ func (t *tree) remove(ctx context.Context, name string, recursive bool) error {
 	if err != nil {
 		return err
 	}
-	return t.in(at.folder, func(f *volume.Folder) error { return f.Remove(ctx, at.path, recursive, volume.NewMeter()) })
+	return t.removed(at, func(f *volume.Folder) error { return f.Remove(ctx, at.path, recursive, volume.NewMeter()) })
+}
+
+// removed runs what removes a place.
+func (t *tree) removed(at place, remove func(*volume.Folder) error) error {
+	err := t.in(at.folder, remove)
+	if err == nil {
+		t.did(at, storagepb.Doing_REMOVED, at.path, 0)
+	}
+	return err
 }
 
 func (t *tree) removable(ctx context.Context, name string) (place, error) {
@@ -286,7 +299,7 @@ func (t *tree) rename(ctx context.Context, from, to string, overwrite bool) erro
 	if err := t.parent(b); err != nil {
 		return err
 	}
-	return t.in(a.folder, func(source *volume.Folder) error {
+	err = t.in(a.folder, func(source *volume.Folder) error {
 		return t.in(b.folder, func(target *volume.Folder) error {
 			var failed error
 			run := (&volume.Transfer{
@@ -299,6 +312,20 @@ func (t *tree) rename(ctx context.Context, from, to string, overwrite bool) erro
 			return failed
 		})
 	})
+	if err == nil {
+		t.moved(a, b)
+	}
+	return err
+}
+
+// moved notes a move, in both folders where they are two.
+func (t *tree) moved(a, b place) {
+	if a.folder.ref.Folder == b.folder.ref.Folder {
+		t.did(a, storagepb.Doing_MOVED, a.path+" → "+b.path, 0)
+		return
+	}
+	t.did(a, storagepb.Doing_MOVED, a.path+" → "+b.folder.path+"/"+b.path, 0)
+	t.did(b, storagepb.Doing_MOVED, a.folder.path+"/"+a.path+" → "+b.path, 0)
 }
 
 // rmdir removes an empty directory.
@@ -307,7 +334,7 @@ func (t *tree) rmdir(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return t.in(at.folder, func(f *volume.Folder) error { return f.RemoveDirectory(at.path) })
+	return t.removed(at, func(f *volume.Folder) error { return f.RemoveDirectory(at.path) })
 }
 
 // draft begins a file in a directory that is there.
@@ -344,7 +371,7 @@ func (t *tree) file(ctx context.Context, name string, write bool) (place, error)
 
 func (at place) transfer() transfer.Place {
 	ref := at.folder.ref
-	return transfer.Place{User: at.user, Volume: ref.Volume, Scope: ref.Scope, Folder: ref.Folder, Path: at.path}
+	return transfer.Place{User: at.who.user, Volume: ref.Volume, Scope: ref.Scope, Folder: ref.Folder, Path: at.path}
 }
 
 // set sets attributes of what is there.
@@ -353,7 +380,11 @@ func (t *tree) set(ctx context.Context, name string, a volume.Attributes) error 
 	if err != nil {
 		return err
 	}
-	return t.in(at.folder, func(f *volume.Folder) error { return f.SetAttributes(at.path, a) })
+	err = t.in(at.folder, func(f *volume.Folder) error { return f.SetAttributes(at.path, a) })
+	if err == nil {
+		t.did(at, storagepb.Doing_SET, at.path, 0)
+	}
+	return err
 }
 
 // space is how many bytes there are for a place and how many are left; none above
