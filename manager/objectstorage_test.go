@@ -485,6 +485,34 @@ func TestCancelExport(t *testing.T) {
 	}
 }
 
+// A file that changes while its parts are sent is refused, and its parts do not stay.
+func TestLargeFileChangesMeanwhile(t *testing.T) {
+	l := newLake(t, nil)
+	l.write(t, "large", random(100<<20))
+	l.write(t, "small", []byte("small"))
+	var once sync.Once
+	l.breaks(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("partNumber") != "" {
+			once.Do(func() {
+				if err := os.WriteFile(filepath.Join(l.dir, "large"), random(10), 0o644); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return false
+	})
+	got := l.ends(t, l.send(t, nil), task.StatusFailed)
+	if f := got.ObjectTransfer; f.Failed != 1 || f.Files != 2 || !strings.Contains(got.Message, "large: the file has changed") {
+		t.Errorf("%+v", got)
+	}
+	if n := l.uploads(t); n != 0 {
+		t.Errorf("%d unfinished uploads", n)
+	}
+	if string(l.object(t, "small")) != "small" {
+		t.Error("the other file did not go")
+	}
+}
+
 func TestFullFolderStopsAnImport(t *testing.T) {
 	l := newLake(t, map[string][]byte{"a": random(1 << 20), "b": random(4 << 20), "c": random(1 << 20)})
 	scope := l.row(t, l.folder).QueryQuotaScope().OnlyX(l.System(t))
@@ -496,9 +524,10 @@ func TestFullFolderStopsAnImport(t *testing.T) {
 	if !strings.Contains(got.Message, "the folder is full") || !strings.Contains(got.Message, "limit") {
 		t.Errorf("says %q", got.Message)
 	}
-	if _, err := os.Stat(filepath.Join(l.dir, "b")); err == nil || len(l.leftovers(t)) > 0 {
-		t.Errorf("a part of it is there: %v", l.leftovers(t))
+	if _, err := os.Stat(filepath.Join(l.dir, "b")); err == nil {
+		t.Error("a part of it is there")
 	}
+	managertest.Eventually(t, "what was on its way is gone", func() bool { return len(l.leftovers(t)) == 0 })
 	su.Must(t, limit, managertest.Vars{"in": managertest.Vars{"volume": scope.VolumeID, "user": l.A.Member.ID, "limitBytes": 30 << 20}}, nil)
 	l.as.Must(t, `mutation($id: ID!) { retryTask(input: {id: $id}) { task { status } } }`, managertest.Vars{"id": id}, nil)
 	if got := l.ends(t, id, task.StatusDone); got.ObjectTransfer.Files != 3 {

@@ -3,6 +3,8 @@
 package naming
 
 import (
+	"net"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -67,5 +69,12 @@ func Line(field, s string, most int) error {
 	}
 	return nil
 }
+
+// Host tells whether s is a host name in lower case, or an address.
+func Host(s string) bool {
+	return len(s) <= 253 && (hostName.MatchString(s) || net.ParseIP(s) != nil)
+}
+
+var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
 func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -91,8 +90,6 @@ func (s *Service) reach(r *ent.Registry) (remote.Registry, error) {
 // dockerHub is what everybody calls it; the others are its machines.
 const dockerHub = "docker.io"
 
-var hostRule = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
-
 // canonicalHost checks host[:port] and gives one spelling to what is the same.
 func canonicalHost(s string) (string, error) {
 	s = strings.ToLower(strings.TrimSpace(s))
@@ -106,7 +103,7 @@ func canonicalHost(s string) (string, error) {
 			return "", problem.Invalid("host", "has no valid port").WithLimit("1..65535")
 		}
 	}
-	if len(host) > 253 || !hostRule.MatchString(host) && net.ParseIP(host) == nil {
+	if !naming.Host(host) {
 		return "", problem.Invalid("host", "is not a host name or host:port")
 	}
 	if port == "" && (host == "index."+dockerHub || host == "registry-1."+dockerHub) {

@@ -138,7 +138,8 @@ const (
 
 // life of the requests for so many bytes.
 func life(bytes int64) time.Duration {
-	return min(shortest+time.Duration(bytes/slowest)*time.Second, longest)
+	seconds := min(bytes/slowest, int64(longest/time.Second))
+	return min(shortest+time.Duration(seconds)*time.Second, longest)
 }
 
 // sign makes a request that a proxy may make for so long.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 )
 
@@ -18,7 +19,6 @@ const (
 )
 
 var (
-	hostRule   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.?$`)
 	bucketRule = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 	regionRule = regexp.MustCompile(`^[a-zA-Z0-9-]{0,64}$`)
 )
@@ -39,7 +39,7 @@ func cleanEndpoint(s string) (string, error) {
 		return bad("ends with host and port: the bucket has a field of its own")
 	}
 	host := strings.ToLower(u.Hostname())
-	if len(host) > 253 || !hostRule.MatchString(host) && net.ParseIP(host) == nil {
+	if !naming.Host(strings.TrimSuffix(host, ".")) {
 		return bad("has no host name or address")
 	}
 	if port := u.Port(); port != "" {

@@ -36,49 +36,22 @@ func (e exporter) Run(ctx context.Context, at *tasks.Progress, input []byte) err
 // sending is an export under way.
 type sending struct {
 	*run
-	prefix string // of the keys
-	top    string // of the paths that is not in the keys
+	top string // of the paths that is not in the keys
 }
 
 func (r *sending) all(ctx context.Context) error {
-	r.prefix = r.row.Prefix
-	if r.Below != "" {
-		r.prefix += r.Below + "/"
-	}
-	if err := r.count(ctx); err != nil {
-		return err
-	}
-	for {
-		page, more, err := r.list(ctx, r.st.After)
-		if err != nil {
-			return err
-		}
-		if err := r.page(ctx, page); err != nil {
-			return err
-		}
-		if len(page) > 0 {
-			r.st.passed(page[len(page)-1].Path)
-		}
-		if !more {
-			break
-		}
-		if err := r.save(ctx, true, 0); err != nil {
-			return err
-		}
-	}
-	failed := r.st.outcome("exported")
-	if err := r.save(ctx, true, 0); err != nil {
-		return err
-	}
-	return failed
+	return walk[*storagepb.TreeFile]{
+		run: r.run, list: r.list, move: r.page, verb: "exported",
+		at: func(f *storagepb.TreeFile) (string, int64) { return f.Path, f.Size },
+	}.all(ctx)
 }
 
-func (r *sending) list(ctx context.Context, after string) ([]*storagepb.TreeFile, bool, error) {
+func (r *sending) list(ctx context.Context, after string, most int) ([]*storagepb.TreeFile, bool, error) {
 	at, err := r.place(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	p, err := at.Objects.Tree(ctx, &storagepb.TreeRequest{Folder: at.Ref, Path: r.Path, After: after, Limit: pageSize})
+	p, err := at.Objects.Tree(ctx, &storagepb.TreeRequest{Folder: at.Ref, Path: r.Path, After: after, Limit: uint32(most)})
 	if ctx.Err() != nil {
 		return nil, false, ctx.Err()
 	}
@@ -90,26 +63,6 @@ func (r *sending) list(ctx context.Context, after string) ([]*storagepb.TreeFile
 		r.top = strings.TrimSuffix(strings.TrimSuffix(r.Path, path.Base(r.Path)), "/")
 	}
 	return p.Files, p.More, nil
-}
-
-// count finds how much there is, so that people see how far it is.
-func (r *sending) count(ctx context.Context) error {
-	for !r.st.Counted {
-		page, more, err := r.list(ctx, r.st.Count)
-		if err != nil {
-			return err
-		}
-		for _, f := range page {
-			r.st.FilesTotal++
-			r.st.BytesTotal += f.Size
-			r.st.Count = f.Path
-		}
-		r.st.Counted = !more
-		if err := r.save(ctx, !more, 0); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // file is one that is to be sent.

@@ -27,44 +27,17 @@ func (i importer) Run(ctx context.Context, at *tasks.Progress, input []byte) err
 // fetching is an import under way.
 type fetching struct {
 	*run
-	prefix string // of the keys; what is after it is the path
-	single *object
+	single *object // that is at the path itself
 }
 
 func (r *fetching) all(ctx context.Context) error {
-	r.prefix = r.row.Prefix
-	if r.Below != "" {
-		r.prefix += r.Below + "/"
-	}
 	if err := r.find(ctx); err != nil {
 		return asked(err)
 	}
-	if err := r.count(ctx); err != nil {
-		return asked(err)
-	}
-	for {
-		page, more, err := r.list(r.st.After)
-		if err != nil {
-			return asked(err)
-		}
-		if err := r.page(ctx, page); err != nil {
-			return err
-		}
-		if len(page) > 0 {
-			r.st.passed(page[len(page)-1].key)
-		}
-		if !more {
-			break
-		}
-		if err := r.save(ctx, true, 0); err != nil {
-			return err
-		}
-	}
-	failed := r.st.outcome("imported")
-	if err := r.save(ctx, true, 0); err != nil {
-		return err
-	}
-	return failed
+	return walk[object]{
+		run: r.run, list: r.list, move: r.page, verb: "imported",
+		at: func(o object) (string, int64) { return o.key, o.size },
+	}.all(ctx)
 }
 
 // find looks whether the path is that of one object.
@@ -87,58 +60,71 @@ func (r *fetching) find(ctx context.Context) error {
 	return nil
 }
 
-func (r *fetching) list(after string) ([]object, bool, error) {
-	if r.single != nil {
-		if after >= r.single.key {
-			return nil, false, nil
-		}
-		return []object{*r.single}, false, nil
+func (r *fetching) list(_ context.Context, after string, most int) ([]object, bool, error) {
+	if r.single == nil {
+		page, more, err := r.bucket.list(r.prefix, after, most)
+		return page, more, asked(err)
 	}
-	return r.bucket.list(r.prefix, after, pageSize)
-}
-
-// count finds how much there is, so that people see how far it is.
-func (r *fetching) count(ctx context.Context) error {
-	for !r.st.Counted {
-		page, more, err := r.list(r.st.Count)
-		if err != nil {
-			return err
-		}
-		for _, o := range page {
-			r.st.FilesTotal++
-			r.st.BytesTotal += o.size
-		}
-		if len(page) > 0 {
-			r.st.Count = page[len(page)-1].key
-		}
-		r.st.Counted = !more
-		if err := r.save(ctx, !more, 0); err != nil {
-			return err
-		}
+	if after >= r.single.key {
+		return nil, false, nil
 	}
-	return nil
+	return []object{*r.single}, false, nil
 }
 
 // page brings the objects of a page, in batches.
 func (r *fetching) page(ctx context.Context, page []object) error {
-	var batch []object
-	var bytes int64
-	for i, o := range page {
+	var b batch
+	flush := func() error {
+		full := b
+		b = batch{}
+		if len(full.list) == 0 {
+			return nil
+		}
+		return r.batch(ctx, full)
+	}
+	for _, o := range page {
 		switch why := r.refused(o); {
 		case r.st.has(o.key):
+			continue
 		case why != nil || o.key == r.prefix: // the mark of the directory itself
 			r.st.settled(o.key, o.size, true, why)
-		default:
-			batch, bytes = append(batch, o), bytes+o.size
+			continue
 		}
-		if len(batch) > 0 && (len(batch) == batchSize || bytes >= batchBytes || i == len(page)-1) {
-			if err := r.batch(ctx, batch, bytes); err != nil {
+		if b.full() || b.above(o.key) {
+			if err := flush(); err != nil {
 				return err
 			}
-			batch, bytes = nil, 0
+		}
+		b.add(o)
+	}
+	return flush()
+}
+
+// batch is what a proxy is asked for at once.
+type batch struct {
+	list  []object
+	bytes int64
+	keys  map[string]bool
+}
+
+func (b *batch) full() bool { return len(b.list) >= batchSize || b.bytes >= batchBytes }
+
+// above tells whether an object of the batch takes the place of a directory that a key
+// needs. That one comes first, so that it is always the other one that is refused.
+func (b *batch) above(key string) bool {
+	for i := range len(key) {
+		if key[i] == '/' && b.keys[key[:i]] {
+			return true
 		}
 	}
-	return nil
+	return false
+}
+
+func (b *batch) add(o object) {
+	if b.keys == nil {
+		b.keys = map[string]bool{}
+	}
+	b.list, b.bytes, b.keys[o.key] = append(b.list, o), b.bytes+o.size, true
 }
 
 // refused says why an object cannot become a file.
@@ -157,15 +143,15 @@ func (r *fetching) refused(o object) error {
 }
 
 // batch has a proxy bring objects.
-func (r *fetching) batch(ctx context.Context, list []object, bytes int64) error {
+func (r *fetching) batch(ctx context.Context, b batch) error {
 	at, err := r.place(ctx)
 	if err != nil {
 		return err
 	}
 	ours := r.st.Sent
 	q := &storagepb.ImportRequest{Folder: at.Ref, Private: r.private()}
-	for _, o := range list {
-		item, err := r.item(ctx, o, o.key <= ours, life(bytes))
+	for _, o := range b.list {
+		item, err := r.item(ctx, o, o.key <= ours, life(b.bytes))
 		if err != nil {
 			return asked(err)
 		}
@@ -177,7 +163,7 @@ func (r *fetching) batch(ctx context.Context, list []object, bytes int64) error 
 	}
 	call := func(ctx context.Context) (receiver, error) { return at.Objects.Import(ctx, q) }
 	return r.follow(ctx, at, call, func(one *storagepb.ObjectResult, err error) error {
-		o := list[one.Index]
+		o := b.list[one.Index]
 		r.st.settled(o.key, o.size, one.Left, err)
 		return nil
 	})

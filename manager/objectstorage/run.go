@@ -24,9 +24,7 @@ import (
 
 const (
 	saveEvery = 500 * time.Millisecond
-	// pageSize is how many items are listed at once, batchSize and batchBytes how much
-	// a proxy is asked for at once: so long its signed requests live.
-	pageSize   = 500
+	// How much a proxy is asked for at once: so long its signed requests live.
 	batchSize  = 100
 	batchBytes = 8 << 30
 	// forlorn is how long a storage may not answer before its task fails.
@@ -41,8 +39,9 @@ type run struct {
 	st     state
 	row    *ent.ObjectStorage
 	bucket *bucket
-	write  bool  // to the folder
-	base   int64 // bytes of a file that is not settled, from earlier calls
+	prefix string // of the keys
+	write  bool   // to the folder
+	base   int64  // bytes of a file that is not settled, from earlier calls
 	saved  time.Time
 }
 
@@ -67,6 +66,10 @@ func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, w
 	}
 	if r.bucket, err = s.open(ctx, r.row, inTask); err != nil {
 		return nil, err
+	}
+	r.prefix = r.row.Prefix
+	if r.Below != "" {
+		r.prefix += r.Below + "/"
 	}
 	_, err = r.place(ctx)
 	return r, err
@@ -164,7 +167,10 @@ func (r *run) follow(ctx context.Context, at *vfolder.At, call func(context.Cont
 		}
 		for _, one := range p.Results {
 			if err := r.result(one, settled); err != nil {
-				return errors.Join(err, r.save(ctx, true, 0))
+				if failed := r.save(ctx, true, 0); failed != nil {
+					return failed
+				}
+				return err
 			}
 		}
 		if err := r.save(ctx, p.Finished, r.base+max(p.Bytes-(r.st.Bytes-before), 0)); err != nil {
@@ -178,33 +184,15 @@ func (r *run) follow(ctx context.Context, at *vfolder.At, call func(context.Cont
 
 // result settles an item, unless what is in its way is in the way of all.
 func (r *run) result(one *storagepb.ObjectResult, settled func(*storagepb.ObjectResult, error) error) error {
-	err := errgrpc.ToNative(resultError(one))
+	err := errgrpc.ToNative((&storagepb.FileResult{Error: one.Error, Code: one.Code}).Err())
 	switch {
 	case errdefs.IsUnavailable(err):
-		return &storageAway{problem.Unavailable("%s", plain(one.Error))}
+		return &storageAway{problem.Unavailable("%s", one.Error)}
 	case errdefs.IsResourceExhausted(err):
-		return problem.Precondition("the folder is full: %s", plain(one.Error))
+		p, _ := problem.From(err)
+		return problem.Precondition("the folder is full: %s", p.Message)
 	}
 	return settled(one, err)
-}
-
-// plain is an error of a proxy without its class.
-func plain(text string) string {
-	p, _ := problem.From(fmt.Errorf("%s: %w", text, errdefs.ErrInvalidArgument))
-	for _, class := range []error{errdefs.ErrUnavailable, errdefs.ErrResourceExhausted} {
-		if rest, ok := cut(p.Message, class); ok {
-			return rest
-		}
-	}
-	return p.Message
-}
-
-func cut(text string, class error) (string, bool) {
-	suffix := ": " + class.Error()
-	if n := len(text) - len(suffix); n > 0 && text[n:] == suffix {
-		return text[:n], true
-	}
-	return text, false
 }
 
 // private tells a proxy how far it may dial.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/storage/storagepb"
 )
 
 // Failure is an item that did not arrive, and why.
@@ -113,9 +112,4 @@ func clip(s string) string {
 // in the place of its name.
 func before(a, b string) bool {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) < 0
-}
-
-// resultError is the error of an item; nil where it went well.
-func resultError(r *storagepb.ObjectResult) error {
-	return (&storagepb.FileResult{Error: r.Error, Code: r.Code}).Err()
 }

@@ -63,7 +63,7 @@ func (u *upload) same() error {
 		return fmt.Errorf("look at the file: %w", err)
 	}
 	if info.Size() != u.item.Size || info.ModTime().UnixNano() != u.item.ModifiedUnixNs {
-		return fmt.Errorf("the file has changed since it was listed: %w", errdefs.ErrConflict)
+		return fmt.Errorf("the file has changed since it was listed: %w", errdefs.ErrFailedPrecondition)
 	}
 	return nil
 }

@@ -178,10 +178,10 @@ func (g *download) ask(ctx context.Context) (*http.Response, error) {
 func (g *download) same(resp *http.Response) error {
 	etag := strings.Trim(resp.Header.Get("ETag"), `"`)
 	if g.item.Etag != "" && etag != "" && etag != g.item.Etag {
-		return fmt.Errorf("the object has changed since it was listed: %w", errdefs.ErrConflict)
+		return fmt.Errorf("the object has changed since it was listed: %w", errdefs.ErrFailedPrecondition)
 	}
 	if n := resp.ContentLength; n >= 0 && g.at+n != g.item.Size {
-		return fmt.Errorf("the object has %d bytes, it was listed with %d: %w", g.at+n, g.item.Size, errdefs.ErrConflict)
+		return fmt.Errorf("the object has %d bytes, it was listed with %d: %w", g.at+n, g.item.Size, errdefs.ErrFailedPrecondition)
 	}
 	if resp.StatusCode != http.StatusPartialContent {
 		return nil
@@ -198,7 +198,7 @@ func (g *download) copy(from io.Reader, dog watchdog) error {
 		n, rerr := from.Read(buf)
 		dog.alive()
 		if int64(n) > g.item.Size-g.at {
-			return fmt.Errorf("the object is longer than the %d bytes that it was listed with: %w", g.item.Size, errdefs.ErrConflict)
+			return fmt.Errorf("the object is longer than the %d bytes that it was listed with: %w", g.item.Size, errdefs.ErrFailedPrecondition)
 		}
 		if n > 0 {
 			if _, err := g.draft.WriteAt(buf[:n], g.at); err != nil {

@@ -125,7 +125,7 @@ func refused(resp *http.Response) error {
 	case code == http.StatusNotFound:
 		return class(errdefs.ErrNotFound)
 	case code == http.StatusPreconditionFailed:
-		return fmt.Errorf("the object has changed since it was listed: %w", errdefs.ErrConflict)
+		return fmt.Errorf("the object has changed since it was listed: %w", errdefs.ErrFailedPrecondition)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return class(errdefs.ErrPermissionDenied)
 	case code == http.StatusInsufficientStorage, said.Code == "QuotaExceeded", said.Code == "XMinioStorageFull":

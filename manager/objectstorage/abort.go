@@ -1,0 +1,74 @@
+package objectstorage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/problem"
+	tasks "github.com/berthhq/berth/manager/task"
+)
+
+// aborting is the input of a task that takes parts back.
+type aborting struct {
+	Storage, Task uuid.UUID
+	Key, ID       string
+}
+
+// Undo has the parts taken back that a cancelled task has sent.
+func (e exporter) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
+	var in moving
+	var st state
+	if err := json.Unmarshal(t.Input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	if len(t.State) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(t.State, &st); err != nil {
+		return fmt.Errorf("read state: %w", err)
+	}
+	if st.Upload == nil {
+		return nil
+	}
+	want := tasks.Wanted{
+		Kind: abortKind, Title: "Take back the parts of " + clip(st.Upload.Path) + ", whose export was cancelled",
+		Input: aborting{Storage: in.Storage, Task: t.ID, Key: st.Upload.Key, ID: st.Upload.ID}, Subject: in.Folder,
+	}
+	if t.DomainID != nil {
+		want.Domain = *t.DomainID
+	}
+	_, err := e.tasks.Enqueue(ctx, tx, want)
+	return err
+}
+
+// aborter runs the tasks that take parts back.
+type aborter struct{ *Service }
+
+func (a aborter) Run(ctx context.Context, _ *tasks.Progress, input []byte) error {
+	var in aborting
+	if err := json.Unmarshal(input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	if a.tasks.Runs(in.Task) { // its last parts may still arrive
+		return tasks.Wait("the export to end")
+	}
+	row, err := a.client.ObjectStorage.Get(ctx, in.Storage)
+	if ent.IsNotFound(err) {
+		return problem.Precondition("the object storage is gone")
+	}
+	if err != nil {
+		return fmt.Errorf("read object storage: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	b, err := a.open(ctx, row, inTask)
+	if err != nil {
+		return err
+	}
+	return b.abort(ctx, in.Key, in.ID)
+}

@@ -1,0 +1,76 @@
+package objectstorage
+
+import (
+	"testing"
+
+	"github.com/berthhq/berth/internal/problem"
+)
+
+func TestBefore(t *testing.T) {
+	order := []string{"a/0", "a/b/c", "a/b-c", "a/z", "a.txt", "b"} // as a tree is walked
+	for i, a := range order {
+		for j, b := range order {
+			if before(a, b) != (i < j) {
+				t.Errorf("%s before %s: %v", a, b, before(a, b))
+			}
+		}
+	}
+}
+
+func TestParts(t *testing.T) {
+	for size, want := range map[int64]int64{
+		partsAbove + 1:  partsAbove,
+		600_000 << 20:   partsAbove,
+		640_001 << 20:   65 << 20,
+		int64(5) << 40:  525 << 20,
+		maxObject - 100: 525 << 20,
+	} {
+		p := partSize(size)
+		if p != want || p > 5<<30 || (size+p-1)/p > maxParts {
+			t.Errorf("%d bytes in parts of %d, want %d", size, p, want)
+		}
+	}
+	up := &parts{Size: 3*partsAbove + 5, Part: partsAbove, Done: []donePart{{Number: 2}}}
+	if got := up.missing(); len(got) != 3 || got[0] != 1 || got[1] != 3 || got[2] != 4 {
+		t.Errorf("missing %v", got)
+	}
+	if offset, n := up.section(4); offset != 3*partsAbove || n != 5 {
+		t.Errorf("the last part is %d bytes from %d", n, offset)
+	}
+	if up.sent() != partsAbove {
+		t.Errorf("sent %d", up.sent())
+	}
+}
+
+func TestHostileKeys(t *testing.T) {
+	for key, good := range map[string]bool{
+		"a": true, "a/b.c": true, "ünï/ cödé": true, ".hidden": true, "...": true,
+		"": false, "/a": false, "a/": false, "a//b": false, "..": false, "a/../b": false, "./a": false, "a\x00": false, "a\n": false, "\xff": false,
+	} {
+		if why := hostile(key); (why == "") != good {
+			t.Errorf("%q: %q", key, why)
+		}
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://S3.Example.org/": "https://s3.example.org", "http://10.0.0.1:9000": "http://10.0.0.1:9000", "https://[::1]:9000": "https://[::1]:9000",
+		"https://[::1]":  "https://[::1]",
+		"s3.example.org": "", "ftp://x": "", "https://u:p@x": "", "https://x/bucket": "", "https://x?a=b": "", "https://": "", "https://x:0": "", "https://a b": "",
+	} {
+		got, err := cleanEndpoint(text)
+		p, _ := problem.From(err)
+		if got != want || (err != nil) != (want == "") || err != nil && p.Field != "endpoint" {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
+	}
+}
+
+func TestLifeOfSignedRequests(t *testing.T) {
+	for bytes, seconds := range map[int64]float64{0: 3600, 1 << 30: 3600 + 1024, 1 << 60: longest.Seconds()} {
+		if got := life(bytes).Seconds(); got != seconds {
+			t.Errorf("for %d bytes %v s, want %v", bytes, got, seconds)
+		}
+	}
+}

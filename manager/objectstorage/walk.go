@@ -1,0 +1,71 @@
+package objectstorage
+
+import "context"
+
+// walk goes through what a task moves, page by page, in an order in which it can go on
+// after any item.
+type walk[T any] struct {
+	*run
+	list func(ctx context.Context, after string, most int) (page []T, more bool, err error)
+	// at is what an item is called, and how large it is.
+	at func(T) (name string, bytes int64)
+	// move settles the items of a page that are not settled yet.
+	move func(ctx context.Context, page []T) error
+	verb string // what is done to an item: imported
+}
+
+// Pages are small where each item is noted, and large where they are counted.
+const (
+	pageSize  = 200
+	countSize = 1000
+)
+
+func (w walk[T]) all(ctx context.Context) error {
+	if err := w.count(ctx); err != nil {
+		return err
+	}
+	for more := true; more; {
+		page, next, err := w.list(ctx, w.st.After, pageSize)
+		if err != nil {
+			return err
+		}
+		if err := w.move(ctx, page); err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			last, _ := w.at(page[len(page)-1])
+			w.st.passed(last)
+		}
+		if more = next; more {
+			if err := w.save(ctx, true, 0); err != nil {
+				return err
+			}
+		}
+	}
+	failed := w.st.outcome(w.verb)
+	if err := w.save(ctx, true, 0); err != nil {
+		return err
+	}
+	return failed
+}
+
+// count finds how much there is, so that people see how far it is.
+func (w walk[T]) count(ctx context.Context) error {
+	for !w.st.Counted {
+		page, more, err := w.list(ctx, w.st.Count, countSize)
+		if err != nil {
+			return err
+		}
+		for _, item := range page {
+			name, bytes := w.at(item)
+			w.st.FilesTotal++
+			w.st.BytesTotal += bytes
+			w.st.Count = name
+		}
+		w.st.Counted = !more
+		if err := w.save(ctx, !more, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
