@@ -243,7 +243,7 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 		if err := os.Symlink("/etc/passwd", filepath.Join(l.dir, "link")); err != nil {
 			t.Fatal(err)
 		}
-		large := random(150 << 20)
+		large := random(70 << 20)
 		l.write(t, "out/large", large)
 		l.write(t, "out/sub/small", []byte("small"))
 		l.write(t, "out/nothing", nil)
@@ -455,7 +455,7 @@ func TestTransferGoesOn(t *testing.T) {
 
 func TestCancelExport(t *testing.T) {
 	l := newLake(t, nil)
-	l.write(t, "large", random(200<<20))
+	l.write(t, "large", random(130<<20))
 	begun := make(chan struct{})
 	var once sync.Once
 	l.breaks(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -488,7 +488,7 @@ func TestCancelExport(t *testing.T) {
 // A file that changes while its parts are sent is refused, and its parts do not stay.
 func TestLargeFileChangesMeanwhile(t *testing.T) {
 	l := newLake(t, nil)
-	l.write(t, "large", random(100<<20))
+	l.write(t, "large", random(70<<20))
 	l.write(t, "small", []byte("small"))
 	var once sync.Once
 	l.breaks(func(_ http.ResponseWriter, r *http.Request) bool {

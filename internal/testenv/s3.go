@@ -39,7 +39,9 @@ func S3(t testing.TB) S3Server {
 	s := S3Server{URL: "http://" + address, AccessKey: "berth-test", Secret: "a secret of the test", Region: "us-east-1", Root: t.TempDir()}
 	cmd := exec.Command(bin, "--access", s.AccessKey, "--secret", s.Secret, "--region", s.Region, "--port", address, "--quiet", "posix", s.Root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	cmd.Stderr = os.Stderr
+	if os.Getenv("BERTH_TEST_LOG") != "" {
+		cmd.Stderr = os.Stderr
+	}
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended)

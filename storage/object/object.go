@@ -72,9 +72,6 @@ func (w *Work) Progress(finished bool) *storagepb.ObjectProgress {
 }
 
 func (w *Work) settle(i int, r *storagepb.ObjectResult, err error) {
-	if r == nil {
-		r = &storagepb.ObjectResult{}
-	}
 	r.Index = uint32(i)
 	if err != nil {
 		s := status.Convert(errgrpc.ToGRPC(classed(err)))
@@ -100,18 +97,16 @@ func classed(err error) error {
 // each runs f for every item, several at once, until the context ends.
 func each(ctx context.Context, n int, f func(i int)) error {
 	var wg sync.WaitGroup
-	defer wg.Wait()
 	turns := make(chan struct{}, atOnce)
 	for i := range n {
 		select {
-		case turns <- struct{}{}:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+		case turns <- struct{}{}:
+			wg.Go(func() {
+				defer func() { <-turns }()
+				f(i)
+			})
 		}
-		wg.Go(func() {
-			defer func() { <-turns }()
-			f(i)
-		})
 	}
 	wg.Wait()
 	if ctx.Err() != nil {
