@@ -3,8 +3,6 @@ package folders
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -41,30 +39,15 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 // loaded again, each in the middle; in the end all files are there, and nobody sent
 // more than a chunk of one twice.
 func TestFolderIsDroppedIntoThePage(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("no node on this machine")
-	}
-	for _, needed := range []string{"/usr/bin/chromium", "../../web/node_modules/playwright-core"} {
-		if _, err := os.Stat(needed); err != nil {
-			t.Skipf("no browser: %v (run make setup web)", err)
-		}
-	}
 	u := platform.User(t)
 	berth := u.Shell()
 	source := filepath.Join(berth.Dir, "dropped")
 	total := fill(t, source, 1000, 40<<20)
 	folder := folderOn(t, u, "disk", "page")
 	before := sent()
-	cmd := exec.CommandContext(t.Context(), node, "e2e/upload.mjs")
-	cmd.Dir = "../../web"
-	cmd.WaitDelay = 10 * time.Second
-	cmd.Env = append(os.Environ(), "BERTH_URL="+platform.URL, "BERTH_EMAIL="+u.Email, "BERTH_PASSWORD="+u.Password,
-		"BERTH_FOLDER="+folder, "BERTH_SOURCE="+source, "BERTH_WIRE="+steer(t, platform.Wires[0]).URL)
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatalf("upload: %v", err)
+	u.Walk("upload", "BERTH_FOLDER="+folder, "BERTH_SOURCE="+source, "BERTH_WIRE="+steer(t, platform.Wires[0]).URL)
+	if t.Failed() {
+		return
 	}
 	again := sent() - before - total
 	t.Logf("%d bytes of files, %d more were sent", total, again)
