@@ -12,14 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/array/image/imagetest"
 	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/plugins/volume/driver"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
@@ -94,22 +93,7 @@ func (s *shares) MountPlan(ctx context.Context, scope string) (*volumepb.MountSp
 // newSharesHost is a proxy on such a product; rule says what the operator allows.
 func newSharesHost(t *testing.T, rule func(device string) *scopemount.Rule, want storagepb.Volume_Health, message string) (h *host, pool string) {
 	t.Helper()
-	img, err := image.Make(t.Context())
-	if errdefs.IsUnavailable(err) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := img.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	at, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(img.Mount))
-	if err != nil || len(at) != 1 {
-		t.Fatal(at, err)
-	}
+	mount, device := imagetest.New(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -118,13 +102,13 @@ func newSharesHost(t *testing.T, rule func(device string) *scopemount.Rule, want
 	if err := os.Symlink(self, program); err != nil {
 		t.Fatal(err)
 	}
-	options, err := json.Marshal(sharesOptions{Pool: img.Mount, Device: at[0].Source})
+	options, err := json.Marshal(sharesOptions{Pool: mount, Device: device})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h = &host{t: t, mount: t.TempDir(), signer: newSigner(t)}
 	h.cfg = storage.Config{Name: "s1", Dir: t.TempDir(), Volumes: []storage.VolumeConfig{{
-		Name: "main", Backend: program, MountPath: h.mount, Create: true, OptionsJSON: string(options), ScopeMount: rule(at[0].Source),
+		Name: "main", Backend: program, MountPath: h.mount, Create: true, OptionsJSON: string(options), ScopeMount: rule(device),
 	}}}
 	t.Cleanup(func() {
 		for _, m := range scopesMounted(t, h.mount) {
@@ -133,7 +117,7 @@ func newSharesHost(t *testing.T, rule func(device string) *scopemount.Rule, want
 	})
 	h.startUntil(want, message)
 	t.Cleanup(func() { h.stop() })
-	return h, img.Mount
+	return h, mount
 }
 
 func byDevice(device string) *scopemount.Rule {

@@ -16,7 +16,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
-	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/array/image/imagetest"
 	"github.com/berthhq/berth/internal/scopemount"
 )
 
@@ -29,26 +29,11 @@ const (
 // that mounts them.
 func pool(t *testing.T) (rule scopemount.Rule, dir string) {
 	t.Helper()
-	img, err := image.Make(t.Context())
-	if errdefs.IsUnavailable(err) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := img.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	mount, device := imagetest.New(t)
 	for _, name := range []string{first, second} {
-		if out, err := exec.Command("btrfs", "subvolume", "create", filepath.Join(img.Mount, "berth-"+name)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("btrfs", "subvolume", "create", filepath.Join(mount, "berth-"+name)).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-	}
-	at, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(img.Mount))
-	if err != nil || len(at) != 1 {
-		t.Fatal(at, err)
 	}
 	dir = t.TempDir()
 	t.Cleanup(func() {
@@ -56,7 +41,7 @@ func pool(t *testing.T) (rule scopemount.Rule, dir string) {
 			_ = unix.Unmount(m.Mountpoint, unix.MNT_DETACH)
 		}
 	})
-	return scopemount.Rule{Type: "btrfs", Source: at[0].Source, Options: []string{"subvol=/berth-{scope}"}}, dir
+	return scopemount.Rule{Type: "btrfs", Source: device, Options: []string{"subvol=/berth-{scope}"}}, dir
 }
 
 func mounted(t *testing.T, dir string) []*mountinfo.Info {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/containerd/errdefs"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
@@ -18,7 +17,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/containerd/containerdtest"
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
-	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/array/image/imagetest"
 )
 
 // idle is a container that waits, with folder at /folder, and a way to run prog in it.
@@ -67,20 +66,9 @@ func idle(t testing.TB, env containerdtest.Env, folder string) func(args ...stri
 // TestLimitsHoldInContainers is the owner of a folder, and root in his container, who
 // tries to leave the limit that the folder counts against.
 func TestLimitsHoldInContainers(t *testing.T) {
-	img, err := image.Make(t.Context())
-	if errdefs.IsUnavailable(err) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := img.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	mount, _ := imagetest.New(t)
 	env := containerdtest.Start(t)
-	prog := idle(t, env, img.Mount)
+	prog := idle(t, env, mount)
 
 	for name, args := range map[string][]string{
 		"subvolume": {"5000940e", "", "sub"},
@@ -93,7 +81,7 @@ func TestLimitsHoldInContainers(t *testing.T) {
 		if got := prog(on("/folder")...); got != "operation not permitted" {
 			t.Errorf("%s: %s", name, got)
 		}
-		if out, err := exec.Command(env.Prog, on(img.Mount)...).CombinedOutput(); err != nil || string(out) != "done\n" {
+		if out, err := exec.Command(env.Prog, on(mount)...).CombinedOutput(); err != nil || string(out) != "done\n" {
 			t.Errorf("%s outside of a container, where nothing is filtered: %s %v", name, out, err)
 		}
 	}
