@@ -44,9 +44,9 @@ export async function open(url) {
   const faults = [];
   page.on("pageerror", (error) => faults.push(`page error: ${error.message}`));
   page.on("console", (message) => {
-    // The console repeats refused logins, sockets of logins that ended, and the tries to connect while the test has cut the line.
+    // The console repeats refused logins, saves over what others changed, sockets of logins that ended, and the tries to connect while the test has cut the line.
     // Chromium drops requests when an interface of the host comes or goes, as those of sessions do.
-    const expected = /status of (401|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
+    const expected = /status of (401|412|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
     if (message.type() === "error" && !expected.test(message.text())) faults.push(`console: ${message.text()}`);
   });
   return {

@@ -106,6 +106,73 @@ async function data() {
   await look("data");
 }
 
+/** What is in files is shown, changed, and not lost when somebody else has changed it meanwhile; nothing of it runs. */
+async function contents() {
+  if (process.env.BERTH_MOCK) return;
+  await page.getByRole("link", { name: folder }).click();
+  await heading(new RegExp(folder));
+  const hostile = "<img src=x onerror=run()>.svg";
+  await page.locator("[data-upload]").setInputFiles([
+    { name: hostile, mimeType: "image/svg+xml", buffer: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><script>top.ran = 1</script></svg>') },
+    { name: "one.pdf", mimeType: "application/pdf", buffer: onePage("Hello") },
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("first") },
+  ]);
+  const details = page.locator(".details");
+  const showing = async (name, text) => {
+    await page.getByRole("button", { name, exact: true }).click();
+    await details.getByText(text).first().waitFor();
+  };
+  await showing(hostile, "30 × 20");
+  await showing("one.pdf", "Page 1 of 1");
+  await page.waitForFunction(() => {
+    const canvas = document.querySelector("canvas");
+    const { data } = canvas?.width ? canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height) : { data: [] };
+    return data.some((v, i) => i % 4 === 0 && v < 100 && data[i + 3] > 0); // ink
+  });
+  assert.equal(await page.evaluate(() => window.ran), undefined, "a script of a file has run");
+  await showing("notes.txt", "first");
+  await page.getByRole("button", { name: "Edit" }).click();
+  const editor = page.getByRole("dialog", { name: "Edit notes.txt" });
+  await editor.getByRole("textbox").fill("mine");
+  await replace("notes.txt", "theirs");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await editor.getByText("Somebody has changed the file").waitFor();
+  await look("conflict");
+  await editor.getByRole("button", { name: "Take that, and lose mine" }).click();
+  await editor.getByRole("textbox").fill("theirs and mine");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await details.getByText("theirs and mine").waitFor();
+}
+
+/** A PDF of one page. */
+function onePage(text) {
+  const content = `BT /F1 36 Tf 72 700 Td (${text}) Tj ET`;
+  const objects = [
+    "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [4 0 R] /Count 1 >>", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> >> >>", `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+  ];
+  let file = "%PDF-1.4\n";
+  const at = objects.map((o, i) => {
+    const from = file.length;
+    file += `${i + 1} 0 obj\n${o}\nendobj\n`;
+    return from;
+  });
+  const table = at.map((n) => `${String(n).padStart(10, "0")} 00000 n \n`).join("");
+  return Buffer.from(`${file}xref\n0 6\n0000000000 65535 f \n${table}trailer << /Size 6 /Root 1 0 R >>\nstartxref\n${file.length}\n%%EOF`);
+}
+
+/** What somebody else does to a file of the folder while the page is open. */
+async function replace(path, text) {
+  const { vfolders } = await beside("query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }", { name: folder });
+  const made = await beside("mutation($input: CreateUploadInput!) { createUpload(input: $input) { uploads { url ticket } } }", { input: { vfolder: vfolders.edges[0].node.id, files: [{ path, size: text.length }] } });
+  const [{ url, ticket }] = made.createUpload.uploads;
+  const headers = { Authorization: `Bearer ${ticket}`, "Tus-Resumable": "1.0.0", "X-Berth-CSRF": "1" };
+  const begun = await context.request.post(url, { headers: { ...headers, "Upload-Length": String(text.length) } });
+  assert(begun.ok(), await begun.text());
+  const sent = await context.request.patch(new URL(begun.headers().location, begun.url()).href, { headers: { ...headers, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream" }, data: text });
+  assert(sent.ok(), await sent.text());
+}
+
 /** A colleague is invited to read, reads, is promoted, writes, and is shut out again; each page follows by itself. */
 async function sharing() {
   if (process.env.BERTH_MOCK) return;
@@ -347,6 +414,7 @@ let made;
 try {
   await step("log in", login);
   await step("folder, upload, download", data);
+  await step("what is in files", contents);
   await step("sharing", sharing);
   await step("launch", async () => { made = await launch(); });
   await step("terminal", terminal);
