@@ -99,6 +99,24 @@ func TestADeletionOutlivesItsManager(t *testing.T) {
 	}
 }
 
+func TestARemovalOfAnOrphanOutlivesItsManager(t *testing.T) {
+	h := newHeirs(t)
+	f := h.filled(t, h.cluster.as, managertest.Vars{"name": "data"}, manyFiles)
+	beside := h.filled(t, h.cluster.as, managertest.Vars{"name": "beside"}, 10)
+	h.Client.Vfolder.DeleteOne(f).ExecX(h.System(t)) // as when the database is older than the volume
+	job := asked(t, h.m.As(t, h.Superadmin), `mutation($in: RemoveOrphanInput!) { done: removeOrphan(input: $in) { task { id } } }`,
+		managertest.Vars{"in": managertest.Vars{"volume": h.Client.Volume.Query().OnlyIDX(h.System(t)), "scope": h.A.Member.ID, "folder": f.ID}})
+	if got := h.inTheMiddle(t, job); got.Status != task.StatusDone {
+		t.Errorf("%v", got)
+	}
+	if _, err := os.Stat(filepath.Join(h.root, f.Path)); !os.IsNotExist(err) {
+		t.Errorf("on disk: %v", err)
+	}
+	if n := h.files(t, beside); n != 10 {
+		t.Errorf("the folder beside it has %d files", n)
+	}
+}
+
 func TestACloneOutlivesItsManager(t *testing.T) {
 	h := newHeirs(t)
 	f := h.filled(t, h.cluster.as, managertest.Vars{"name": "data"}, manyFiles)
