@@ -81,17 +81,16 @@ func (m *Mounts) Open(ctx context.Context, name string) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, err := m.look(name)
-	if err != nil || f != nil {
-		return f, err
-	}
-	m.mu.Lock()
-	err, recent := s.err, time.Since(s.failed) < again
-	m.mu.Unlock()
-	if recent {
-		return nil, err
-	}
-	if f, err = m.mount(ctx, name); err != nil {
-		err = fmt.Errorf("scope %s is not mounted: %w", name, err)
+	if err == nil && f == nil {
+		m.mu.Lock()
+		last, recent := s.err, time.Since(s.failed) < again
+		m.mu.Unlock()
+		if recent {
+			return nil, last
+		}
+		if f, err = m.mount(ctx, name); err != nil {
+			err = fmt.Errorf("scope %s is not mounted: %w", name, err)
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +113,8 @@ func (m *Mounts) use(name string) *scope {
 	return s
 }
 
-// Failing is one of the mounts that failed when they were last tried, nil for none.
+// Failing is why one of the scopes could not be opened when that was last tried, nil for
+// none.
 func (m *Mounts) Failing() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +126,15 @@ func (m *Mounts) Failing() error {
 	return nil
 }
 
-func (m *Mounts) point(name string) string { return filepath.Join(m.cfg.Dir, name) }
+// root is the volume's directory as the kernel names it, without links on the way.
+func (m *Mounts) root() string {
+	if dir, err := filepath.EvalSymlinks(m.cfg.Dir); err == nil {
+		return dir
+	}
+	return m.cfg.Dir // it is not there yet
+}
+
+func (m *Mounts) point(name string) string { return filepath.Join(m.root(), name) }
 
 // look opens what is mounted for a scope; nil when nothing is.
 func (m *Mounts) look(name string) (*os.File, error) {
@@ -156,7 +164,8 @@ func removed(i *mountinfo.Info) bool { return strings.HasSuffix(i.Root, "//delet
 
 // at finds the uppermost mount at a scope's place.
 func (m *Mounts) at(name string) (*mountinfo.Info, error) {
-	list, err := mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) { return i.Mountpoint != m.point(name), false })
+	point := m.point(name)
+	list, err := mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) { return i.Mountpoint != point, false })
 	if err != nil {
 		return nil, fmt.Errorf("read mounts: %w", err)
 	}

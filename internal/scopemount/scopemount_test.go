@@ -74,7 +74,11 @@ func names(t *testing.T, f *os.File) []string {
 // open, and taken away once it has not been used for a while, with what is in it.
 func TestScopesAreMounted(t *testing.T) {
 	rule, dir := pool(t)
-	m := scopemount.New(scopemount.Config{Dir: dir, Rule: rule})
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	m := scopemount.New(scopemount.Config{Dir: link, Rule: rule})
 	f, err := m.Open(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
@@ -218,8 +222,8 @@ func TestAnotherMountAtItsPlace(t *testing.T) {
 	if err := unix.Mount("tmpfs", point, "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Open(t.Context(), first); !errdefs.IsFailedPrecondition(err) {
-		t.Errorf("tmpfs: %v", err)
+	if _, err := m.Open(t.Context(), first); !errdefs.IsFailedPrecondition(err) || m.Failing() == nil {
+		t.Errorf("tmpfs: %v, failing %v", err, m.Failing())
 	}
 	if err := m.Unmount(first); err != nil || len(mounted(t, dir)) != 1 {
 		t.Errorf("unmount: %v, %d mounts", err, len(mounted(t, dir)))
@@ -233,6 +237,18 @@ func TestAnotherMountAtItsPlace(t *testing.T) {
 	if _, err := m.Open(t.Context(), first); !errdefs.IsFailedPrecondition(err) {
 		t.Errorf("the scope of another: %v", err)
 	}
+	if err := unix.Unmount(point, 0); err != nil {
+		t.Fatal(err)
+	}
+	// Its operator puts the right one there.
+	if out, err := exec.Command("mount", "-t", "btrfs", "-o", "subvol=/berth-"+first, rule.Source, point).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f, err := m.Open(t.Context(), first)
+	if err != nil || m.Failing() != nil {
+		t.Fatalf("the right one: %v, failing %v", err, m.Failing())
+	}
+	f.Close()
 }
 
 func TestRules(t *testing.T) {

@@ -14,9 +14,10 @@ import (
 
 // Mounted lists the scopes that are mounted, by us or by others.
 func (m *Mounts) Mounted() ([]string, error) {
+	root := m.root()
 	list, err := mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) {
 		dir, name := filepath.Split(i.Mountpoint)
-		return filepath.Clean(dir) != m.cfg.Dir || !scopeForm.MatchString(name), false
+		return filepath.Clean(dir) != root || !scopeForm.MatchString(name), false
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read mounts: %w", err)
