@@ -106,7 +106,7 @@ const Row = memo(function Row({ item }: { item: Item }) {
   );
   return (
     <li style={{ flexWrap: "wrap" }}>
-      <span className="clip" style={{ flex: "1 1 160px" }} title={item.folderName ? `${item.folderName}: ${item.path}` : item.path}>{item.path}</span>
+      <span className="clip" style={{ flex: "1 1 110px" }} title={item.folderName ? `${item.folderName}: ${item.path}` : item.path}>{item.path}</span>
       <span className="meter" style={{ width: 80 }} role="progressbar" aria-label={item.path} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(part)}>
         <i style={{ width: `${part}%` }} />
       </span>
