@@ -1,6 +1,7 @@
 import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { t } from "../../i18n";
+import { WhatFailed } from "../objectstorage/WhatFailed";
 import { Progress } from "../task/Progress";
 import { TaskButtons } from "../task/TaskButtons";
 import { type Task, TaskFields, goesOn } from "../task/task";
@@ -23,6 +24,7 @@ export function FolderTasks({ tasks, may }: { tasks: Task[]; may: boolean }) {
       <span>{x.title || x.kind}</span>
       {x.status === "failed" ? <span className="bad">{x.message || t("failed")}</span> : x.total === 0 ? <span className="dim">{x.status === "waiting" ? t("waits") : t("goes on")}</span> : <Progress task={x} />}
       {x.status === "waiting" && x.message ? <span className="tone-wait">{x.message}</span> : null}
+      <WhatFailed task={x} />
       {may ? <TaskButtons task={x} /> : null}
     </div>
   ));
