@@ -471,7 +471,7 @@ func TestSFTPTrail(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = c.Create("/mine/data/cut"); err != nil {
+	if _, err := c.Create("/mine/data/cut"); err != nil {
 		t.Fatal(err)
 	}
 	edit, err := c.OpenFile("/mine/data/old", os.O_RDWR)
