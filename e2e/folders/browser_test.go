@@ -31,7 +31,10 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 	mux.HandleFunc("POST /cut", func(http.ResponseWriter, *http.Request) { w.Cut() })
 	mux.HandleFunc("POST /mend", func(http.ResponseWriter, *http.Request) { w.Mend() })
 	s := httptest.NewServer(mux)
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		s.Close()
+		w.Mend()
+	})
 	return s
 }
 

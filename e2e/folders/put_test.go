@@ -19,9 +19,11 @@ func sent() (n int64) {
 	return n
 }
 
-// held waits until somebody wants to send more than a wire lets through.
+// held waits until somebody wants to send more than a wire lets through. It does not
+// stay so for the next test.
 func held(t *testing.T, w *cluster.Wire) {
 	t.Helper()
+	t.Cleanup(w.Mend)
 	cluster.Eventually(t, "an upload is in the middle", w.Held)
 }
 
