@@ -20,15 +20,12 @@ import { Relocate } from "./Relocate";
 import { useTasksMove } from "./FolderTasks";
 import { type Found, badName, chosen, join } from "./dropped";
 import { download } from "./fetchFile";
-import { baseName, dirName, inOrder } from "./files";
+import { baseName, dirName, inBatches, inOrder } from "./files";
 import { useFiles } from "./useFiles";
 
 const MakeDirectories = graphql(`mutation MakeDirectories($input: MakeDirectoriesInput!) { makeDirectories(input: $input) { results { path error } } }`);
 const RenameFile = graphql(`mutation RenameFile($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`);
 const DeleteFiles = graphql(`mutation DeleteFiles($input: DeleteFilesInput!) { deleteFiles(input: $input) { results { path error } } }`);
-
-/** As many paths as the server takes at once. */
-const batch = 1000;
 
 interface Props {
   folder: string;
@@ -75,8 +72,8 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
   };
   async function removeAll() {
     const wrong: Refusal[] = [];
-    for (let i = 0; i < removing.length; i += batch) {
-      const done = await remove.run({ input: { vfolder: folder, paths: removing.slice(i, i + batch), recursive: true } });
+    for (const paths of inBatches(removing)) {
+      const done = await remove.run({ input: { vfolder: folder, paths, recursive: true } });
       if (!done) return reload();
       wrong.push(...refusals(done.deleteFiles.results));
     }

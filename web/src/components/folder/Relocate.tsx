@@ -10,7 +10,7 @@ import { FailureNote } from "../Note";
 import { nodesOf } from "../admin/usePages";
 import { Crumbs } from "./Crumbs";
 import { Refused, type Refusal, refusals } from "./Refused";
-import { into } from "./files";
+import { inBatches, into } from "./files";
 import { useFiles } from "./useFiles";
 
 const MoveFiles = graphql(`mutation MoveFiles($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`);
@@ -49,23 +49,24 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
   const here = chosen.id === folder.id;
   const items = into(left, directory, here);
 
+  /** Keeps the dialog, for what is left. */
+  function stay(rest: readonly { path: string }[], wrong: Refusal[]) {
+    setRefused(wrong);
+    setLeft(rest.map((r) => r.path));
+    onDone();
+  }
   async function go() {
     if (!items) return;
-    const input = { vfolder: folder.id, items, overwrite, ...(here ? {} : { toVfolder: chosen.id }) };
-    if (kind === "copy") {
-      if (!(await copy.run({ input }))) return;
-      toast({ text: t("The copy goes on; how far it is stands above the files.") });
-    } else {
-      const done = await move.run({ input });
-      if (!done) return;
-      const wrong = refusals(done.moveFiles.results);
-      if (wrong.length > 0) {
-        setRefused(wrong);
-        setLeft(wrong.map((w) => w.path));
-        onDone();
-        return;
-      }
+    const wrong: Refusal[] = [];
+    for (const some of inBatches(items)) {
+      const input = { vfolder: folder.id, items: some, overwrite, ...(here ? {} : { toVfolder: chosen.id }) };
+      const done = kind === "copy" ? await copy.run({ input }) : await move.run({ input });
+      // What was done before stays done, and is not done again.
+      if (!done) return stay([...wrong, ...items.slice(items.indexOf(some[0]!)).map((x) => ({ path: x.from }))], wrong);
+      if ("moveFiles" in done) wrong.push(...refusals(done.moveFiles.results));
     }
+    if (wrong.length > 0) return stay(wrong, wrong);
+    if (kind === "copy") toast({ text: t("The copy goes on; how far it is stands above the files.") });
     onDone();
     onClose();
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { asText, baseName, dirName, inOrder, into, mostOrdered } from "./files";
+import { asText, baseName, dirName, inBatches, inOrder, into, mostOrdered } from "./files";
 import type { FileEntry } from "./useFiles";
 
 const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({ name, path: name, type, size: 0, modifiedAt: "" });
@@ -26,6 +26,11 @@ describe("into", () => {
     [["a/x"], "a", true, null],
     [["a/x"], "a", false, [{ from: "a/x", to: "a/x" }]],
   ])("%j into %j (%s)", (paths, dir, here, want) => expect(into(paths, dir, here)).toEqual(want));
+});
+
+describe("inBatches", () => {
+  it.each([[[], []], [[1], [[1]]], [[1, 2], [[1, 2]]], [[1, 2, 3], [[1, 2], [3]]]])("%j", (list, want) => expect(inBatches(list, 2)).toEqual(want));
+  it("are of what the server takes at most", () => expect(inBatches(Array.from({ length: 2001 }, (_, i) => i)).map((b) => b.length)).toEqual([1000, 1000, 1]));
 });
 
 describe("asText", () => {

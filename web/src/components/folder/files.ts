@@ -20,6 +20,12 @@ export function into(paths: readonly string[], directory: string, here: boolean)
   return paths.some(wrong) ? null : paths.map((from) => ({ from, to: join(directory, baseName(from)) }));
 }
 
+/** As many paths as the server takes at once. */
+const mostAtOnce = 1000;
+
+/** The list in parts that the server takes, in order. */
+export const inBatches = <T>(list: readonly T[], size = mostAtOnce): T[][] => Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
+
 /** As much of a file is shown and edited as text. */
 export const mostText = 1024 * 1024;
 
