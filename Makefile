@@ -104,6 +104,11 @@ gluster-lane: ## the glusterfs plugin on a real GlusterFS of one node; installs 
 	@tools/setup/debian.sh gluster
 	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v ./internal/lane/gluster/... ./plugins/volume/glusterfs/... | grep -v '^ *=== '
 
+.PHONY: smb-lane
+smb-lane: setup ## the smb plugin on a real Samba, inside user-mode Linux; installs it
+	@tools/setup/debian.sh samba
+	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestLane" ./plugins/volume/smb/... | grep -v '^ *=== '
+
 .PHONY: e2e
 e2e: setup build images ## who may do what, whole-cluster and browser scenarios
 	@$(GO) test -count 1 -run TestAccessMatrix -v ./graph | grep -v '^ *\(===\|---\) '

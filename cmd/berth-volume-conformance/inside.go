@@ -53,6 +53,9 @@ func machine(fs string) kernel.Machine {
 		return kernel.Machine{Disks: []kernel.Disk{kernel.Ext4("disk")}}
 	}
 	m := kernel.Machine{Disks: []kernel.Disk{kernel.XFS("disk")}}
+	if fs == "smb" {
+		m.Modules, m.Tools = kernel.SMBModules, kernel.SMBTools
+	}
 	if fs == "nfs" {
 		m.Modules = kernel.NFSModules
 		m.Disks[0].Options += ",allocsize=64k" // or it sets aside as much again for a file that grows
@@ -81,21 +84,14 @@ func inside(raw string) error {
 	if err := json.Unmarshal([]byte(raw), &t); err != nil {
 		return err
 	}
-	at, options := kernel.Mounted("disk"), ""
-	if t.FS == "nfs" {
-		if err := kernel.ServeNFS(at); err != nil {
-			return err
-		}
-		var err error
-		if at, err = kernel.MountNFS("nfs", "vers=4.2"); err != nil {
-			return err
-		}
-		options = `{"usage_max_age_s": 0}`
+	p, err := product(t.FS)
+	if err != nil {
+		return err
 	}
+	p.Path = t.Binary
 	out := json.NewEncoder(os.Stdout)
 	var failed error
-	p := volumetest.Plugin{Path: t.Binary, Mount: at, Options: options}
-	err := volumetest.Run(context.Background(), p, t.Only, func(r suite.Result) {
+	err = volumetest.Run(context.Background(), p, t.Only, func(r suite.Result) {
 		if err := out.Encode(r); err != nil {
 			failed = fmt.Errorf("report: %w", err)
 		}
@@ -104,4 +100,22 @@ func inside(raw string) error {
 		return err
 	}
 	return failed
+}
+
+// product mounts, in the machine, what a plugin is for.
+func product(fs string) (p volumetest.Plugin, err error) {
+	p.Mount = kernel.Mounted("disk")
+	switch fs {
+	case "nfs":
+		if err = kernel.ServeNFS(p.Mount); err == nil {
+			p.Mount, err = kernel.MountNFS("nfs", "vers=4.2")
+		}
+		p.Options = `{"usage_max_age_s": 0}`
+	case "smb":
+		if err = kernel.ServeSMB(p.Mount, kernel.SMBKeeps); err == nil {
+			p.Mount, err = kernel.MountSMB("smb", kernel.SMBKept)
+		}
+		p.Options, p.Lane.Lengths = `{"usage_max_age_s": 0}`, true
+	}
+	return p, err
 }

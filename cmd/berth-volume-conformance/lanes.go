@@ -67,6 +67,7 @@ func stands() []stand {
 		{plugin: "xfs", lane: "user-mode Linux", check: booted("xfs")},
 		{plugin: "ext4", lane: "user-mode Linux", check: booted("ext4")},
 		{plugin: "nfs", lane: "user-mode Linux", check: booted("nfs")},
+		{plugin: "smb", lane: "user-mode Linux", check: booted("smb")},
 		{plugin: "cephfs", lane: oneCeph, up: ceph},
 		{plugin: "glusterfs", lane: oneGluster, up: gluster},
 	}

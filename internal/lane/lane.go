@@ -24,6 +24,7 @@ const (
 type Machine struct {
 	Disks   []Disk
 	Modules []string // of the kernel, loaded with those they depend on
+	Tools   []string // programs of this machine that are run inside
 }
 
 // Share is where a machine that Boot started sees the directory it was given, Mounted

@@ -48,6 +48,11 @@ func Boot(ctx context.Context, m Machine, share string, command, env []string) (
 	if err != nil {
 		return nil, impossible(kernel + " is not installed (make setup)")
 	}
+	for _, name := range m.Tools {
+		if _, err := tool(name); err != nil {
+			return nil, impossible(name + " is not installed (the lane's target of make installs it)")
+		}
+	}
 	args, err := arguments(m, share)
 	if err != nil {
 		return nil, err

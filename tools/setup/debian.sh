@@ -24,6 +24,9 @@ fi
 if [[ ${1:-} == gluster ]]; then # make gluster-lane
   packages+=(glusterfs-server glusterfs-client)
 fi
+if [[ ${1:-} == samba ]]; then # make smb-lane
+  packages+=(samba samba-vfs-modules)
+fi
 
 say() { printf 'setup: %s\n' "$*"; }
 
@@ -62,6 +65,9 @@ not_at_boot() {
   fi
   if [[ " $* " == *" glusterfs-server "* ]] && command -v systemctl >/dev/null; then
     systemctl disable glusterd.service >/dev/null 2>&1 || true
+  fi
+  if [[ " $* " == *" samba "* ]] && command -v systemctl >/dev/null; then
+    systemctl disable smbd.service nmbd.service samba-ad-dc.service >/dev/null 2>&1 || true
   fi
 }
 

@@ -39,6 +39,7 @@ type identity struct {
 	root       string // of mountinfo, with the next two
 	fsType     string
 	source     string
+	options    string // of the file system
 }
 
 // OpenMount looks at what is mounted at an absolute path.
@@ -65,6 +66,17 @@ func (m *Mount) FSType() string { return m.identity().fsType }
 
 // Source is what is mounted.
 func (m *Mount) Source() string { return m.identity().source }
+
+// Options are those that the file system was mounted with, as mount(8) shows them; ""
+// for those without a value.
+func (m *Mount) Options() map[string]string {
+	out := map[string]string{}
+	for o := range strings.SplitSeq(m.identity().options, ",") {
+		name, value, _ := strings.Cut(o, "=")
+		out[name] = value
+	}
+	return out
+}
 
 func (m *Mount) identity() identity {
 	m.mu.Lock()
@@ -192,7 +204,7 @@ func (i *identity) explain() error {
 		if len(l) < 5 || len(r) < 2 || l[0] != strconv.FormatUint(i.mount, 10) {
 			continue
 		}
-		i.root, i.fsType, i.source = l[3], r[0], r[1]
+		i.root, i.fsType, i.source, i.options = l[3], r[0], r[1], strings.Join(r[2:], " ")
 		return nil
 	}
 	return nil // of another namespace: dev and inode must do

@@ -33,5 +33,5 @@ func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) 
 	if st.Type != unix.NFS_SUPER_MAGIC {
 		return nil, status.Errorf(codes.FailedPrecondition, "mount_path %s is %s, not NFS", m.Path(), m.FSType())
 	}
-	return &export{driver.NewDirectory(m, time.Duration(o.MaxAge)*time.Second)}, nil
+	return &export{driver.NewRemote(m, time.Duration(o.MaxAge)*time.Second)}, nil
 }

@@ -51,6 +51,9 @@ type Lane struct {
 	NoInodes bool
 	// Names says that the product counts a file once for each of its names.
 	Names bool
+	// Lengths says that the mount shows lengths in the place of what is stored, so that a
+	// hole is as large as if it were written.
+	Lengths bool
 }
 
 // Check is one promise of the contract.

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/volume/driver"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// Of what another machine is in the way of.
+const (
+	attempts = 10
+	pause    = 50 * time.Millisecond
+)
+
+// share is a volume behind an SMB mount.
+type share struct {
+	*driver.Remote
+	options options
+
+	// limits is for the files with the limits of scopes: a server refuses to replace one
+	// that somebody reads.
+	limits sync.RWMutex
+
+	mu    sync.Mutex
+	tried bool
+	lacks []string // once it was tried
+}
+
+// look tries out once what the mount can.
+func (s *share) look() ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tried {
+		return s.lacks, nil
+	}
+	var err error
+	if s.lacks, err = probe(s.Mount); err != nil {
+		return nil, err
+	}
+	s.tried = true
+	return s.lacks, nil
+}
+
+// CreateScope implements driver.Volume. Nothing is made where one file may take another's
+// place, unless that was accepted.
+func (s *share) CreateScope(ctx context.Context, scope string, limit *pb.Limit) error {
+	lacking, err := s.look()
+	if err != nil {
+		return err
+	}
+	if slices.Contains(lacking, noCase) && !s.accepts(noCase) {
+		return status.Error(codes.FailedPrecondition, lacks[noCase])
+	}
+	return s.replace(ctx, func() error { return s.Remote.CreateScope(ctx, scope, limit) })
+}
+
+// SetScopeLimit implements driver.Volume.
+func (s *share) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limit) error {
+	return s.replace(ctx, func() error { return s.Remote.SetScopeLimit(ctx, scope, limit) })
+}
+
+// DeleteScope implements driver.Volume.
+func (s *share) DeleteScope(ctx context.Context, scope string) error {
+	return s.replace(ctx, func() error { return s.Remote.DeleteScope(ctx, scope) })
+}
+
+// GetScope implements driver.Volume.
+func (s *share) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
+	s.limits.RLock()
+	defer s.limits.RUnlock()
+	return s.Remote.GetScope(ctx, scope)
+}
+
+// replace does what replaces a file, again where another proxy reads it right now.
+func (s *share) replace(ctx context.Context, f func() error) error {
+	s.limits.Lock()
+	defer s.limits.Unlock()
+	for n := 1; ; n++ {
+		err := f()
+		if status.Code(driver.Error("", err)) != codes.PermissionDenied || n == attempts {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Health implements driver.Volume.
+func (s *share) Health(ctx context.Context) (*pb.HealthReport, error) {
+	h, err := s.Remote.Health(ctx)
+	if err != nil || h.State == pb.HealthReport_UNAVAILABLE {
+		return h, err
+	}
+	mounted := s.Mount.Options()
+	h.Metadata["server"] = s.Source()
+	for _, name := range []string{"vers", "sec", "cache", "username", "file_mode", "dir_mode"} {
+		if v := mounted[name]; v != "" {
+			h.Metadata[name] = v
+		}
+	}
+	reasons := doubts(mounted)
+	if err := s.Writable(); err != nil {
+		reasons = append(reasons, "the server refuses to let uid "+strconv.Itoa(os.Geteuid())+" write ("+status.Convert(err).Message()+")")
+	}
+	lacking, err := s.look()
+	if err != nil {
+		reasons = append(reasons, "what the mount can could not be tried: "+status.Convert(err).Message())
+	}
+	h.Metadata["lacks"] = strings.Join(lacking, " ")
+	for _, what := range lacking {
+		if !s.accepts(what) {
+			reasons = append(reasons, lacks[what])
+		}
+	}
+	if len(reasons) > 0 {
+		driver.Worse(h, pb.HealthReport_DEGRADED, strings.Join(reasons, "; "))
+	}
+	return h, nil
+}
+
+// doubts are reasons not to keep people's files behind a mount with such options.
+func doubts(mounted map[string]string) []string {
+	var out []string
+	has := func(name string) bool { _, ok := mounted[name]; return ok }
+	if has("soft") {
+		out = append(out, "mounted soft: what a slow server has not taken is dropped; mount hard")
+	}
+	if has("nobrl") {
+		out = append(out, "mounted nobrl: locks are this machine's own, and two storage proxies could write one upload")
+	}
+	if mounted["cache"] == "loose" {
+		out = append(out, "mounted cache=loose: other machines' writes may not be seen; mount cache=strict")
+	}
+	if mounted["vers"] == "1.0" {
+		out = append(out, "SMB 1 is not safe; mount vers=3.1.1")
+	}
+	if has("dynperm") {
+		out = append(out, "mounted dynperm: modes are forgotten with the cache")
+	}
+	return out
+}
