@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
@@ -18,8 +18,11 @@ import (
 // RemoveStorageProxyInput names a proxy as it named itself.
 type RemoveStorageProxyInput struct{ Name string }
 
-// RemoveStorageProxyPayload is the proxy that is no longer one.
-type RemoveStorageProxyPayload struct{ Name string }
+// RemoveStorageProxyPayload is the proxy that is no longer one; its id is for the trail.
+type RemoveStorageProxyPayload struct {
+	ID   uuid.UUID
+	Name string
+}
 
 // RemoveStorageProxy takes a proxy out of the cluster: its certificate opens nothing any
 // more. What it told of stays, volumes and their folders, for another proxy or for the
@@ -29,12 +32,9 @@ func (s *Service) RemoveStorageProxy(ctx context.Context, in RemoveStorageProxyI
 		return nil, err
 	}
 	sys := viewer.SystemContext(ctx)
-	known, err := s.client.StorageProxy.Query().Where(storageproxy.Name(in.Name)).Exist(sys)
+	row, err := s.client.StorageProxy.Query().Where(storageproxy.Name(in.Name)).Only(sys)
 	if err != nil {
-		return nil, fmt.Errorf("look for storage proxy: %w", err)
-	}
-	if !known {
-		return nil, problem.NotFound("storage proxy").WithField("name")
+		return nil, permit.Missing(err, "storage proxy", "name")
 	}
 	if _, err := s.client.JoinToken.Delete().Where(joinOf(in.Name)...).Exec(sys); err != nil {
 		return nil, fmt.Errorf("forget how storage proxy %s joined: %w", in.Name, err)
@@ -45,7 +45,7 @@ func (s *Service) RemoveStorageProxy(ctx context.Context, in RemoveStorageProxyI
 	if p != nil {
 		p.cut()
 	}
-	return &RemoveStorageProxyPayload{Name: in.Name}, nil
+	return &RemoveStorageProxyPayload{ID: row.ID, Name: row.Name}, nil
 }
 
 // Admit refuses a proxy that was removed, or that never joined: it is the hub's Admit for
