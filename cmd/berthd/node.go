@@ -112,7 +112,7 @@ func agentCommand() *cobra.Command {
 	o.flags(cmd, "/var/lib/berth/agent")
 	f := cmd.Flags()
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
-	f.StringArrayVar(&scopes, "scope-mount", nil, "name=TYPE,SOURCE[,OPTION...] with {scope} in it: how the scopes of a volume are mounted, where each is a file system of its own")
+	f.StringArrayVar(&scopes, "scope-mount", nil, "name=TYPE,SOURCE[,OPTION...] with {scope} in it: how the scopes of a volume are mounted, where each is mounted by itself")
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
 	pathFlag(cmd, &file, "plugin-file", "", "YAML file of more accelerator plugins, with settings, roots and what they may ask for")
 	f.StringVar(&group, "resource-group", "", "group to begin in")
