@@ -16,7 +16,7 @@ const takeover = 5 * time.Second
 // locks give each upload to one request at a time. A newcomer ends the
 // holder: it is most likely a connection the client has given up long ago.
 // Between proxies on one volume, flock(2) on the staging file does the same
-// without the ending.
+// without the ending: a newcomer waits there as long.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*holder

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -117,11 +118,34 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, id string) (*sessi
 	if x.release, err = s.locks.take(r.Context(), id, func() { x.patience.end(errTaken()) }); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	if err := x.open(c); err != nil {
+	if err := x.wait(r.Context(), c); err != nil {
 		x.close()
 		return nil, err
 	}
 	return x, nil
+}
+
+// errElsewhere is an upload that another process has, perhaps one that is on its way
+// out.
+var errElsewhere = fmt.Errorf("upload is held by another proxy: %w", errdefs.ErrConflict)
+
+// wait opens the upload, and gives another proxy that has it time to let go.
+func (x *session) wait(ctx context.Context, c ticket.Claims) error {
+	ctx, cancel := context.WithTimeout(ctx, takeover)
+	defer cancel()
+	for {
+		err := x.open(c)
+		if !errors.Is(err, errElsewhere) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond):
+		}
+		x.file.Close() // nothing was written; by the next look it may be published
+		x.file = nil
+	}
 }
 
 // open reads the note and the size of what is there.
@@ -147,7 +171,7 @@ func (x *session) open(c ticket.Claims) error {
 	}
 	x.file = f
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("upload is held by another proxy: %w", errdefs.ErrConflict)
+		return errElsewhere
 	}
 	info, err := f.Stat()
 	if err != nil {
