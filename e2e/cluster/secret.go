@@ -34,11 +34,11 @@ func (p *Platform) Secret(what, value string) {
 }
 
 // forms are the spellings in which a value could lie about. Of a text of several
-// lines it is the longest: the others are the same in every key.
+// lines it is the last of the longest: those before it can be the same in every key.
 func (s secret) forms() [][]byte {
 	line := ""
 	for l := range strings.Lines(s.value) {
-		if l = strings.TrimSpace(l); len(l) > len(line) {
+		if l = strings.TrimSpace(l); len(l) >= len(line) {
 			line = l
 		}
 	}
