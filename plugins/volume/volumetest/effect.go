@@ -290,14 +290,14 @@ func effectInodes(ctx context.Context, b *bench) error {
 	if made == 1000 || int64(files) > most || int64(files) < n-8 { // directories count
 		return fmt.Errorf("%d files are there, the limit is %d", files, n)
 	}
-	more := n + 50
+	more := max(n, int64(files)) + 50 // where limits come late there are more than n
 	if err := set(ctx, c, id, &pb.Limit{Inodes: &more}); err != nil {
 		return err
 	}
 	return b.eventually(ctx, func() error {
 		return b.as(func() error {
 			if n, err := b.touch(home, "more", 40); err != nil || n < 40 {
-				return fmt.Errorf("after it was raised by 50, %d files more (%v)", n, err)
+				return fmt.Errorf("with %d there and a limit of %d, %d files more (%v)", files, more, n, err)
 			}
 			return nil
 		})
