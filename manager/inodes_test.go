@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/internal/lane/ceph"
 	"github.com/berthhq/berth/internal/lane/lanetest"
@@ -71,14 +72,25 @@ func TestNumbersOfFilesAreLimited(t *testing.T) {
 	managertest.Eventually(t, "a file without a limit on them", func() bool { return write(0) == nil })
 
 	// What is used comes with the next look, which a proxy that comes back causes.
-	limit(nil, 1000)
-	managertest.Eventually(t, "usage is known", func() bool {
+	scope := func() *ent.QuotaScope {
+		return c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
+	}
+	look := func() *ent.QuotaScope {
+		before := scope().MeasuredAt
 		d.stop()
 		d.start(t, nil)
-		s := c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
-		return s.UsedInodes != nil && *s.UsedInodes >= 5 && s.MeasuredAt != nil && s.Enforcement == "delayed"
+		managertest.Eventually(t, "the scope is measured", func() bool {
+			at := scope().MeasuredAt
+			return at != nil && (before == nil || at.After(*before))
+		})
+		return scope()
+	}
+	limit(nil, 1000)
+	managertest.Eventually(t, "usage is known", func() bool {
+		s := look()
+		return s.UsedInodes != nil && *s.UsedInodes >= 5 && s.Enforcement == "delayed"
 	})
-	used := *c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t)).UsedInodes
+	used := *scope().UsedInodes
 	limit(nil, used+20)
 	wrote := 0
 	managertest.Eventually(t, "files are refused", func() bool {
@@ -92,8 +104,7 @@ func TestNumbersOfFilesAreLimited(t *testing.T) {
 	}
 	// Nor is there room for another folder.
 	managertest.Eventually(t, "the manager knows", func() bool {
-		d.stop()
-		d.start(t, nil)
+		look()
 		_, errs := folder(t, c.as, managertest.Vars{"name": fmt.Sprint("more", wrote)})
 		wrote++
 		return errs.Code() == "RESOURCE_EXHAUSTED"

@@ -33,7 +33,7 @@ func (s *Service) Lead(ctx context.Context) {
 				s.log.Warn("storage proxies", "error", err)
 			}
 			continue
-		case <-s.joined:
+		case <-s.back:
 		case <-tick.C:
 		}
 		if err := s.settle(ctx); err != nil && ctx.Err() == nil {

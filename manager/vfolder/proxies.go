@@ -136,17 +136,31 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 		}
 	}
 	s.mu.Lock()
-	before := s.proxies[name]
+	var before map[string]storagepb.Volume_Health
+	if s.proxies[name] == p { // else it has joined anew
+		before = p.volumes
+	}
 	p.url, p.volumes = r.PublicUrl, names
 	s.proxies[name] = p
 	s.mu.Unlock()
-	if before != p {
+	if recovered(before, names) {
 		select {
-		case s.joined <- struct{}{}:
+		case s.back <- struct{}{}:
 		default:
 		}
 	}
 	return nil
+}
+
+// recovered tells whether a volume is better than it was: while its plugin starts, scopes
+// are not told of.
+func recovered(before, now map[string]storagepb.Volume_Health) bool {
+	for name, at := range now {
+		if was, known := before[name]; !known || at < was {
+			return true
+		}
+	}
+	return false
 }
 
 // elsewhere tells whether another proxy serves a volume better than the named one, or

@@ -47,7 +47,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	proxies map[string]*proxy // by name
-	joined  chan struct{}     // a proxy came
+	back    chan struct{}     // a volume is better than it was
 	told    context.Context   // ends when the managers are others
 	tell    context.CancelFunc
 	rounded map[string]rounded // limits by volume and scope, as products made them
@@ -58,7 +58,7 @@ type Service struct {
 // addresses that proxies should dial.
 func New(client *ent.Client, bus *event.Bus, signer *ticket.Ring, policies *policy.Service, runs *tasks.Service, managers func() []string, log *slog.Logger) *Service {
 	s := &Service{client: client, bus: bus, signer: signer, policies: policies, tasks: runs, managers: managers, log: log,
-		proxies: map[string]*proxy{}, joined: make(chan struct{}, 1), rounded: map[string]rounded{}}
+		proxies: map[string]*proxy{}, back: make(chan struct{}, 1), rounded: map[string]rounded{}}
 	runs.Register(deleteKind, remover{s})
 	runs.Register(cloneKind, cloner{s})
 	runs.Register(copyKind, copier{s})
