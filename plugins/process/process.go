@@ -25,7 +25,7 @@ const (
 	closeGrace   = 3 * time.Second  // go-plugin itself waits 2 s before it kills
 )
 
-// ErrChecksum is in Start's error when the program is not the one expected.
+// ErrChecksum is in Launch's error when the program is not the one expected.
 var ErrChecksum = plugin.ErrChecksumsDoNotMatch
 
 // Options say which program to start and how.
@@ -57,29 +57,6 @@ type Process struct {
 
 	once   sync.Once
 	closed error
-}
-
-// Open starts a program and hands the connection to greet, which makes the one real
-// call that shows that both sides understand each other: with TLS on one side only,
-// everything before it succeeds. The caller closes the process.
-func Open(ctx context.Context, c Contract, o Options, greet func(ctx context.Context, conn *grpc.ClientConn) error) (*Process, error) {
-	if o.StartTimeout <= 0 {
-		o.StartTimeout = startTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.StartTimeout)
-	defer cancel()
-	p, err := start(ctx, c, o)
-	if err != nil {
-		return nil, fmt.Errorf("start plugin %s: %w", o.Path, err)
-	}
-	conn, err := p.connect(c.Service)
-	if err == nil {
-		err = greet(ctx, conn)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("load plugin %s: %w", o.Path, err), p.Close())
-	}
-	return p, nil
 }
 
 func (p *Process) connect(service string) (*grpc.ClientConn, error) {

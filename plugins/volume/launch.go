@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/berthhq/berth/plugins/process"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -27,9 +25,7 @@ type Options = process.Options
 // caller's context ends earlier.
 type Client struct {
 	volumepb.VolumeClient
-	*process.Process
-	// Description is what the plugin answered to the first call, checked.
-	Description *volumepb.DescribeResponse
+	*process.Described[*volumepb.DescribeResponse]
 }
 
 // deadline of every call.
@@ -38,33 +34,11 @@ func deadline(string) time.Duration { return callTimeout }
 // Launch starts a plugin, makes the first call and checks the answer. The caller
 // closes the client.
 func Launch(ctx context.Context, o Options) (*Client, error) {
-	c := &Client{}
-	var err error
-	c.Process, err = process.Open(ctx, Contract(), o, func(ctx context.Context, conn *grpc.ClientConn) error {
-		c.VolumeClient = volumepb.NewVolumeClient(conn)
-		d, err := c.Describe(ctx, &volumepb.DescribeRequest{})
-		if err == nil {
-			err = ValidateDescription(d)
-		}
-		if err != nil {
-			return fmt.Errorf("describe: %w", err)
-		}
-		c.Description = d
-		return nil
-	})
+	v, p, err := process.Launch(ctx, Contract(), o, volumepb.NewVolumeClient, &volumepb.DescribeRequest{}, ValidateDescription)
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
-}
-
-// Ping fails when the plugin does not answer in time: the way to notice a
-// process that is alive but stuck.
-func (c *Client) Ping(ctx context.Context) error {
-	if _, err := c.Describe(ctx, &volumepb.DescribeRequest{}); err != nil {
-		return fmt.Errorf("ping plugin %s: %w", c.Description.Backend, err)
-	}
-	return nil
+	return &Client{v, p}, nil
 }
 
 var backendName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)

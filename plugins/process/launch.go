@@ -1,0 +1,63 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+)
+
+// Described is a plugin that was started and has said what it is.
+type Described[D any] struct {
+	*Process
+	// Description is what it answered to the first call, checked.
+	Description D
+
+	again func(context.Context) error
+}
+
+// describer is a contract's client: each has this call, which touches neither hardware
+// nor product.
+type describer[Q, D any] interface {
+	Describe(ctx context.Context, q *Q, o ...grpc.CallOption) (D, error)
+}
+
+// Launch starts a program, makes its contract's client and asks it what it is, as who.
+// This is the one real call that shows that both sides understand each other: with TLS
+// on one side only, everything before it succeeds. The caller closes the process.
+func Launch[S describer[Q, D], Q, D any](ctx context.Context, c Contract, o Options, dial func(grpc.ClientConnInterface) S, who *Q, check func(D) error) (client S, p *Described[D], err error) {
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = startTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.StartTimeout)
+	defer cancel()
+	started, err := start(ctx, c, o)
+	if err != nil {
+		return client, nil, fmt.Errorf("start plugin %s: %w", o.Path, err)
+	}
+	p = &Described[D]{Process: started}
+	conn, err := started.connect(c.Service)
+	if err == nil {
+		client = dial(conn)
+		p.Description, err = client.Describe(ctx, who)
+	}
+	if err == nil {
+		err = check(p.Description)
+	}
+	if err != nil {
+		return client, nil, errors.Join(fmt.Errorf("load plugin %s: %w", o.Path, err), started.Close())
+	}
+	p.again = func(ctx context.Context) error {
+		if _, err := client.Describe(ctx, new(Q)); err != nil {
+			return fmt.Errorf("ping plugin %s: %w", filepath.Base(o.Path), err)
+		}
+		return nil
+	}
+	return client, p, nil
+}
+
+// Ping fails when the plugin does not answer in time: the way to notice a process that
+// is alive but stuck.
+func (p *Described[D]) Ping(ctx context.Context) error { return p.again(ctx) }
