@@ -54,7 +54,7 @@ func TestRevokedPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload", filepath.Base(at)+".part")
-	eventually(t, 10*time.Second, "first bytes", func() bool {
+	eventually(t, "first bytes", func() bool {
 		st, err := os.Stat(part)
 		return err == nil && st.Size() == 3
 	})
@@ -77,7 +77,7 @@ func TestRevokedPermission(t *testing.T) {
 		if code == http.StatusNoContent {
 			t.Error("the upload went on")
 		}
-	case <-time.After(15 * time.Second):
+	case <-time.After(patience):
 		t.Error("the upload did not end")
 	}
 	if n, err := io.Copy(io.Discard, slow.Body); err == nil || n >= 64<<20 {

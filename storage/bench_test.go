@@ -147,7 +147,7 @@ server { listen 127.0.0.1:18467; root %s; } }`, dir, dir, dir, dir, dir, dir, di
 	}
 	b.Cleanup(func() { _ = bare.Process.Kill(); _ = bare.Wait() })
 	other := server{"nginx", bare.Process.Pid, func(name string) string { return "http://127.0.0.1:18467/" + name }}
-	eventually(b, 10*time.Second, "nginx serves", func() bool {
+	eventually(b, "nginx serves", func() bool {
 		resp, err := http.Get(other.url("small0"))
 		if err == nil {
 			resp.Body.Close()

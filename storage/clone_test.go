@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -216,7 +215,7 @@ func TestCloneFolderEnded(t *testing.T) {
 		t.Errorf("%d files left of a clone whose folder was deleted", left)
 	}
 	interrupt()
-	eventually(t, 10*time.Second, "the ended clone lets go", func() bool {
+	eventually(t, "the ended clone lets go", func() bool {
 		p, err := m.clone(to)
 		return err == nil && p.Files >= int64(n)
 	})

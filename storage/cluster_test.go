@@ -71,6 +71,7 @@ func TestCluster(t *testing.T) {
 		Name: "s1", Dir: t.TempDir(), Managers: []string{l.Addr().String()}, JoinToken: "secret", CAFingerprint: ca.Fingerprint(),
 		Volumes: []storage.VolumeConfig{{Name: "main", Backend: vfs, MountPath: t.TempDir(), Create: true}},
 	}
+	before := "" // the incarnation that was there before
 	for range 2 {
 		p, err := storage.New(cfg)
 		if err != nil {
@@ -79,22 +80,22 @@ func TestCluster(t *testing.T) {
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(running) }()
-		select {
-		case r := <-reports:
-			if r.Name != "s1" || len(r.Volumes) != 1 {
-				t.Errorf("report %v", r)
+		r := &storagepb.Report{Incarnation: before}
+		for r.Incarnation == before {
+			select {
+			case r = <-reports:
+			case err := <-ended:
+				t.Fatalf("ended: %v", err)
+			case <-time.After(patience):
+				t.Fatal("no report")
 			}
-		case err := <-ended:
-			t.Fatalf("ended: %v", err)
-		case <-time.After(15 * time.Second):
-			t.Fatal("no report within 15 s")
+		}
+		if before = r.Incarnation; r.Name != "s1" || len(r.Volumes) != 1 {
+			t.Errorf("report %v", r)
 		}
 		stop()
 		if err := <-ended; err != nil {
 			t.Errorf("ended: %v", err)
-		}
-		for len(reports) > 0 {
-			<-reports
 		}
 		cfg.JoinToken = ""
 	}
@@ -103,7 +104,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited, stop := context.WithTimeout(ctx, 15*time.Second)
+	limited, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	if err := p.Run(limited); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a guessed token: %v", err)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/internal/foldergroup"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -130,9 +131,9 @@ func TestFolderLayoutAndModes(t *testing.T) {
 	if err := h.makeDirectory("a/b"); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{h.path, filepath.Dir(h.path), filepath.Join(h.path, "a"), filepath.Join(h.path, "a/b")} {
+	for p, mode := range map[string]os.FileMode{filepath.Dir(h.path): 0o755, h.path: 0o775, filepath.Join(h.path, "a"): 0o775, filepath.Join(h.path, "a/b"): 0o775} {
 		st, err := os.Stat(p)
-		if err != nil || st.Mode() != os.ModeDir|0o755 {
+		if err != nil || st.Mode().Perm() != mode || !st.IsDir() {
 			t.Errorf("%s: %v %v", p, st.Mode(), err)
 		}
 	}
@@ -173,7 +174,7 @@ func TestFiles(t *testing.T) {
 		t.Error(d)
 	}
 	st, err := h.api.StatFile(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "sub/deep/b.txt"})
-	if err != nil || st.Size != 3 || st.Type != storagepb.FileInfo_FILE || st.Name != "b.txt" || st.Mode != 0o644 ||
+	if err != nil || st.Size != 3 || st.Type != storagepb.FileInfo_FILE || st.Name != "b.txt" || st.Mode != foldergroup.File ||
 		time.Since(time.UnixMilli(st.ModifiedUnixMs)).Abs() > time.Minute {
 		t.Errorf("stat %v %v", st, err)
 	}
@@ -455,7 +456,7 @@ func TestNotAMountPoint(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx) }()
-	eventually(t, 10*time.Second, "the reason", func() bool {
+	eventually(t, "the reason", func() bool {
 		return strings.Contains(p.Volumes()[0].Message, "not a mount point")
 	})
 	cancel()

@@ -134,7 +134,7 @@ func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 	var data []byte
 	var acked atomic.Int64 // of the upload under way
 	files, resent := 0, 0
-	for killed := 0; killed < kills; killed++ {
+	for killed := 0; killed < kills || files < 2 && killed < 20*kills; killed++ { // a busy machine sends little between two kills
 		cmd := h.startChild()
 		if at != "" {
 			got := h.offset(at, tk)
@@ -323,7 +323,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 	part := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload", filepath.Base(at)+".part")
 	for range 4 {
 		var plugin []int
-		eventually(t, 10*time.Second, "plugin", func() bool {
+		eventually(t, "plugin", func() bool {
 			plugin = childrenOf(t, cmd.Process.Pid)
 			return len(plugin) > 0
 		})
@@ -332,7 +332,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 		go func() {
 			_, _ = h.try(context.Background(), "PATCH", at, tk, body, "Upload-Offset", strconv.FormatInt(from, 10))
 		}()
-		eventually(t, 10*time.Second, "bytes on disk", func() bool {
+		eventually(t, "bytes on disk", func() bool {
 			st, err := os.Stat(part)
 			return err == nil && st.Size() > from
 		})
@@ -341,7 +341,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 		}
 		_ = cmd.Wait() // killed
 		for _, pid := range plugin {
-			eventually(t, 5*time.Second, "plugin gone with its proxy", func() bool {
+			eventually(t, "plugin gone with its proxy", func() bool {
 				return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombie(pid)
 			})
 		}

@@ -102,14 +102,10 @@ func TestDownloadRefuses(t *testing.T) {
 		{"../f", 400}, {"/etc/passwd", 400}, {"a\x00", 400}, {"f/x", 400},
 	} {
 		t.Run(fmt.Sprintf("%q", tc.path), func(t *testing.T) {
-			began := time.Now()
-			resp := h.tus("GET", "/download", h.ticket("download", tc.path, 0), nil)
+			resp := h.tus("GET", "/download", h.ticket("download", tc.path, 0), nil) // who waits for a FIFO's writer waits for ever
 			h.problem(resp)
 			if resp.StatusCode != tc.status {
 				t.Errorf("%s, want %d", resp.Status, tc.status)
-			}
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("took %v", took)
 			}
 			if strings.Contains(h.logs.String(), "root:") {
 				t.Error("foreign content")
@@ -220,7 +216,7 @@ func TestPluginKilled(t *testing.T) {
 	if r := h.tus("PATCH", at, tk, strings.NewReader("x"), "Upload-Offset", "0"); r.StatusCode != 204 {
 		t.Errorf("upload beside a dead plugin: %s", r.Status)
 	}
-	eventually(t, 10*time.Second, "plugin back", func() bool {
+	eventually(t, "plugin back", func() bool {
 		_, err := h.api.GetScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope})
 		now := pluginPids(t)
 		return err == nil && len(now) == 1 && now[0] != pid
@@ -236,7 +232,7 @@ func TestPluginKilled(t *testing.T) {
 func pluginPid(t *testing.T) int {
 	t.Helper()
 	var pids []int
-	eventually(t, 15*time.Second, "one plugin", func() bool {
+	eventually(t, "one plugin", func() bool {
 		pids = pluginPids(t)
 		return len(pids) == 1
 	})

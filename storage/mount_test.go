@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
@@ -40,7 +39,7 @@ func TestRealMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	unmount := func() error { return unix.Unmount(h.mount, 0) }
-	eventually(t, 5*time.Second, "the volume idle", func() bool { return unmount() == nil })
+	eventually(t, "the volume idle", func() bool { return unmount() == nil })
 	_, err := h.api.CreateScope(h.ctx(), scope)
 	wantCode(t, err, codes.Unavailable)
 	h.waitHealth(storagepb.Volume_UNAVAILABLE)

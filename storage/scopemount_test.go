@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/moby/sys/mountinfo"
@@ -215,7 +214,7 @@ func TestScopeMountIsRefused(t *testing.T) {
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), `the type "btrfs"`) {
 		t.Errorf("folder: %v", err)
 	}
-	eventually(t, 20*time.Second, "health says why", func() bool {
+	eventually(t, "health says why", func() bool {
 		s := h.proxy.Volumes()[0]
 		return s.Health == volumepb.HealthReport_DEGRADED && strings.Contains(s.Message, `the type "btrfs"`) && s.Details["scope_mounts"] == "by the proxy"
 	})

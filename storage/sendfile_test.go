@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The kernel itself moves a download's bytes from the file to the socket: strace
@@ -39,7 +38,7 @@ func TestDownloadsUseSendfile(t *testing.T) {
 	var calls string
 	moved := map[string]int64{}
 	// What came before strace was there is not seen: download until it was.
-	eventually(t, 60*time.Second, "strace attached", func() bool {
+	eventually(t, "strace attached", func() bool {
 		resp := h.get("/download?ticket=" + tk)
 		if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != size {
 			t.Fatal(n, err)

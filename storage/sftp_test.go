@@ -187,7 +187,7 @@ func TestResume(t *testing.T) {
 	}
 	c.Close()
 	staged := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload")
-	eventually(t, 15*time.Second, "nothing is left of what was not whole", func() bool {
+	eventually(t, "nothing is left of what was not whole", func() bool {
 		left, err := os.ReadDir(staged)
 		return err == nil && len(left) == 0
 	})
@@ -408,7 +408,7 @@ func TestSFTPShareEnds(t *testing.T) {
 	}
 	user := uuid.New()
 	o.set("ro", &storagepb.ListResponse{User: user[:]})
-	eventually(t, time.Minute, "reading ends", func() bool {
+	eventually(t, "reading ends", func() bool {
 		_, err := f.ReadAt(make([]byte, 1), 0)
 		return class(err) == "denied"
 	})
@@ -519,7 +519,7 @@ func TestSFTPKeys(t *testing.T) {
 	}
 	name := user + " " + ssh.FingerprintSHA256(key.PublicKey())
 	o.set(name, o.opens["rw"])
-	eventually(t, time.Minute, "the key is good", func() bool { return enter(user, key) == nil })
+	eventually(t, "the key is good", func() bool { return enter(user, key) == nil })
 	if enter("other@example.org", key) == nil {
 		t.Error("the key is good under another name")
 	}
@@ -533,7 +533,7 @@ func TestSFTPKeys(t *testing.T) {
 		t.Errorf("tries with keys count as guesses: %s", h.logs)
 	}
 	o.set(name, nil)
-	eventually(t, time.Minute, "the key is not good any more", func() bool { return enter(user, key) != nil })
+	eventually(t, "the key is not good any more", func() bool { return enter(user, key) != nil })
 }
 
 // pretender shows a key and signs with another one.

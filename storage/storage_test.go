@@ -30,6 +30,10 @@ import (
 // vfs is the program of the real plugin, built once.
 var vfs string
 
+// patience bounds every wait, also for long work on a machine that has other things to
+// do; nothing takes a fraction of it.
+const patience = 5 * time.Minute
+
 func TestMain(m *testing.M) {
 	if serveLiar() || serveTeller() || serveShares() {
 		return
@@ -211,7 +215,7 @@ func (h *host) waitHealth(want storagepb.Volume_Health) *storagepb.Report {
 
 func (h *host) waitReason(want storagepb.Volume_Health, words string) *storagepb.Report {
 	h.t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case r := <-h.reports:
@@ -219,13 +223,13 @@ func (h *host) waitReason(want storagepb.Volume_Health, words string) *storagepb
 				return r
 			}
 		case <-deadline:
-			h.t.Fatalf("volume is not %v within 15 s; log:\n%s", want, h.logs)
+			h.t.Fatalf("volume is not %v within %v; log:\n%s", want, patience, h.logs)
 		}
 	}
 }
 
 func (h *host) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	h.t.Cleanup(cancel)
 	return ctx
 }
@@ -255,11 +259,11 @@ func (h *host) write(path, content string) {
 }
 
 // eventually waits for a condition.
-func eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(within); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", within, what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
 }
