@@ -2,7 +2,9 @@ import { DetailedError, Upload } from "tus-js-client";
 import { csrf } from "./auth";
 import { client } from "./client";
 import { type Failure, fromGraphQL, fromResponse } from "./errors";
+import { allFiles } from "./files";
 import { graphql } from "./graphql";
+import { Incoming } from "./incoming";
 import { type Kept, type Memory, type Transport, Uploads } from "./uploads";
 
 const CreateUpload = graphql(`
@@ -92,7 +94,7 @@ const memory: Memory & { flush: () => void } = (() => {
   let pending: Kept[] | null = null;
   const flush = () => {
     if (!pending) return;
-    const kept = pending.slice(0, mostKept).map(({ folder, folderName, path, size, modified, sent }) => ({ folder, folderName, path, size, modified, sent }));
+    const kept = pending.slice(0, mostKept).map(({ folder, folderName, path, from, size, modified, sent }) => ({ folder, folderName, path, from, size, modified, sent }));
     pending = null;
     try {
       if (kept.length > 0) localStorage.setItem(place, JSON.stringify(kept));
@@ -119,6 +121,7 @@ const memory: Memory & { flush: () => void } = (() => {
 })();
 
 export const uploads = new Uploads(transport, Date.now, memory);
+export const incoming = new Incoming(uploads, (folder, directory) => allFiles(client, folder, directory));
 
 /**
  * Sends one small file in one piece, beside the list of uploads. With an etag

@@ -161,5 +161,24 @@ describe("Uploads", () => {
       await vi.waitFor(() => expect(states()).toEqual(["sending", "sending"]));
       expect(uploads.list()).toHaveLength(2);
     });
+
+    it("knows a file that goes by another name by the one it was chosen by", async () => {
+      const { uploads, states } = rig({ kept: [old("dir/a (2)", { from: "dir/a" })] });
+      expect(uploads.giveBack([again("a (2)")])).toBe(1);
+      expect(uploads.giveBack([again("dir/a")])).toBe(0);
+      await vi.waitFor(() => expect(states()).toEqual(["sending"]));
+      expect(uploads.list()[0]).toMatchObject({ path: "dir/a (2)", sent: 2 });
+    });
+  });
+
+  it("takes a file that is dropped again for the one that is on its way", async () => {
+    const { uploads, pending, states } = rig();
+    uploads.add("f", names(2));
+    await vi.waitFor(() => expect(pending.size).toBe(2));
+    pending.get("f0")!.fail({ code: "PERMISSION_DENIED", message: "no" });
+    await vi.waitFor(() => expect(states()).toEqual(["failed", "sending"]));
+    uploads.add("f", names(3));
+    await vi.waitFor(() => expect(states()).toEqual(["sending", "sending", "sending"]));
+    expect(uploads.list()[0]!.failure).toBeUndefined();
   });
 });

@@ -12,6 +12,8 @@ export interface Kept {
   folder: string;
   folderName: string;
   path: string;
+  /** The path that it was chosen by, when it goes by another one. */
+  from?: string;
   size: number;
   modified: number;
   sent: number;
@@ -59,6 +61,7 @@ const toFailure = (error: unknown): Failure =>
 /** A path as Chromium tells it of a chosen folder: a backslash in a name looks like a directory there. */
 const told = (path: string) => path.replaceAll("\\", "/");
 
+const source = (i: Kept) => i.from ?? i.path;
 const open = (i: Item) => i.state !== "done";
 /** The quota is full: what comes after would fail as well. */
 const full = (f: Failure) => f.code === "RESOURCE_EXHAUSTED" || f.code === "HTTP 507";
@@ -90,15 +93,18 @@ export class Uploads {
 
   active = () => this.items.some((i) => i.state === "waiting" || i.state === "sending");
 
-  /** Files of an upload that the page was loaded again under go on where they stopped. */
-  add(folder: string, files: { path: string; file: File }[], folderName = "") {
-    const missing = new Map(this.items.filter((i) => i.state === "missing" && i.folder === folder).map((i) => [i.path, i]));
+  /** What is on its way into the folder, or was when the page was closed, by the paths that it was chosen by. */
+  begun = (folder: string): ReadonlyMap<string, Item> => new Map(this.items.filter((i) => open(i) && i.folder === folder).map((i) => [source(i), i]));
+
+  /** Files that stopped on their way, as when the page was loaded again, go on; those under way are not sent twice. */
+  add(folder: string, files: { path: string; file: File; from?: string }[], folderName = "") {
+    const begun = this.begun(folder);
     const found = new Map<number, File>();
     const more: Item[] = [];
-    for (const { path, file } of files) {
-      const old = missing.get(path);
-      if (old) found.set(old.id, file);
-      else more.push({ id: ++this.last, folder, folderName, path, file, size: file.size, modified: file.lastModified, sent: 0, state: "waiting" });
+    for (const { path, file, from } of files) {
+      const old = begun.get(from ?? path);
+      if (!old) more.push({ id: ++this.last, folder, folderName, path, from, file, size: file.size, modified: file.lastModified, sent: 0, state: "waiting" });
+      else if (old.state !== "sending") found.set(old.id, file);
     }
     this.set([...this.items.map((i) => this.given(i, found.get(i.id))), ...more]);
     this.pump();
@@ -109,7 +115,7 @@ export class Uploads {
     const missing = this.items.filter((i) => i.state === "missing");
     const found = new Map<number, File>();
     for (const { path, file } of files) {
-      const item = missing.find((i) => !found.has(i.id) && i.size === file.size && i.modified === file.lastModified && (told(i.path) === told(path) || told(i.path).endsWith(`/${told(path)}`)));
+      const item = missing.find((i) => !found.has(i.id) && i.size === file.size && i.modified === file.lastModified && (told(source(i)) === told(path) || told(source(i)).endsWith(`/${told(path)}`)));
       if (item) found.set(item.id, file);
     }
     this.set(this.items.map((i) => this.given(i, found.get(i.id))));
@@ -156,7 +162,8 @@ export class Uploads {
   private given(item: Item, file: File | undefined): Item {
     if (!file) return item;
     const same = file.size === item.size && file.lastModified === item.modified;
-    return { ...item, file, size: file.size, modified: file.lastModified, sent: same ? item.sent : 0, state: "waiting" };
+    if (!same) this.targets.delete(item.id); // a ticket is for one size
+    return { ...item, file, size: file.size, modified: file.lastModified, sent: same ? item.sent : 0, state: "waiting", failure: undefined };
   }
 
   private each(id: number | undefined, states: Item["state"][], change: (item: Item) => Item) {

@@ -4,14 +4,15 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { useState } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
-import { uploads } from "../api/transfer";
+import type { Found } from "../api/incoming";
 import { FailureNote } from "../components/Note";
 import { bytes } from "../components/format";
 import { Browser } from "../components/folder/Browser";
 import { Connect } from "../components/folder/Connect";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTasks, useTasksMove } from "../components/folder/FolderTasks";
-import { type Found, dropped, join } from "../components/folder/dropped";
+import { dropped } from "../components/folder/dropped";
+import { sendFiles } from "../components/folder/sendFiles";
 import { Standing } from "../components/folder/Standing";
 import { FolderFields, ownerOf, whose } from "../components/folder/folder";
 import "../components/folder/folder.css";
@@ -58,7 +59,7 @@ export function Folder() {
       </>
     );
   }
-  const send = (files: Found[]) => uploads.add(id, files.map((f) => ({ ...f, path: join(path, f.path) })), folder.name);
+  const send = (files: Found[]) => sendFiles({ id, name: folder.name }, path, files);
   const { quotaScope: scope } = folder;
   const ready = folder.status === "ready";
   const writes = ready && folder.permissions.includes("write");

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
 import { Preview } from "./preview/Preview";
-import type { FileEntry } from "./useFiles";
+import type { FileEntry } from "../../api/files";
 
 interface Props {
   folder: string;

@@ -1,10 +1,10 @@
 import { Checkbox } from "@mantine/core";
 import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
+import type { FileEntry } from "../../api/files";
+import { dirName } from "../../api/path";
 import { useWindow } from "../../hooks/useWindow";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
-import { dirName } from "./files";
-import type { FileEntry } from "./useFiles";
 
 /** As folder.css has them. */
 const rowHeight = 33;

@@ -8,7 +8,7 @@ import { FailureNote } from "../Note";
 import { bytes } from "../format";
 import { type Read, readText, saveText } from "./fetchFile";
 import { mostText } from "./files";
-import type { FileEntry } from "./useFiles";
+import type { FileEntry } from "../../api/files";
 
 interface Props {
   folder: string;

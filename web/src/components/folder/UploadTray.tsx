@@ -10,6 +10,7 @@ import { t } from "../../i18n";
 import { Confirm } from "../Confirm";
 import { FailureNote } from "../Note";
 import { bytes } from "../format";
+import { TakenNames } from "./TakenNames";
 import { chosen } from "./dropped";
 
 /** Rows beyond this are only counted. */
@@ -19,6 +20,15 @@ const words: Record<Item["state"], string> = { failed: "failed", sending: "sendi
 
 /** All uploads of this browser, whichever page is shown. */
 export default function UploadTray() {
+  return (
+    <>
+      <TakenNames />
+      <Tray />
+    </>
+  );
+}
+
+function Tray() {
   const items = useUploads(uploads, 150);
   const [small, fold] = useDisclosure(false);
   const [cancelling, cancel] = useDisclosure(false);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { badName, chosen, dropped, goodFolderName, join } from "./dropped";
+import { join } from "../../api/path";
+import { badName, chosen, dropped, goodFolderName } from "./dropped";
 
 const asFile = (name: string) => ({
   name, isFile: true, isDirectory: false, file: (ok: (f: File) => void) => ok(new File(["x"], name)),

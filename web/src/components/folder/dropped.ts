@@ -1,7 +1,4 @@
-export interface Found {
-  path: string;
-  file: File;
-}
+import type { Found } from "../../api/incoming";
 
 /** All files of what was dropped, folders walked through; paths begin with the dropped name. */
 export async function dropped(transfer: DataTransfer): Promise<Found[]> {
@@ -35,8 +32,6 @@ export const chosen = (files: Iterable<File>): Found[] =>
     const path = file.webkitRelativePath;
     return { path: path.slice(0, Math.max(0, path.length - file.name.length)) + file.name, file };
   });
-
-export const join = (dir: string, name: string) => (dir ? `${dir}/${name}` : name);
 
 /** What a name must not be, in words; null when it is fine. */
 export function badName(name: string): string | null {

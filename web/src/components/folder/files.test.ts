@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { asText, baseName, dirName, inBatches, inOrder, into, mostOrdered } from "./files";
-import type { FileEntry } from "./useFiles";
+import type { FileEntry } from "../../api/files";
+import { baseName, dirName } from "../../api/path";
+import { asText, inBatches, inOrder, into, mostOrdered } from "./files";
 
 const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({ name, path: name, type, size: 0, modifiedAt: "" });
 

@@ -1,5 +1,5 @@
-import type { FileEntry } from "./useFiles";
-import { join } from "./dropped";
+import type { FileEntry } from "../../api/files";
+import { baseName, dirName, join } from "../../api/path";
 
 const asPeopleCount = new Intl.Collator(undefined, { numeric: true });
 /** So many are put in order here; longer lists stay as the server gives them, so that rows do not jump while one reads on. */
@@ -10,9 +10,6 @@ export const inOrder = (files: readonly FileEntry[], complete: boolean): readonl
   complete && files.length <= mostOrdered
     ? [...files].sort((a, b) => Number(b.type === "directory") - Number(a.type === "directory") || asPeopleCount.compare(a.name, b.name))
     : files;
-
-export const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
-export const dirName = (path: string) => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
 
 /** Each path with its new one in the directory; null when something would go into itself or stay where it is. */
 export function into(paths: readonly string[], directory: string, here: boolean): { from: string; to: string }[] | null {

@@ -5,10 +5,9 @@ import { when } from "../format";
 import { mountState } from "./mounts";
 
 type Mount = SessionDetail["mounts"][number];
-type Session = Pick<SessionDetail, "mounts" | "history" | "owner">;
+type Session = Pick<SessionDetail, "mounts" | "history">;
 
-const why = (session: Session) =>
-  t("{{owner}} may no longer use the folder: it is no longer shared with him, he has left its project, or it is in the trash.", { owner: session.owner?.email ?? t("The session's owner") });
+const Why = ({ text }: { text: string | null }) => (text === null ? null : <>{t("The folder {{why}}.", { why: text })}</>);
 
 function Name({ mount, kept }: { mount: Mount; kept: string | null }) {
   const folder = mount.vfolder;
@@ -26,14 +25,14 @@ export function Mounts({ session }: { session: Session }) {
   return (
     <ul className="mounts" aria-label={t("Folders")}>
       {session.mounts.map((m) => {
-        const { kind, since, name } = mountState(m, session.history);
+        const { kind, since, name, why } = mountState(m, session.history);
         return (
           <li key={m.id}>
             <Name mount={m} kept={name} /> → <code className={kind === "taken" ? "struck" : undefined}>{m.target}</code>{" "}
             {kind === "taken" ? (
               <>
                 <span className="bad">{t("taken away ({{when}})", { when: when(since!) })}</span>
-                <div className="dim">{why(session)}</div>
+                <div className="dim"><Why text={why} /></div>
               </>
             ) : (
               <span className="dim">
@@ -56,10 +55,10 @@ export function MountsNote({ session }: { session: Session }) {
   if (taken.length + limited.length === 0) return null;
   return (
     <section className="panel pad stack small warned" role="status" aria-label={t("Folders that have changed")}>
-      {taken.map(({ mount, since, name }) => (
+      {taken.map(({ mount, since, name, why }) => (
         <div key={mount.id}>
           <b className="bad"><Name mount={mount} kept={name} /> {t("was taken out of this session ({{when}}).", { when: when(since!) })}</b>{" "}
-          {why(session)} {t("{{target}} is empty now and stays so in this session; programs that had it open were ended.", { target: mount.target })}
+          <Why text={why} /> {t("{{target}} is empty now and stays so in this session; programs that had it open were ended.", { target: mount.target })}
         </div>
       ))}
       {limited.map(({ mount, since, name }) => (

@@ -6,7 +6,7 @@ import { t } from "../../../i18n";
 import { FailureNote } from "../../Note";
 import { bytes as size } from "../../format";
 import { TextView } from "../TextView";
-import type { FileEntry } from "../useFiles";
+import type { FileEntry } from "../../../api/files";
 import { NotebookView } from "./NotebookView";
 import { alsoText, imageType, kindOf, mostShown } from "./kind";
 import { useBytes } from "./useBytes";

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import type { Failure } from "../../../api/errors";
 import { readBytes } from "../fetchFile";
-import type { FileEntry } from "../useFiles";
+import type { FileEntry } from "../../../api/files";
 
 export interface Bytes {
   /** Null while they are on their way. */

@@ -1,0 +1,58 @@
+import type { Client } from "@urql/core";
+import { fromGraphQL } from "./errors";
+import { type ResultOf, graphql } from "./graphql";
+
+const FileFields = graphql(`fragment FileFields on File { name path type size modifiedAt }`);
+export type FileEntry = ResultOf<typeof FileFields>;
+
+const FilesQuery = graphql(`
+  query Files($id: ID!, $path: String, $first: Int!, $after: String) {
+    node(id: $id) { ... on Vfolder { id files(path: $path, first: $first, after: $after) { endCursor files { ...FileFields } } } }
+  }
+`, [FileFields]);
+const SearchQuery = graphql(`
+  query SearchFiles($id: ID!, $path: String, $text: String!, $first: Int!, $after: String) {
+    node(id: $id) { ... on Vfolder { id search(path: $path, text: $text, first: $first, after: $after) { endCursor files { ...FileFields } } } }
+  }
+`, [FileFields]);
+
+/** Entries of one page, as many as the server gives at once. */
+export const page = 1000;
+
+export interface Page {
+  files: FileEntry[];
+  /** Where to go on; null at the end. */
+  cursor: string | null;
+}
+
+const options = { requestPolicy: "network-only" } as const;
+
+/** A page of what is in one directory of a folder. */
+export async function filesPage(client: Client, folder: string, path: string, first: number, after: string | null): Promise<Page> {
+  const { data, error } = await client.query(FilesQuery, { id: folder, path: path || null, first, after }, options).toPromise();
+  if (error) throw fromGraphQL(error);
+  return data?.node && "files" in data.node ? { files: data.node.files.files, cursor: data.node.files.endCursor } : { files: [], cursor: null };
+}
+
+/** A page of what is found below a directory by a part of its name. */
+export async function foundPage(client: Client, folder: string, path: string, text: string, first: number, after: string | null): Promise<Page> {
+  const { data, error } = await client.query(SearchQuery, { id: folder, path: path || null, text, first, after }, options).toPromise();
+  if (error) throw fromGraphQL(error);
+  return data?.node && "search" in data.node ? { files: data.node.search.files, cursor: data.node.search.endCursor } : { files: [], cursor: null };
+}
+
+/** All that is in one directory; nothing, where there is none. */
+export async function allFiles(client: Client, folder: string, path: string): Promise<FileEntry[]> {
+  const all: FileEntry[] = [];
+  let cursor: string | null = null;
+  try {
+    do {
+      const next: Page = await filesPage(client, folder, path, page, cursor);
+      all.push(...next.files);
+      cursor = next.cursor;
+    } while (cursor !== null);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "NOT_FOUND") throw error;
+  }
+  return all;
+}

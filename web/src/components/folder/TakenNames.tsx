@@ -1,0 +1,62 @@
+import { Button, Checkbox, Modal } from "@mantine/core";
+import { useState, useSyncExternalStore } from "react";
+import type { Answer, Clash, Question } from "../../api/incoming";
+import { baseName } from "../../api/path";
+import { incoming } from "../../api/transfer";
+import { useFocusBack } from "../../hooks/useFocusBack";
+import { t } from "../../i18n";
+import { bytes, when } from "../format";
+
+/** Files are named up to here, and beyond it counted. */
+const most = 8;
+
+/** Asks what becomes of files whose names are taken in the folder. */
+export function TakenNames() {
+  const question = useSyncExternalStore(incoming.subscribe, incoming.question);
+  return question ? <Ask question={question} /> : null;
+}
+
+function Ask({ question: { folderName, count, clashes } }: { question: Question }) {
+  useFocusBack();
+  const [forAll, setForAll] = useState(true);
+  const first = clashes[0]!;
+  const several = clashes.length > 1;
+  const one = !several || !forAll;
+  const answer = (label: string, what: Answer, more = {}) => <Button variant="default" onClick={() => incoming.answer(what, forAll)} {...more}>{label}</Button>;
+  return (
+    <Modal opened onClose={() => incoming.cancel()} closeButtonProps={{ "aria-label": t("Close") }}
+      title={several ? t("{{taken}} of {{count}} files are there already", { taken: clashes.length, count }) : t("{{name}} is there already", { name: baseName(first.path) })}>
+      <div className="stack">
+        {one ? <Both key={first.path} clash={first} folder={folderName} /> : (
+          <ul style={{ margin: 0, paddingLeft: 18 }} aria-label={t("Names that are taken")}>
+            {clashes.slice(0, most).map((c) => <li key={c.path}><code className="breaks">{c.path}</code></li>)}
+            {clashes.length > most ? <li>{t("and {{count}} more", { count: clashes.length - most })}</li> : null}
+          </ul>
+        )}
+        {several ? <Checkbox label={t("The same for all {{count}}", { count: clashes.length })} checked={forAll} onChange={(e) => setForAll(e.currentTarget.checked)} /> : null}
+        <p className="dim" style={{ margin: 0 }}>{t("What is replaced does not go into the trash. To keep both, yours gets a number behind its name.")}</p>
+        <div className="row" style={{ justifyContent: "flex-end", flexWrap: "wrap" }}>
+          <Button variant="subtle" onClick={() => incoming.cancel()}>{t("Send nothing")}</Button>
+          {answer(t("Skip"), "skip", { "data-autofocus": true })}
+          {answer(t("Keep both"), "both")}
+          {answer(t("Replace"), "replace", { variant: "outline", color: "red" })}
+        </div>
+      </div>
+    </Modal>
+  );
+}
+
+/** The one that is there beside the one that comes. */
+function Both({ clash: { path, file, there }, folder }: { clash: Clash; folder: string }) {
+  const facts = (size: number, changed: string) => `${bytes(size)}, ${t("changed {{when}}", { when: when(changed) })}`;
+  return (
+    <dl className="facts">
+      <dt>{t("File")}</dt>
+      <dd><code className="breaks">{folder}: {path}</code></dd>
+      <dt>{t("There")}</dt>
+      <dd>{there.type === "file" ? facts(there.size, there.modifiedAt) : t(there.type)}</dd>
+      <dt>{t("Yours")}</dt>
+      <dd>{facts(file.size, new Date(file.lastModified).toISOString())}</dd>
+    </dl>
+  );
+}

@@ -1,0 +1,21 @@
+import type { Failure } from "../../api/errors";
+import type { Found } from "../../api/incoming";
+import { incoming } from "../../api/transfer";
+import { toast } from "../../hooks/useToasts";
+import { t } from "../../i18n";
+
+/** A directory of a hundred thousand entries is not read at once. */
+const quick = 800;
+
+/** Sends files into a directory of a folder, and says what becomes of it where that is not seen in the tray. */
+export async function sendFiles(folder: { id: string; name: string }, directory: string, files: Found[]) {
+  const slow = setTimeout(() => toast({ text: t("Looking which files are there already…") }), quick);
+  try {
+    const unchanged = await incoming.send(folder.id, directory, files, folder.name);
+    if (unchanged > 0) toast({ text: t("{{count}} files are there already, unchanged; they are not sent again.", { count: unchanged }) });
+  } catch (failure) {
+    toast({ failure: failure as Failure });
+  } finally {
+    clearTimeout(slow);
+  }
+}
