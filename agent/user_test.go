@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/foldergroup"
 )
 
 // user runs everything in a container as the user of the request: the command,
@@ -37,7 +38,7 @@ func (n *node) user(t *testing.T, volume string) {
 	n.start(t, idle)
 	defer n.end(t, idle.KernelId, time.Second)
 	for _, c := range []struct{ args, want string }{
-		{"id", "4321 1234\n"}, {"groups", "[1234 5678]\n"},
+		{"id", "4321 1234\n"}, {"groups", "[1234 5678 2000000000]\n"},
 		{"write /home/work/file x", ""}, {"write /home/work/own/file x", ""},
 	} {
 		if out, code := n.exec(t, idle.KernelId, "", strings.Fields(c.args)...); out != c.want || code != 0 {
@@ -56,5 +57,52 @@ func (n *node) user(t *testing.T, volume string) {
 	}
 	if sys := st.Sys().(*syscall.Stat_t); sys.Uid != 4321 || sys.Gid != 1234 {
 		t.Errorf("the file on the volume is of %d:%d", sys.Uid, sys.Gid)
+	}
+	n.colleagues(t, volume)
+}
+
+// colleagues with user ids of their own change each other's files in a folder of the
+// group of folders, whatever umask they have.
+func (n *node) colleagues(t *testing.T, volume string) {
+	dir := filepath.Join(volume, "p/theirs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := foldergroup.Root(root); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, uid := range []uint32{4321, 5432} {
+		r := n.request()
+		r.HasUser, r.Uid, r.Gid = true, uid, uid
+		r.Mounts = []*agentpb.Mount{{Volume: "home", Path: "p/theirs", Target: "/home/work/theirs"}}
+		n.start(t, r)
+		defer n.end(t, r.KernelId, time.Second)
+		ids = append(ids, r.KernelId)
+	}
+	for _, c := range []struct {
+		who  int
+		args string
+	}{
+		{0, "write /home/work/theirs/file first"}, {1, "write /home/work/theirs/file second"},
+		{1, "mkdir /home/work/theirs/sub"}, {0, "write /home/work/theirs/sub/file first"}, {1, "write /home/work/theirs/sub/file second"},
+	} {
+		if out, code := n.exec(t, ids[c.who], "", strings.Fields(c.args)...); code != 0 {
+			t.Errorf("person %d: %s: %q, exit code %d", c.who, c.args, out, code)
+		}
+	}
+	for file, uid := range map[string]uint32{"file": 4321, "sub": 5432, "sub/file": 4321} {
+		st, err := os.Stat(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sys := st.Sys().(*syscall.Stat_t); sys.Uid != uid || sys.Gid != foldergroup.ID {
+			t.Errorf("%s is of %d:%d", file, sys.Uid, sys.Gid)
+		}
 	}
 }

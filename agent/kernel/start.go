@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/runner"
 	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/internal/foldergroup"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -120,7 +121,7 @@ func (k *Kernel) mounts(ctx context.Context, lines []string) (*mount.Bound, []sp
 		return &mount.Bound{}, nil, err
 	}
 	if r := k.rec.request; r.HasUser {
-		if err := bound.Give(r.Uid, r.Gid); err != nil {
+		if err := bound.Give(r.Uid); err != nil {
 			return bound, nil, err
 		}
 	}
@@ -154,7 +155,7 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 			runtime.LabelLaunchEpoch: fmt.Sprint(r.LaunchEpoch),
 		},
 		Args: args, Env: k.environment(image), Cwd: r.WorkingDir, User: image.User,
-		Owned: []string{k.files().Scratch()}, ShmBytes: r.ShmBytes, Resources: limits,
+		Groups: []uint32{foldergroup.ID}, Owned: []string{k.files().Scratch()}, ShmBytes: r.ShmBytes, Resources: limits,
 		NetNS: netns, CgroupPath: k.CgroupPath(),
 		Log: runner.LogSpec{Dir: k.LogDir(), FileBytes: k.m.cfg.LogBytes, Files: k.m.cfg.LogFiles},
 	}

@@ -111,9 +111,9 @@ func (b *Bound) Mount(dir string) ([]specs.Mount, error) {
 }
 
 // Give hands those folders that are the user's own, and that nobody was given
-// yet, to uid and gid: the storage proxy makes them as root. What lies in them
-// stays as it is.
-func (b *Bound) Give(uid, gid uint32) error {
+// yet, to uid: the storage proxy makes them as root. Their group stays, and what
+// lies in them.
+func (b *Bound) Give(uid uint32) error {
 	for i, f := range b.folders {
 		if !f.Own || f.ReadOnly {
 			continue
@@ -126,7 +126,7 @@ func (b *Bound) Give(uid, gid uint32) error {
 		if st.Uid != 0 {
 			continue
 		}
-		if err := unix.Fchownat(fd, "", int(uid), int(gid), unix.AT_EMPTY_PATH); err != nil {
+		if err := unix.Fchownat(fd, "", int(uid), -1, unix.AT_EMPTY_PATH); err != nil {
 			return fmt.Errorf("give folder for %s to user %d: %w", f.Target, uid, err)
 		}
 	}

@@ -116,6 +116,7 @@ type Spec struct {
 	User     string // as in the image: name, uid, uid:gid, "" = root
 	// Identity takes the place of User; the image's files are not asked.
 	Identity *Identity
+	Groups   []uint32 // of a user that is not root, beside his own
 	Mounts   []specs.Mount
 	Folders  []string // destinations of Mounts that Remount is for
 	// Directories on the host that are given to User before the start.

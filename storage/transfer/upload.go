@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/foldergroup"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -209,7 +210,7 @@ func (x *session) publish(v *volume.Volume) error {
 // settle gives the bytes their attributes and makes sure that they are there.
 func (x *session) settle() error {
 	if x.attributes.Mode == nil {
-		mode := uint32(0o644) // whatever the umask was
+		mode := uint32(foldergroup.File) // whatever the umask was
 		x.attributes.Mode = &mode
 	}
 	if x.attributes.Modified == nil {

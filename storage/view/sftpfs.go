@@ -13,6 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/pkg/sftp"
 
+	"github.com/berthhq/berth/internal/foldergroup"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -126,14 +127,15 @@ func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
 
 // modeOf is the mode that a client wants a new file to have. Package sftp keeps the
 // attributes of an open request without the word that says which they are: of all
-// that clients send, the mode alone has four bytes.
+// that clients send, the mode alone has four bytes. The group of folders may what the
+// owner may: to the client it is no group of his.
 func modeOf(r *sftp.Request) uint32 {
 	if len(r.Attrs) == 4 {
 		if mode := binary.BigEndian.Uint32(r.Attrs) & 0o777; mode != 0 {
-			return mode
+			return foldergroup.WithGroup(mode)
 		}
 	}
-	return 0o644
+	return foldergroup.File
 }
 
 // Filecmd does what has no answer but its success.

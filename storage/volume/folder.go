@@ -9,6 +9,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/foldergroup"
 	plugin "github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
@@ -49,6 +50,9 @@ func (v *Volume) Folder(scope, folder string) (*Folder, error) {
 	return &Folder{vol: v, dir: d, scope: s, Path: path}, nil
 }
 
+// prefix is the mode of the directories between a scope and its folders.
+const prefix = 0o755
+
 // CreateFolder makes a folder in a scope that exists, or finds it.
 func (v *Volume) CreateFolder(scope, folder string) (*Folder, error) {
 	path, err := FolderPath(scope, folder)
@@ -61,14 +65,14 @@ func (v *Volume) CreateFolder(scope, folder string) (*Folder, error) {
 	}
 	var d *os.File
 	for range 16 { // deleting a neighbour may remove a prefix under our feet
-		if d, err = mkdirAll(s, path[33:], plain); !errors.Is(err, unix.ENOENT) {
+		if d, err = mkdirAll(s, path[33:], prefix, plain); !errors.Is(err, unix.ENOENT) {
 			break
 		}
 	}
 	if err != nil {
 		return nil, errors.Join(classify("create folder", folder, err), s.Close())
 	}
-	if err := s.Sync(); err != nil {
+	if err := errors.Join(foldergroup.Root(d), s.Sync()); err != nil {
 		return nil, errors.Join(classify("create folder", folder, err), s.Close(), d.Close())
 	}
 	return &Folder{vol: v, dir: d, scope: s, Path: path}, nil
@@ -220,7 +224,7 @@ func (f *Folder) MakeDirectory(path string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	d, err := mkdirAll(f.dir, path, inside)
+	d, err := mkdirAll(f.dir, path, foldergroup.Dir, inside)
 	if errors.Is(err, unix.ENOTDIR) && f.isFile(path) {
 		err = unix.EEXIST
 	}

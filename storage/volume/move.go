@@ -77,7 +77,7 @@ func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) 
 func settle(from *os.File, name string, target *os.File, to string) error {
 	dir, last := split(to)
 	for range 16 { // deleting a neighbour may remove a prefix under our feet
-		parent, err := mkdirAll(target, dir, plain)
+		parent, err := mkdirAll(target, dir, prefix, plain)
 		if err != nil {
 			return err
 		}

@@ -50,8 +50,8 @@ func followDir(dir *os.File, path string, resolve uint64) (*os.File, error) {
 	return openat2(dir, path, unix.O_RDONLY|unix.O_DIRECTORY, 0, resolve)
 }
 
-// mkdir makes a directory that everybody may read, whatever the umask, or
-// finds it, and opens it.
+// mkdir makes a directory of that mode, whatever the umask, or finds it, and opens
+// it.
 func mkdir(dir *os.File, name string, mode uint32, resolve uint64) (*os.File, error) {
 	err := unix.Mkdirat(int(dir.Fd()), name, mode)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -62,26 +62,35 @@ func mkdir(dir *os.File, name string, mode uint32, resolve uint64) (*os.File, er
 		return nil, oerr
 	}
 	if err == nil {
-		if err := d.Chmod(os.FileMode(mode)); err != nil {
+		if err := chmod(d, mode); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 	}
 	return d, nil
 }
 
+// chmod leaves a directory the bit that hands its group on.
+func chmod(d *os.File, mode uint32) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(d.Fd()), &st); err != nil {
+		return err
+	}
+	return unix.Fchmod(int(d.Fd()), mode|st.Mode&unix.S_ISGID)
+}
+
 // mkdirAll makes every missing directory of a path and opens the last.
-func mkdirAll(dir *os.File, path string, resolve uint64) (*os.File, error) {
+func mkdirAll(dir *os.File, path string, mode uint32, resolve uint64) (*os.File, error) {
 	d, err := followDir(dir, path, resolve)
 	if err == nil || !errors.Is(err, unix.ENOENT) {
 		return d, err
 	}
 	up, name := split(path)
-	parent, err := mkdirAll(dir, up, resolve)
+	parent, err := mkdirAll(dir, up, mode, resolve)
 	if err != nil {
 		return nil, err
 	}
 	defer parent.Close()
-	return mkdir(parent, name, 0o755, resolve)
+	return mkdir(parent, name, mode, resolve)
 }
 
 // classify gives an operating system error its class and words that hold no

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/foldergroup"
 )
 
 // stagingDir, in a scope, holds uploads until they are complete. It counts
@@ -101,15 +103,40 @@ func (f *Folder) Publish(s *Staging, name, path string, overwrite bool) error {
 		return err
 	}
 	dir, last := split(path)
-	parent, err := mkdirAll(f.dir, dir, inside)
+	parent, err := mkdirAll(f.dir, dir, foldergroup.Dir, inside)
 	if err != nil {
 		return classify("publish", path, err)
 	}
 	defer parent.Close()
+	if err := inherit(s.dir, name, parent, last); err != nil {
+		return classify("publish", path, err)
+	}
 	if err := rename(s.dir, name, parent, last, overwrite); err != nil {
 		return classify("publish", path, err)
 	}
 	return classify("publish", path, parent.Sync())
+}
+
+// inherit gives a file the owner of the one that it replaces, or else the group of the
+// directory that it comes to, as if it had been made there.
+func inherit(from *os.File, name string, to *os.File, last string) error {
+	var dir, file unix.Stat_t
+	if err := unix.Fstat(int(to.Fd()), &dir); err != nil {
+		return err
+	}
+	uid, gid := -1, -1
+	if dir.Mode&unix.S_ISGID != 0 {
+		gid = int(dir.Gid)
+	}
+	err := unix.Fstatat(int(to.Fd()), last, &file, unix.AT_SYMLINK_NOFOLLOW)
+	if err == nil && file.Mode&unix.S_IFMT == unix.S_IFREG {
+		uid, gid = int(file.Uid), int(file.Gid)
+	}
+	err = unix.Fchownat(int(from.Fd()), name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) { // a proxy that is not root, or a server that knows no numbers
+		return nil
+	}
+	return err
 }
 
 // Scopes lists the scopes that have a directory, in hex; where scopes are mounts of ours,

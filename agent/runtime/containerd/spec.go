@@ -51,6 +51,7 @@ func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 		if p.User.UID != 0 {
 			// What root holds, others must not get by being started by it.
 			p.Capabilities.Permitted, p.Capabilities.Effective = nil, nil
+			p.User.AdditionalGids = append(p.User.AdditionalGids, s.Groups...)
 		}
 		p.NoNewPrivileges = true
 		p.Rlimits = []specs.POSIXRlimit{fileLimit()}
