@@ -90,9 +90,10 @@ func TestFolderUsage(t *testing.T) {
 func TestFolderMove(t *testing.T) {
 	f := newFake(t)
 	said := sayings(f, map[string]string{
-		"MoveFiles":   `{"payload":{"results":[{"path":"a","error":null},{"path":"b","error":"it exists"}]}}`,
-		"CopyFiles":   `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"done"}}}`,
-		"DeleteFiles": `{"payload":{"results":[{"path":"a","error":null}]}}`,
+		"MoveFiles":       `{"payload":{"results":[{"path":"a","error":null},{"path":"b","error":"it exists"}]}}`,
+		"MakeDirectories": `{"payload":{"results":[{"path":"z","error":null}]}}`,
+		"CopyFiles":       `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"done"}}}`,
+		"DeleteFiles":     `{"payload":{"results":[{"path":"a","error":null}]}}`,
 	})
 	f.answer["Vfolders"] = func(vars json.RawMessage) string {
 		for name, volume := range map[string]string{"near": "v-1", "far": "v-2"} {
@@ -111,6 +112,8 @@ func TestFolderMove(t *testing.T) {
 		{"folder mv data:a data:x/b near:", "MoveFiles", `"items":[{"from":"a","to":"a"},{"from":"x/b","to":"b"}],"overwrite":false,"toVfolder":"f-near"`, exitGeneral},
 		{"folder mv data:a far:z", "CopyFiles", `"items":[{"from":"a","to":"z"}],"overwrite":false,"toVfolder":"f-far"`, 0},
 		{"folder cp data:a data:b far:z", "CopyFiles", `"items":[{"from":"a","to":"z/a"},{"from":"b","to":"z/b"}]`, 0},
+		{"folder cp -p data:a data:b far:z/y", "MakeDirectories", `"paths":["z/y"],"vfolder":"f-far"`, 0},
+		{"folder mv --parents data:a x/y/b", "MakeDirectories", `"paths":["x/y"],"vfolder":"f-1"`, exitGeneral},
 		{"folder mv data a", "", "", exitUsage},
 		{"folder mv data:a near:b far:", "", "", exitUsage},
 	} {
@@ -124,6 +127,12 @@ func TestFolderMove(t *testing.T) {
 	}
 	if r := f.berth("folder", "mv", "data:a", "data:b", "near:"); !strings.Contains(r.errors, "b: it exists") || !strings.Contains(r.errors, "1 path failed") || strings.TrimSpace(r.out) != "a" {
 		t.Errorf("%+v", r)
+	}
+	// Nothing is copied where its directory could not be made.
+	f.data("MakeDirectories", `{"payload":{"results":[{"path":"z","error":"it is a file"}]}}`)
+	delete(said, "CopyFiles")
+	if r := f.berth("folder", "cp", "-p", "data:a", "far:z/"); r.code == 0 || !strings.Contains(r.errors, "it is a file") || said["CopyFiles"] != "" {
+		t.Errorf("%+v, copied %s", r, said["CopyFiles"])
 	}
 	// What could not be copied stays.
 	f.data("CopyFiles", `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"failed","message":"no room"}}}`)

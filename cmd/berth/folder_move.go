@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/berthhq/berth/cmd/berth/output"
@@ -30,8 +31,10 @@ func (a *app) folderMove() *cobra.Command {
 	})
 	cmd.Long = `Move or rename files and directories within a folder, or to another one. Several,
 and what goes to a directory that is written with a slash at its end, keep their
-names. Between volumes each is copied, and deleted where it was once the copy is
-complete. One that fails does not stop the others; then the exit code is not 0.`
+names. That directory must be there, or be made with --parents. Nothing is
+replaced without --force. Between volumes each is copied, and deleted where it
+was once the copy is complete. One that fails does not stop the others; then the
+exit code is not 0.`
 	cmd.Example = "  berth folder mv data:raw/a.csv old/a.csv\n  berth folder mv data:runs/1 data:runs/2 archive:runs/"
 	return cmd
 }
@@ -45,15 +48,16 @@ func (a *app) folderCopy() *cobra.Command {
 		return a.orCancel(ctx, r.client, &work.Task)
 	})
 	cmd.Long = `Copy files and directories within a folder, or to another one. Several, and what
-goes to a directory that is written with a slash at its end, keep their names. An
-interrupt ends the work; what was copied stays.`
+goes to a directory that is written with a slash at its end, keep their names.
+That directory must be there, or be made with --parents. Nothing is replaced
+without --force. An interrupt ends the work; what was copied stays.`
 	cmd.Example = "  berth folder cp data:raw thesis:raw"
 	return cmd
 }
 
 // relocates is a command for files that come to be somewhere else.
 func (a *app) relocates(name, short string, do func(context.Context, *relocation) error) *cobra.Command {
-	var force bool
+	var force, parents bool
 	cmd := &cobra.Command{
 		Use:               name + " FOLDER:FROM... [FOLDER:]TO",
 		Short:             short,
@@ -61,6 +65,9 @@ func (a *app) relocates(name, short string, do func(context.Context, *relocation
 		ValidArgsFunction: a.completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := a.relocation(cmd.Context(), args, force)
+			if err == nil && parents {
+				err = r.makeParents(cmd.Context())
+			}
 			if err != nil {
 				return err
 			}
@@ -68,6 +75,7 @@ func (a *app) relocates(name, short string, do func(context.Context, *relocation
 		},
 	}
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace files that are there")
+	cmd.Flags().BoolVarP(&parents, "parents", "p", false, "make the directories of TO that are missing")
 	return cmd
 }
 
@@ -108,6 +116,26 @@ func (a *app) relocation(ctx context.Context, args []string, force bool) (*reloc
 		}
 	}
 	return r, nil
+}
+
+// makeParents makes the directories that the items go to.
+func (r *relocation) makeParents(ctx context.Context) error {
+	var dirs []string
+	for _, item := range r.items {
+		if dir := path.Dir(item.To); dir != "." && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	made, err := r.client.MakeDirectories(ctx, r.to.ID, dirs)
+	for _, m := range made {
+		if err == nil {
+			err = failure(m)
+		}
+	}
+	return err
 }
 
 // carry moves from one volume to another: each item is copied by a task of its own, so

@@ -86,8 +86,11 @@ func (i *identity) claim(root *os.File, want, got string) error {
 	}
 	if !i.create {
 		mounted, err := mountinfo.Mounted(i.mount)
-		if err != nil || !mounted {
-			return fmt.Errorf("volume %s: %s is not a mount point (%v): %w", i.name, i.mount, err, errdefs.ErrUnavailable)
+		if err != nil {
+			return fmt.Errorf("volume %s: read the table of mounts: %w: %w", i.name, err, errdefs.ErrUnavailable)
+		}
+		if !mounted {
+			return fmt.Errorf("volume %s: %s is not a mount point: %w", i.name, i.mount, errdefs.ErrUnavailable)
 		}
 	}
 	id, err := writeMarker(root)

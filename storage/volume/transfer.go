@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 )
 
@@ -93,6 +94,16 @@ func (t *Transfer) settle(i int, p Pair, err error) {
 	t.Settled(i, e, err)
 }
 
+// into opens the directory that something goes to.
+func (t *Transfer) into(p Pair) (*os.File, string, error) {
+	d, name, err := t.To.parent(p.To)
+	if errors.Is(err, unix.ENOENT) {
+		dir, _ := split(p.To)
+		err = fmt.Errorf("there is no directory %q: %w", dir, errdefs.ErrNotFound)
+	}
+	return d, name, err
+}
+
 // rename moves without copying; EXDEV where that cannot be.
 func (t *Transfer) rename(p Pair) error {
 	source, fromName, err := t.From.parent(p.From)
@@ -100,7 +111,7 @@ func (t *Transfer) rename(p Pair) error {
 		return classify("move", p.From, err)
 	}
 	defer source.Close()
-	target, toName, err := t.To.parent(p.To)
+	target, toName, err := t.into(p)
 	if err != nil {
 		return classify("move to", p.To, err)
 	}
@@ -188,7 +199,7 @@ func (t *Transfer) room(ctx context.Context, a *arrival, pairs []Pair, left []in
 // one makes the copy of one pair in the arrival, unless an earlier call came to
 // put it to its place.
 func (t *Transfer) one(ctx context.Context, c *copier, a *arrival, j *journal, i int, p Pair) (arrived bool, err error) {
-	target, toName, err := t.To.parent(p.To)
+	target, toName, err := t.into(p)
 	if err != nil {
 		return false, classify("copy to", p.To, err)
 	}
@@ -228,7 +239,7 @@ func (t *Transfer) one(ctx context.Context, c *copier, a *arrival, j *journal, i
 
 // place puts a copy to its place, and takes the original away where it moves.
 func (t *Transfer) place(ctx context.Context, a *arrival, j *journal, i int, p Pair) error {
-	target, toName, err := t.To.parent(p.To)
+	target, toName, err := t.into(p)
 	if err != nil {
 		return classify("copy to", p.To, err)
 	}
