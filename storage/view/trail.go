@@ -37,8 +37,9 @@ type doer struct{ user, credential, address, protocol, folder string }
 // trail gathers what people do until a manager has been told.
 type trail struct {
 	manager Manager
-	file    string // keeps what was not told when the proxy stopped
+	file    string // keeps what could not be told
 	log     *slog.Logger
+	kept    bool // the file holds what is untold; run's alone
 
 	mu     sync.Mutex
 	open   map[doer]*storagepb.Doings
@@ -90,8 +91,8 @@ func (t *trail) note(who doer, kind storagepb.Doing_Kind, path string, bytes int
 	}
 }
 
-// run tells until the context ends; what is left then is told at once, or kept for
-// the next start.
+// run tells until the context ends, and once more then. What cannot be told is kept
+// for the next time and the next start.
 func (t *trail) run(ctx context.Context) {
 	t.load()
 	ticks := time.NewTicker(tellTick)
@@ -101,6 +102,7 @@ func (t *trail) run(ctx context.Context) {
 		case now := <-ticks.C:
 			t.settle(now)
 			t.flush(ctx)
+			t.keep()
 			continue
 		case <-ctx.Done():
 		}
@@ -108,7 +110,7 @@ func (t *trail) run(ctx context.Context) {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellPatience)
 		defer cancel()
 		t.flush(last)
-		t.save()
+		t.keep()
 		return
 	}
 }
@@ -120,6 +122,7 @@ func (t *trail) settle(now time.Time) {
 	for who, d := range t.open {
 		if now.IsZero() || now.Sub(time.UnixMilli(d.EndedUnixMs)) >= quiet || now.Sub(time.UnixMilli(d.BeganUnixMs)) >= longest {
 			t.untold = append(t.untold, d)
+			t.kept = false
 			delete(t.open, who)
 		}
 	}
@@ -147,11 +150,13 @@ func (t *trail) flush(ctx context.Context) {
 		}
 		t.mu.Lock()
 		t.untold = t.untold[len(list):]
+		t.kept = false
 		t.mu.Unlock()
 	}
 }
 
-// load finds what the proxy could not tell before it stopped.
+// load finds what could not be told before. It stays in the file until it is told: who
+// is killed between tells some of it twice, which is better than never.
 func (t *trail) load() {
 	raw, err := os.ReadFile(t.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,22 +170,43 @@ func (t *trail) load() {
 		t.log.Error("read what was not told", "file", t.file, "error", err)
 	}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.untold = append(q.Doings, t.untold...)
-	t.mu.Unlock()
-	_ = os.Remove(t.file)
 }
 
-func (t *trail) save() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.untold) == 0 {
+// keep has the file hold what is untold, and no file where all is told.
+func (t *trail) keep() {
+	if t.kept {
 		return
 	}
-	raw, err := proto.Marshal(&storagepb.RecordRequest{Doings: t.untold})
-	if err == nil {
-		err = os.WriteFile(t.file, raw, 0o600)
+	t.mu.Lock()
+	untold := t.untold
+	t.mu.Unlock()
+	var err error
+	if len(untold) > 0 {
+		err = t.write(untold)
+	} else if err = os.Remove(t.file); errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	if err != nil {
-		t.log.Error("keep what was not told", "missing", len(t.untold), "error", err)
+		t.log.Error("keep what was not told", "rows", len(untold), "error", err)
+		return
 	}
+	t.kept = true
+}
+
+func (t *trail) write(untold []*storagepb.Doings) error {
+	raw, err := proto.Marshal(&storagepb.RecordRequest{Doings: untold})
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(t.file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(t.file+".new", t.file)
 }

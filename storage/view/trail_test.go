@@ -1,0 +1,83 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// ledger is a manager that takes as many calls as it has room for.
+type ledger struct {
+	Manager
+	room int
+	told map[string]int // by the folder
+}
+
+func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
+	if l.room == 0 {
+		return nil, fmt.Errorf("away: %w", errdefs.ErrUnavailable)
+	}
+	l.room--
+	for _, d := range q.Doings {
+		l.told[d.Folder]++
+	}
+	return &storagepb.RecordResponse{}, nil
+}
+
+// What people did outlives proxies that are killed at any moment, until a manager has
+// taken it: nothing of it is lost, and nothing told twice that was told a round before.
+func TestTrailOutlivesKills(t *testing.T) {
+	const rows = 2*maxTold + 1
+	dir := t.TempDir()
+	m := &ledger{told: map[string]int{}}
+	// A proxy that is killed is one that is not heard of again.
+	proxy := func() *trail {
+		tr := newTrail(m, dir, slog.New(slog.DiscardHandler))
+		tr.load()
+		return tr
+	}
+	round := func(tr *trail) {
+		tr.settle(time.Time{})
+		tr.flush(t.Context())
+		tr.keep()
+	}
+	first := proxy()
+	for i := range rows {
+		first.note(doer{user: uuid.NewString(), folder: fmt.Sprint(i)}, storagepb.Doing_READ, "f", 1, time.Now())
+	}
+	round(first)
+	proxy() // killed before its first round
+	m.room = 1
+	round(proxy()) // takes the first part and goes away
+	if len(m.told) != maxTold {
+		t.Fatalf("%d rows told, want %d", len(m.told), maxTold)
+	}
+	proxy()
+	m.room = rows
+	proxy().flush(t.Context()) // killed when all was told, before it noted so
+	round(proxy())
+	if len(m.told) != rows {
+		t.Errorf("%d rows told, want %d", len(m.told), rows)
+	}
+	var twice int // by the one before the last, too
+	for row, n := range m.told {
+		if n > 2 {
+			t.Errorf("row %s was told %d times", row, n)
+		}
+		twice += n - 1
+	}
+	if twice != rows-maxTold {
+		t.Errorf("%d rows were told twice, want %d", twice, rows-maxTold)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+}
