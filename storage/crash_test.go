@@ -105,7 +105,7 @@ func (h *host) startChild() *exec.Cmd {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { conn.Close() })
-	h.api = storagepb.NewStorageClient(conn)
+	h.api, h.objects = storagepb.NewStorageClient(conn), storagepb.NewObjectsClient(conn)
 	return cmd
 }
 

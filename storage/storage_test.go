@@ -67,6 +67,7 @@ type host struct {
 	signer  *ticket.Signer
 	proxy   *storage.Proxy
 	api     storagepb.StorageClient
+	objects storagepb.ObjectsClient
 	http    *httptest.Server
 	reg     *prometheus.Registry
 	reports <-chan *storagepb.Report
@@ -174,7 +175,7 @@ func (h *host) startUntil(want storagepb.Volume_Health, words string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.proxy, h.api = p, storagepb.NewStorageClient(conn)
+	h.proxy, h.api, h.objects = p, storagepb.NewStorageClient(conn), storagepb.NewObjectsClient(conn)
 	h.http = httptest.NewServer(http.StripPrefix("/storage", p.Handler()))
 	watch, err := h.api.Watch(ctx, &storagepb.WatchRequest{TicketKeys: [][]byte{h.signer.PublicKey()}})
 	if err != nil {
@@ -199,9 +200,9 @@ func (h *host) startUntil(want storagepb.Volume_Health, words string) {
 		once.Do(func() {
 			h.http.CloseClientConnections()
 			h.http.Close()
-			conn.Close()
-			cancel()
+			cancel() // before the connection goes: calls end because the proxy does
 			wg.Wait()
+			conn.Close()
 		})
 	}
 	h.waitReason(want, words)

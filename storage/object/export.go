@@ -19,17 +19,14 @@ import (
 
 // Export sends files of a folder, or parts of them, to a storage.
 func (m *Mover) Export(ctx context.Context, w *Work, f *volume.Folder, q *storagepb.ExportRequest) error {
-	c := m.client(q.Private)
-	return each(ctx, len(q.Files), func(i int) {
-		u := &upload{client: c, work: w, item: q.Files[i]}
-		err := u.open(f)
-		if err == nil {
-			err = persist(ctx, func() (bool, error) { return false, u.try(ctx) })
-			u.file.Close()
+	return w.each(ctx, len(q.Files), func(i int) (*storagepb.ObjectResult, error) {
+		u := &upload{client: m.client(q.Private), work: w, item: q.Files[i]}
+		if err := u.open(f); err != nil {
+			return &storagepb.ObjectResult{}, err
 		}
-		if ctx.Err() == nil {
-			w.settle(i, &storagepb.ObjectResult{Etag: u.etag}, err)
-		}
+		defer u.file.Close()
+		err := persist(ctx, func() (bool, error) { return false, u.try(ctx) })
+		return &storagepb.ObjectResult{Etag: u.etag}, err
 	})
 }
 

@@ -20,17 +20,14 @@ import (
 
 // Import brings objects into a folder.
 func (m *Mover) Import(ctx context.Context, w *Work, f *volume.Folder, q *storagepb.ImportRequest) error {
-	c := m.client(q.Private)
-	return each(ctx, len(q.Objects), func(i int) {
-		left, err := m.bring(ctx, c, w, f, q.Folder, q.Objects[i])
-		if ctx.Err() == nil {
-			w.settle(i, &storagepb.ObjectResult{Left: left}, err)
-		}
+	return w.each(ctx, len(q.Objects), func(i int) (*storagepb.ObjectResult, error) {
+		left, err := m.bring(ctx, w, f, q, q.Objects[i])
+		return &storagepb.ObjectResult{Left: left}, err
 	})
 }
 
 // bring makes one object a file, unless there is an equal one.
-func (m *Mover) bring(ctx context.Context, c *http.Client, w *Work, f *volume.Folder, at *storagepb.FolderRef, o *storagepb.ObjectItem) (left bool, err error) {
+func (m *Mover) bring(ctx context.Context, w *Work, f *volume.Folder, q *storagepb.ImportRequest, o *storagepb.ObjectItem) (left bool, err error) {
 	if o.Directory {
 		_, err := f.MakeDirectory(o.Path)
 		return false, err
@@ -49,14 +46,14 @@ func (m *Mover) bring(ctx context.Context, c *http.Client, w *Work, f *volume.Fo
 			return errors.Is(err, errEqual), notEqual(err)
 		}
 	}
-	place := transfer.Place{Volume: at.GetVolume(), Scope: at.GetScope(), Folder: at.GetFolder(), Path: path}
-	d, err := m.files.Draft(ctx, place, o.Size)
-	if err != nil {
+	g := &download{client: m.client(q.Private), work: w, item: o}
+	if err := m.stage(ctx, g, transfer.Place{Volume: q.Folder.GetVolume(), Scope: q.Folder.GetScope(), Folder: q.Folder.GetFolder(), Path: path}); err != nil {
 		return false, err
 	}
+	d := g.draft
 	defer d.Discard()
-	g := &download{client: c, work: w, item: o, draft: d}
 	if err := persist(ctx, func() (bool, error) { return g.try(ctx) }); err != nil {
+		g.leave(err)
 		return false, err
 	}
 	modified := time.UnixMilli(o.ModifiedUnixMs)
@@ -109,6 +106,8 @@ type download struct {
 	draft  *transfer.Draft
 	at     int64 // bytes that are here
 	sum    *sum
+	every  int64 // after so many more it is kept; 0 = never
+	kept   int64 // bytes that outlive the proxy
 }
 
 // try gets what is missing, and tells whether any came.
@@ -209,6 +208,12 @@ func (g *download) copy(from io.Reader, dog watchdog) error {
 			}
 			g.at += int64(n)
 			g.work.bytes.Add(int64(n))
+			if g.every > 0 && g.at-g.kept >= g.every {
+				if err := g.keep(); err != nil {
+					return err
+				}
+				dog.alive()
+			}
 		}
 		if errors.Is(rerr, io.EOF) {
 			return nil
@@ -223,5 +228,8 @@ func (g *download) copy(from io.Reader, dog watchdog) error {
 func (g *download) restart() error {
 	g.work.bytes.Add(-g.at)
 	g.at, g.sum = 0, nil
-	return g.draft.Truncate(0)
+	if err := g.draft.Truncate(0); err != nil || g.kept == 0 {
+		return err
+	}
+	return g.keep()
 }

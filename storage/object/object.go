@@ -18,18 +18,24 @@ import (
 	"github.com/berthhq/berth/storage/transfer"
 )
 
-// atOnce is how many items of one call are moved at one time.
-const atOnce = 4
+const (
+	// atOnce is how many items of one call are moved at one time.
+	atOnce = 4
+	// keepEvery is how much of an object comes until it is made sure that it outlives
+	// the proxy. Smaller objects come again.
+	keepEvery = 64 << 20
+)
 
 // Mover imports and exports. Make it with New.
 type Mover struct {
-	files   *transfer.Server
-	clients map[egress.Reach]*http.Client
+	files     *transfer.Server
+	clients   map[egress.Reach]*http.Client
+	keepEvery int64
 }
 
 // New returns a Mover that writes files by way of the given server.
 func New(files *transfer.Server, policy *egress.Policy) *Mover {
-	m := &Mover{files: files, clients: map[egress.Reach]*http.Client{}}
+	m := &Mover{files: files, clients: map[egress.Reach]*http.Client{}, keepEvery: keepEvery}
 	for _, reach := range []egress.Reach{egress.Public, egress.Private} {
 		m.clients[reach] = &http.Client{
 			Transport: policy.Transport(reach),
@@ -94,8 +100,8 @@ func classed(err error) error {
 	return err
 }
 
-// each runs f for every item, several at once, until the context ends.
-func each(ctx context.Context, n int, f func(i int)) error {
+// each moves every item of a call, several at once, until the context ends.
+func (w *Work) each(ctx context.Context, n int, move func(i int) (*storagepb.ObjectResult, error)) error {
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, atOnce)
 	for i := range n {
@@ -104,7 +110,10 @@ func each(ctx context.Context, n int, f func(i int)) error {
 		case turns <- struct{}{}:
 			wg.Go(func() {
 				defer func() { <-turns }()
-				f(i)
+				r, err := move(i)
+				if ctx.Err() == nil {
+					w.settle(i, r, err)
+				}
 			})
 		}
 	}

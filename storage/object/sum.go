@@ -5,14 +5,19 @@ import (
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
+	"encoding"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"hash"
 	"hash/crc32"
 	"hash/crc64"
 	"net/http"
 	"strings"
+
+	"github.com/containerd/errdefs"
 )
 
 // errSpoiled are bytes that do not add up to what their storage says of them.
@@ -36,7 +41,28 @@ var nvme = crc64.MakeTable(0x9a6c9329ac4bc9b5)
 // sum is what the bytes of an object must add up to.
 type sum struct {
 	hash.Hash
+	kind string // its header
 	want []byte
+}
+
+// etagIsMD5 is the kind that needs no header of its own.
+const etagIsMD5 = "ETag"
+
+// newSum is one with nothing in it; nil when there is no such kind.
+func newSum(kind string, want []byte) *sum {
+	s := &sum{kind: kind, want: want}
+	if kind == etagIsMD5 {
+		s.Hash = md5.New()
+	}
+	for _, k := range kinds {
+		if k.header == kind {
+			s.Hash = k.make()
+		}
+	}
+	if s.Hash == nil || len(want) != s.Size() {
+		return nil
+	}
+	return s
 }
 
 // sumOf finds a checksum of the whole object in the headers of its download: one of
@@ -47,7 +73,7 @@ func sumOf(h http.Header, etag string) *sum {
 		for _, k := range kinds {
 			text := h.Get(k.header)
 			if want, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
-				if s := (&sum{k.make(), want}); len(want) == s.Size() {
+				if s := newSum(k.header, want); s != nil {
 					return s
 				}
 			}
@@ -55,10 +81,47 @@ func sumOf(h http.Header, etag string) *sum {
 	}
 	encrypted := strings.HasPrefix(h.Get("X-Amz-Server-Side-Encryption"), "aws:kms") ||
 		h.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm") != ""
-	if want, err := hex.DecodeString(etag); err == nil && len(want) == md5.Size && !encrypted {
-		return &sum{md5.New(), want}
+	if want, err := hex.DecodeString(etag); err == nil && !encrypted {
+		return newSum(etagIsMD5, want)
 	}
 	return nil
+}
+
+// halfway is a sum of which a part has been added, as it is kept.
+type halfway struct {
+	Kind        string
+	Want, State []byte
+}
+
+// state is a sum to go on with later; nil for none.
+func (s *sum) state() (json.RawMessage, error) {
+	if s == nil {
+		return nil, nil
+	}
+	state, err := s.Hash.(encoding.BinaryMarshaler).MarshalBinary() // as all of the standard library
+	if err != nil {
+		return nil, fmt.Errorf("keep a checksum: %w", err)
+	}
+	return json.Marshal(halfway{s.kind, s.want, state})
+}
+
+// sumFrom goes on with a sum.
+func sumFrom(raw json.RawMessage) (*sum, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var h halfway
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return nil, fmt.Errorf("read a checksum: %w", err)
+	}
+	s := newSum(h.Kind, h.Want)
+	if s == nil {
+		return nil, fmt.Errorf("a checksum %q: %w", h.Kind, errdefs.ErrInvalidArgument)
+	}
+	if err := s.Hash.(encoding.BinaryUnmarshaler).UnmarshalBinary(h.State); err != nil {
+		return nil, fmt.Errorf("read a checksum: %w", err)
+	}
+	return s, nil
 }
 
 func (s *sum) check() error {

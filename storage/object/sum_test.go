@@ -43,7 +43,17 @@ func TestSums(t *testing.T) {
 				t.Fatalf("found %v", s)
 			}
 			if s != nil {
-				s.Write([]byte(text))
+				s.Write([]byte(text[:4]))
+			}
+			halfway, err := s.state()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err = sumFrom(halfway); err != nil || (s != nil) != c.there {
+				t.Fatalf("goes on with %v, %v", s, err)
+			}
+			if s != nil {
+				s.Write([]byte(text[4:]))
 			}
 			if err := s.check(); err != nil {
 				t.Error(err)
@@ -55,5 +65,16 @@ func TestSums(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestSumsThatCannotGoOn(t *testing.T) {
+	for name, raw := range map[string]string{
+		"no JSON": "x", "no such kind": `{"Kind":"X-Sum","Want":"AAAA"}`, "too short": `{"Kind":"ETag","Want":"AAAA"}`,
+		"no state": `{"Kind":"ETag","Want":"AAAAAAAAAAAAAAAAAAAAAA=="}`,
+	} {
+		if s, err := sumFrom([]byte(raw)); err == nil {
+			t.Errorf("%s: %v", name, s)
+		}
 	}
 }

@@ -22,7 +22,7 @@ type Place struct{ User, Volume, Scope, Folder, Path string }
 
 // Draft is a file that is written in the staging directory, in any order, and
 // appears in its folder in one step. Unlike an upload it does not outlive who
-// writes it: what a crash leaves behind is swept.
+// writes it, but where Resume began it: what a crash leaves behind is swept.
 type Draft struct {
 	server  *Server
 	volume  *volume.Volume
@@ -49,19 +49,15 @@ const (
 // Draft begins a file. A size that is known is reserved at once, else it is 0.
 // The caller ends with Publish or Discard.
 func (s *Server) Draft(ctx context.Context, at Place, size int64) (*Draft, error) {
-	c := ticket.Claims{Operation: ticket.Upload, Volume: at.Volume, Scope: at.Scope, Folder: at.Folder, Path: at.Path, User: at.User}
-	v, err := s.cfg.Volumes.Get(c.Volume)
+	d, err := s.newDraft(at)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTarget(v, c); err != nil {
-		return nil, err
-	}
-	d := s.newDraft(v, c)
 	if err := d.reserve(ctx, size); err != nil {
 		return nil, err
 	}
-	if d.staging, err = v.Staging(c.Scope); err != nil {
+	c := d.upload.Claims
+	if d.staging, err = d.volume.Staging(c.Scope); err != nil {
 		s.ledger.forget(c, d.upload.id)
 		return nil, err
 	}
@@ -73,7 +69,20 @@ func (s *Server) Draft(ctx context.Context, at Place, size int64) (*Draft, error
 	return d, nil
 }
 
-func (s *Server) newDraft(v *volume.Volume, c ticket.Claims) *Draft {
+// newDraft is one for a new file, which has no bytes yet.
+func (s *Server) newDraft(at Place) (*Draft, error) {
+	c := ticket.Claims{Operation: ticket.Upload, Volume: at.Volume, Scope: at.Scope, Folder: at.Folder, Path: at.Path, User: at.User}
+	v, err := s.cfg.Volumes.Get(c.Volume)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTarget(v, c); err != nil {
+		return nil, err
+	}
+	return s.draftOf(v, c), nil
+}
+
+func (s *Server) draftOf(v *volume.Volume, c ticket.Claims) *Draft {
 	name := uuid.New()
 	return &Draft{server: s, volume: v, upload: &upload{Claims: c, id: hex.EncodeToString(name[:])}}
 }
@@ -197,6 +206,13 @@ func (d *Draft) Publish(when Condition) error {
 		return d.failed
 	}
 	d.upload.Claims.Size = d.end - d.base
+	if d.upload.Kept != nil { // nobody takes it over before it is at its place
+		lock, err := unix.FcntlInt(d.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+		defer unix.Close(lock)
+	}
 	x := &session{upload: d.upload, staging: d.staging, file: d.file, attributes: d.set}
 	if err := d.publish(x, when); err != nil {
 		d.discard()
@@ -207,6 +223,7 @@ func (d *Draft) Publish(when Condition) error {
 	if d.staging == nil {
 		return nil
 	}
+	d.unnote()
 	return d.staging.Close()
 }
 
@@ -266,15 +283,26 @@ func (d *Draft) discard() {
 		return
 	}
 	d.done = true
-	d.file.Close() // nothing of it is wanted, or publishing closed it
+	defer d.file.Close() // nothing of it is wanted, or publishing closed it; others may want its lock
 	d.server.ledger.forget(d.upload.Claims, d.upload.id)
 	if d.staging == nil {
 		return
 	}
+	d.unnote()
 	if err := d.staging.Remove(d.upload.part()); err != nil {
 		d.server.log.Warn("discard a draft", "error", err)
 	}
 	d.staging.Close()
+}
+
+// unnote forgets where Resume would have gone on.
+func (d *Draft) unnote() {
+	if d.upload.Kept == nil {
+		return
+	}
+	if err := d.staging.Remove(d.upload.note()); err != nil { // it is swept
+		d.server.log.Warn("forget a draft", "error", err)
+	}
 }
 
 // Status is the HTTP status and the words for an error, as docs/storage-http.md

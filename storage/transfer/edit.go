@@ -20,7 +20,7 @@ func (s *Server) Edit(at Place) (*Draft, error) {
 		return nil, err
 	}
 	defer f.Close()
-	d := s.newDraft(v, c)
+	d := s.draftOf(v, c)
 	if d.file, err = f.OpenToChange(c.Path); err != nil {
 		return nil, err
 	}

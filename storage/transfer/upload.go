@@ -37,6 +37,8 @@ type upload struct {
 	Modified *time.Time `json:",omitempty"`
 	// Match is the entity tag of the one file that it may replace; empty: whatever is there.
 	Match string `json:",omitempty"`
+	// Kept is set for a draft.
+	Kept *kept `json:",omitempty"`
 
 	id string
 }
