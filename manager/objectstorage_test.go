@@ -394,6 +394,17 @@ func TestBrokenObjectStorage(t *testing.T) {
 	}
 }
 
+// killManager has another manager take over.
+func (l *lake) killManager(t *testing.T) {
+	t.Helper()
+	l.m.Kill()
+	l.m = l.Start(t)
+	l.as = l.m.As(t, l.A.Member)
+	l.depot.stop()
+	l.cfg.Managers = []string{l.m.ClusterAddress()}
+	l.start(t, nil)
+}
+
 // A proxy and a manager go away in the middle; nothing that came is brought again.
 func TestTransferGoesOn(t *testing.T) {
 	objects := map[string][]byte{}
@@ -406,14 +417,7 @@ func TestTransferGoesOn(t *testing.T) {
 			l.cfg.Registerer = nil
 			l.start(t, nil)
 		},
-		"a manager": func(t *testing.T, l *lake) {
-			l.m.Kill()
-			l.m = l.Start(t)
-			l.as = l.m.As(t, l.A.Member)
-			l.depot.stop()
-			l.cfg.Managers = []string{l.m.ClusterAddress()}
-			l.start(t, nil)
-		},
+		"a manager": func(t *testing.T, l *lake) { l.killManager(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLake(t, objects)
@@ -482,6 +486,65 @@ func TestCancelExport(t *testing.T) {
 	l.ends(t, id, task.StatusDone)
 	if !bytes.Equal(l.object(t, "large"), l.file(t, "large")) {
 		t.Error("the object is another than its file")
+	}
+}
+
+// Who begins an upload in parts dies before it hears of its id: its parts do not stay,
+// and what others send to the same key does.
+func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
+	const cancel = `mutation($id: ID!) { cancelTask(input: {id: $id}) { task { status } } }`
+	for name, c := range map[string]struct {
+		asked bool // the storage has begun it
+		end   func(t *testing.T, l *lake, id uuid.UUID)
+		want  task.Status
+	}{
+		"killed before it is asked":     {false, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
+		"killed before it has answered": {true, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
+		"the answer is lost":            {true, nil, task.StatusDone},
+		"cancelled before it has answered": {true, func(t *testing.T, l *lake, id uuid.UUID) {
+			l.as.Must(t, cancel, managertest.Vars{"id": id}, nil)
+		}, task.StatusCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLake(t, nil)
+			core := minio.Core{Client: l.minio}
+			others, err := core.NewMultipartUpload(t.Context(), "lake", "large", minio.PutObjectOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.write(t, "large", random(64<<20+1))
+			begun := make(chan struct{})
+			var once sync.Once
+			l.breaks(func(w http.ResponseWriter, r *http.Request) (answered bool) {
+				if r.Method == http.MethodPost && r.URL.Query().Has("uploads") {
+					once.Do(func() {
+						if c.asked {
+							l.answer(t, r)
+						}
+						answered = true
+						close(begun)
+						if c.end == nil {
+							panic(http.ErrAbortHandler)
+						}
+						<-r.Context().Done()
+					})
+				}
+				return answered
+			})
+			id := l.send(t, nil)
+			<-begun
+			if c.end != nil {
+				c.end(t, l, id)
+			}
+			l.ends(t, id, c.want)
+			managertest.Eventually(t, "its parts are taken back", func() bool { return l.uploads(t) == 1 })
+			if _, err := core.ListObjectParts(t.Context(), "lake", "large", others, 0, 1); err != nil {
+				t.Errorf("what others send: %v", err)
+			}
+			if c.want == task.StatusDone && !bytes.Equal(l.object(t, "large"), l.file(t, "large")) {
+				t.Error("the object is another than its file")
+			}
+		})
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 // aborting is the input of a task that takes parts back.
 type aborting struct {
+	upload
 	Storage, Task uuid.UUID
-	Key, ID       string
 }
 
 // Undo has the parts taken back that a cancelled task has sent.
@@ -37,7 +37,7 @@ func (e exporter) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
 	}
 	want := tasks.Wanted{
 		Kind: abortKind, Title: "Take back the parts of " + clip(st.Upload.Path) + ", whose export was cancelled",
-		Input: aborting{Storage: in.Storage, Task: t.ID, Key: st.Upload.Key, ID: st.Upload.ID}, Subject: in.Folder,
+		Input: aborting{st.Upload.upload, in.Storage, t.ID}, Subject: in.Folder,
 	}
 	if t.DomainID != nil {
 		want.Domain = *t.DomainID
@@ -70,5 +70,5 @@ func (a aborter) Run(ctx context.Context, _ *tasks.Progress, input []byte) error
 	if err != nil {
 		return err
 	}
-	return b.abort(ctx, in.Key, in.ID)
+	return b.abort(ctx, in.upload)
 }

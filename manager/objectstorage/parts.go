@@ -32,7 +32,8 @@ func partSize(size int64) int64 {
 
 // parts is a file on its way in parts.
 type parts struct {
-	Path, Key, ID  string
+	upload
+	Path           string
 	Size, Modified int64 // of the file
 	Part           int64 // size of one
 	Done           []donePart
@@ -78,8 +79,10 @@ func (p *parts) missing() (numbers []int) {
 
 // large sends a file in parts, and goes on with those of an earlier run.
 func (r *sending) large(ctx context.Context, f *file) error {
-	if up := r.st.Upload; up != nil && !up.of(f) {
-		r.drop(ctx)
+	if up := r.st.Upload; up != nil && (up.ID == "" || !up.of(f)) {
+		if err := r.takeBack(ctx); err != nil {
+			return err
+		}
 	}
 	for range 2 { // the storage may have forgotten what was begun
 		err := r.send(ctx, f)
@@ -150,18 +153,27 @@ func (r *sending) sorted(err error) error {
 	return &ofItem{err}
 }
 
-// start begins an object that comes in parts. Its id is kept before anything is sent.
+// start begins an object that comes in parts. That it is about to is kept before the
+// storage is asked, so that whatever it makes of that is found again.
 func (r *sending) start(ctx context.Context, f *file) error {
-	id, err := r.bucket.core.NewMultipartUpload(ctx, r.bucket.name, f.key, minio.PutObjectOptions{})
+	b, err := r.open(ctx, r.row, inPerson) // once: a second try would be a second upload
+	if err != nil {
+		return err
+	}
+	up, err := b.intend(ctx, f.key)
+	if err != nil {
+		return r.sorted(err)
+	}
+	r.st.Upload = &parts{upload: up, Path: f.Path, Size: f.Size, Modified: f.ModifiedUnixNs, Part: partSize(f.Size)}
+	if err := r.save(ctx, true, 0); err != nil {
+		return err
+	}
+	id, err := b.core.NewMultipartUpload(ctx, b.name, f.key, minio.PutObjectOptions{})
 	if err != nil {
 		return r.sorted(explain(err))
 	}
-	r.st.Upload = &parts{Path: f.Path, Key: f.key, ID: id, Size: f.Size, Modified: f.ModifiedUnixNs, Part: partSize(f.Size)}
-	if err := r.save(ctx, true, 0); err != nil {
-		r.drop(ctx) // nobody else knows of it
-		return err
-	}
-	return nil
+	r.st.Upload.upload = upload{Key: f.key, ID: id}
+	return r.save(ctx, true, 0)
 }
 
 // some has a proxy send some parts.
@@ -199,30 +211,40 @@ func (r *sending) some(ctx context.Context, f *file, numbers []int) error {
 	})
 }
 
-// drop takes back what was sent of a file in parts.
-func (r *sending) drop(ctx context.Context) {
-	up := r.st.Upload
-	if up == nil {
-		return
+// takeBack has the storage forget what it was sent in parts, or waits until it can be
+// asked.
+func (r *sending) takeBack(ctx context.Context) error {
+	err := asked(r.forget(ctx))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var away *storageAway
+	if errors.As(err, &away) {
+		return err
 	}
 	r.st.Upload = nil
+	return r.save(ctx, true, 0)
+}
+
+// drop is takeBack for a run that ends.
+func (r *sending) drop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
+	_ = r.forget(ctx) // it is told there
+	r.st.Upload = nil
+}
+
+func (r *sending) forget(ctx context.Context) error {
+	up := r.st.Upload
+	if up == nil {
+		return nil
+	}
 	b, err := r.open(ctx, r.row, inTask)
 	if err == nil {
-		err = b.abort(ctx, up.Key, up.ID)
+		err = b.abort(ctx, up.upload)
 	}
 	if err != nil {
-		r.log.WarnContext(ctx, "parts of an object stay at its storage", "storage", r.row.ID, "upload", up.ID, "error", err)
+		r.log.WarnContext(ctx, "parts of an object may stay at its storage", "storage", r.row.ID, "key", clip(up.Key), "upload", up.ID, "error", err)
 	}
+	return err
 }
-
-func (b *bucket) abort(ctx context.Context, key, id string) error {
-	err := b.core.AbortMultipartUpload(ctx, b.name, key, id)
-	if err != nil && !forgotten(err) {
-		return explain(err)
-	}
-	return nil
-}
-
-func forgotten(err error) bool { return minio.ToErrorResponse(err).Code == minio.NoSuchUpload }
