@@ -10409,7 +10409,7 @@ type AuditEntry implements Node @allow(to: USER) {
   actedAsId: ID
   "The login, token or keypair that was shown."
   credentialId: ID
-  "The mutation, the denied field, or one of enterSession, readSessionLog, exportAudit, authenticate, actAs, purgeUser.done; by WebDAV and SFTP readFiles and changeFiles."
+  "The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, purgeUser.done; by WebDAV and SFTP readFiles and changeFiles."
   action: String!
   "A kind of object as in AccessEntity; empty when it is about none."
   entity: String!
