@@ -57,7 +57,7 @@ type Refused struct {
 }
 
 func (r *Refused) Error() string {
-	return fmt.Sprintf("address %s is %s, and not one of those that the operator allows", r.Address, r.Why)
+	return fmt.Sprintf("address %s is %s, and not one of those that the operator allows with --object-storage-network", r.Address, r.Why)
 }
 
 func (r *Refused) Unwrap() error { return errdefs.ErrInvalidArgument }

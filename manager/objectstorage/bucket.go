@@ -181,15 +181,15 @@ func explain(err error) error {
 	}
 	switch e.Code {
 	case minio.NoSuchBucket:
-		return problem.NotFound("bucket").WithField("bucket")
+		return noBucket(e)
 	case minio.InvalidBucketName:
-		return problem.Invalid("bucket", "is no name that this storage knows")
+		return problem.Invalid("bucket", "the storage knows no such names of buckets")
 	case minio.NoSuchKey:
 		return problem.NotFound("object").WithField("path")
 	case "InvalidAccessKeyId", "XAdminUserNotFound": // the latter by versitygw
-		return problem.Precondition("the storage does not know the access key").WithField("accessKeyId")
+		return problem.Precondition("the storage does not know the access key; give another one, with its secret").WithField("accessKeyId")
 	case "SignatureDoesNotMatch":
-		return problem.Precondition("the signature is wrong: the secret, or the region, is another one").WithField("secret")
+		return problem.Precondition("the signature is wrong: the secret, or the region, is another one; give them again").WithField("secret")
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException", "InvalidRegion", "TemporaryRedirect":
 		if e.Region != "" {
 			return problem.Precondition("the region is %s", e.Region).WithField("region")
@@ -208,9 +208,13 @@ func explain(err error) error {
 	case e.StatusCode == http.StatusMovedPermanently || e.StatusCode == http.StatusTemporaryRedirect:
 		return problem.Precondition("the bucket is at another endpoint, or in another region").WithField("region")
 	case e.StatusCode == http.StatusNotFound && e.BucketName != "":
-		return problem.NotFound("bucket").WithField("bucket")
+		return noBucket(e)
 	}
 	return problem.Precondition("the storage answers %s; is there one that speaks S3?", answer(e)).WithField("endpoint")
+}
+
+func noBucket(e minio.ErrorResponse) error {
+	return problem.Precondition("the storage has no bucket %q; make it there, or name another one", e.BucketName).WithField("bucket")
 }
 
 func answer(e minio.ErrorResponse) string {

@@ -34,9 +34,9 @@ func cleanEndpoint(s string) (string, error) {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return bad("is written https://HOST or https://HOST:PORT")
 	case u.User != nil:
-		return bad("holds no credentials: they have fields of their own")
+		return bad("may hold no credentials: they have fields of their own")
 	case u.Path != "" || u.RawQuery != "" || u.Fragment != "":
-		return bad("ends with host and port: the bucket has a field of its own")
+		return bad("has nothing after host and port: the bucket has a field of its own")
 	}
 	host := strings.ToLower(u.Hostname())
 	if !naming.Host(strings.TrimSuffix(host, ".")) {
@@ -90,7 +90,7 @@ func hostile(key string) string {
 	}
 	for _, r := range key {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return "holds a control character"
+			return "has a control character"
 		}
 	}
 	for part := range strings.SplitSeq(key, "/") {

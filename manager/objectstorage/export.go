@@ -6,7 +6,9 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sync/errgroup"
 
@@ -137,6 +139,15 @@ func refusedFile(key string, f *storagepb.TreeFile) error {
 	return nil
 }
 
+// unreadable says why a file that was listed is not found by its name: what of that is
+// no UTF-8 is told as U+FFFD.
+func unreadable(path string, err error) error {
+	if errdefs.IsNotFound(err) && strings.ContainsRune(path, utf8.RuneError) {
+		return problem.Invalid("key", "its name is not UTF-8, which keys are: rename the file")
+	}
+	return err
+}
+
 // lookers is how many objects are looked for at one time.
 const lookers = 16
 
@@ -194,7 +205,8 @@ func (r *sending) batch(ctx context.Context, list []*file) error {
 	}
 	call := func(ctx context.Context) (receiver, error) { return at.Objects.Export(ctx, q) }
 	return r.follow(ctx, at, call, func(one *storagepb.ObjectResult, err error) error {
-		r.st.settled(list[one.Index].Path, list[one.Index].Size, false, err)
+		f := list[one.Index]
+		r.st.settled(f.Path, f.Size, false, unreadable(f.Path, err))
 		return nil
 	})
 }

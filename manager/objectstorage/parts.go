@@ -90,7 +90,7 @@ func (r *sending) large(ctx context.Context, f *file) error {
 		switch {
 		case errors.As(err, &own):
 			r.drop(ctx)
-			r.st.settled(f.Path, f.Size, false, own.error)
+			r.st.settled(f.Path, f.Size, false, unreadable(f.Path, own.error))
 			return nil
 		case !errdefs.IsAborted(err):
 			return err
