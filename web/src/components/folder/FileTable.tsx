@@ -90,7 +90,8 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
           </tr>
         </thead>
         <tbody ref={body}>
-          {before > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={4} style={{ height: before }} /></tr> : null}
+          {/* Without the last column, which a narrow page does not have: a wider row would make it again. */}
+          {before > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={3} style={{ height: before }} /></tr> : null}
           {rows.slice(first, end).map((f, n) => (
             <tr key={f.path} aria-rowindex={first + n + 2} aria-selected={picked.has(f.path)} data-at={at === f.path} onClick={() => onAt(f.path)} onDoubleClick={() => onOpen(f)}>
               <td className="pick" onClick={(e) => e.stopPropagation()}>
@@ -107,7 +108,7 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
               <td className="nowrap dim wide">{when(f.modifiedAt)}</td>
             </tr>
           ))}
-          {after > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={4} style={{ height: after }} /></tr> : null}
+          {after > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={3} style={{ height: after }} /></tr> : null}
         </tbody>
       </table>
     </div>

@@ -19,12 +19,12 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
         <thead>
           <tr>
             <th>{t("Folder")}</th>
-            <th>{t("Belongs to")}</th>
+            <th className="roomy">{t("Belongs to")}</th>
             <th className="wide">{t("Volume")}</th>
             <th className="num">{t("Size")}</th>
             <th className="num wide">{t("Files")}</th>
             {trash ? null : <th className="wide">{t("Mounted by")}</th>}
-            <th>{trash ? t("In the trash since") : t("Last used")}</th>
+            <th className="roomy">{trash ? t("In the trash since") : t("Last used")}</th>
             <th><span className="dim">{t("Actions")}</span></th>
           </tr>
         </thead>
@@ -37,7 +37,7 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
                 {f.autoMount ? <> <span className="badge dim" title={autoMounted(f.name, f.project?.name)}>{t("in every session")}</span></> : null}
                 {f.usageMode === "general" ? null : <> <span className="badge dim">{t(modeWord(f.usageMode))}</span></>}
               </td>
-              <td className="clip">
+              <td className="clip roomy">
                 {f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.id === me ? t("me") : (ownerOf(f) ?? none)}
                 {f.project ? <div className="dim">{t("members may {{what}}", { what: t(permissionWord(f.permission)) })}</div> : null}
                 {whose(f, me) === "shared" ? <div className="dim">{t("you may {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div> : null}
@@ -46,7 +46,7 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
               <td className="num nowrap" title={f.measuredAt ? t("measured {{when}}", { when: when(f.measuredAt) }) : undefined}>{f.usedBytes === null ? none : bytes(f.usedBytes)}</td>
               <td className="num wide">{f.fileCount === null ? none : f.fileCount.toLocaleString()}</td>
               {trash ? null : <td className="clip wide">{f.mountedBy.map((s) => s.name).join(", ") || none}</td>}
-              <td className="nowrap dim">{trash ? (f.deletedAt ? when(f.deletedAt) : "") : f.lastUsedAt ? when(f.lastUsedAt) : t("never")}</td>
+              <td className="nowrap dim roomy">{trash ? (f.deletedAt ? when(f.deletedAt) : "") : f.lastUsedAt ? when(f.lastUsedAt) : t("never")}</td>
               <td className="nowrap" style={{ width: 1 }}>{actions(f)}</td>
             </tr>
           ))}
