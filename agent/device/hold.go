@@ -203,23 +203,11 @@ func quantum(slots []*agentpb.SlotType, name string) int64 {
 	return 1
 }
 
-// exclude holds both ways; a trailing * stands for any ending.
+// exclude holds both ways.
 func exclude(slots []*agentpb.SlotType, a, b string) bool {
-	names := func(owner, other string) bool {
-		for _, s := range slots {
-			if s.Name != owner {
-				continue
-			}
-			for _, pattern := range s.ExclusiveWith {
-				prefix, star := strings.CutSuffix(pattern, "*")
-				if pattern == other || (star && strings.HasPrefix(other, prefix)) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	return names(a, b) || names(b, a)
+	return slices.ContainsFunc(slots, func(s *agentpb.SlotType) bool {
+		return s.Name == a && resource.Apart(s.ExclusiveWith, b) || s.Name == b && resource.Apart(s.ExclusiveWith, a)
+	})
 }
 
 // countersFit checks what partitions draw from shared hardware: a device in

@@ -14,10 +14,10 @@ func Part(n, from, to int64) int64 {
 	return int64(quotient)
 }
 
-// Exceeding is what of used is more than a device of that capacity has; empty when
+// exceeding is what of used is more than a device of that capacity has; empty when
 // it all fits. Slots that are unified are names of one amount: what is used under
 // them is too much when it is in whichever of them one counts.
-func Exceeding(used, capacity Slots, unified map[string]bool) Slots {
+func exceeding(used, capacity Slots, unified map[string]bool) Slots {
 	more, names := Slots{}, Slots{}
 	for slot, n := range used {
 		if n > capacity[slot] {

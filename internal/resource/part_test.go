@@ -37,14 +37,14 @@ func TestExceeding(t *testing.T) {
 		"more of it":       {Slots{"x.shares": 500, "x.ring": 5}, Slots{"x.ring": 5}},
 		"what it does not": {Slots{"x.other": 1}, Slots{"x.other": 1}},
 	} {
-		if got := Exceeding(c.used, capacity, unified); !maps.Equal(got, c.more) {
+		if got := exceeding(c.used, capacity, unified); !maps.Equal(got, c.more) {
 			t.Errorf("%s: %v, want %v", name, got, c.more)
 		}
 	}
 	// Parts are rounded up: counted in thirds or tenths this is more than all, in
 	// thousandths, as the last of it was given, it is not.
 	three := map[string]bool{"x.a": true, "x.b": true, "x.c": true}
-	if got := Exceeding(Slots{"x.a": 1, "x.b": 3, "x.c": 366}, Slots{"x.a": 3, "x.b": 10, "x.c": 1000}, three); len(got) > 0 {
+	if got := exceeding(Slots{"x.a": 1, "x.b": 3, "x.c": 366}, Slots{"x.a": 3, "x.b": 10, "x.c": 1000}, three); len(got) > 0 {
 		t.Errorf("a third, three tenths and 366 thousandths: %v", got)
 	}
 }

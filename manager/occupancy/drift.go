@@ -22,7 +22,8 @@ const (
 	Orphan Kind = "orphan"
 	// Freed is held by a kernel that runs, and is free according to the database.
 	Freed Kind = "freed"
-	// Exceeded is a device of which more is held than it has.
+	// Exceeded is a device of which more is held than it has, or at once what is never
+	// held together.
 	Exceeded Kind = "exceeded"
 	// Gone is held of a device that its agent does not have any more.
 	Gone Kind = "gone"

@@ -15,7 +15,6 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/kernel"
-	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
@@ -29,7 +28,7 @@ type state struct {
 	live    map[uuid.UUID]map[uuid.UUID]*agentpb.KernelState // by agent and kernel, not exited
 	kernels map[uuid.UUID]*ent.Kernel                        // that are not over or live somewhere, with their sessions
 	rows    []*ent.Allocation                                // that are live, with their devices
-	unified map[string]bool                                  // slots that are names of one amount of their devices
+	rules   resource.Rules                                   // of slots on one device
 	found   []Drift
 }
 
@@ -80,13 +79,12 @@ func (st *state) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read allocations: %w", err)
 	}
-	names, err := tx.SlotType.Query().Where(slottype.Unified(true)).Select(slottype.FieldName).Strings(ctx)
+	types, err := tx.SlotType.Query().All(ctx)
 	if err != nil {
 		return fmt.Errorf("read slot types: %w", err)
 	}
-	st.unified = map[string]bool{}
-	for _, name := range names {
-		st.unified[name] = true
+	for _, t := range types {
+		st.rules.Add(t.Name, t.Unified, t.ExclusiveWith)
 	}
 	ids := map[uuid.UUID]bool{}
 	for _, known := range st.live {
@@ -211,7 +209,8 @@ func (st *state) holders() {
 	}
 }
 
-// devices finds those that more is held of than they have, or that are gone.
+// devices finds those that more is held of than they have, or what is never held
+// together, and those that are gone.
 func (st *state) devices() {
 	used := map[uuid.UUID]resource.Slots{}
 	byID := map[uuid.UUID]*ent.Device{}
@@ -227,13 +226,21 @@ func (st *state) devices() {
 		if on == nil {
 			continue
 		}
-		if more := resource.Exceeding(used[id], d.Capacity, st.unified); len(more) > 0 {
-			st.found = append(st.found, Drift{
-				Kind: Exceeded, Agent: on.Name, Device: d.DeviceID, Detail: fmt.Sprintf("%s are held of %s", more, d.Capacity),
-			})
+		if why := st.rules.Against(used[id], d.Capacity); why != "" {
+			st.found = append(st.found, Drift{Kind: Exceeded, Agent: on.Name, Device: d.DeviceID, Detail: "is held: " + why})
 		}
-		if st.reports[on.ID] != nil && d.Health == device.HealthLost {
-			st.found = append(st.found, Drift{Kind: Gone, Agent: on.Name, Device: d.DeviceID, Detail: "is held, and its agent has it no more"})
+	}
+	gone := map[sight]bool{} // who holds a device under several names is told once
+	for _, a := range st.rows {
+		on := st.agents[a.AgentID]
+		if on == nil || st.reports[on.ID] == nil || a.Edges.Device.Health != device.HealthLost {
+			continue
+		}
+		d := Drift{Kind: Gone, Agent: on.Name, Device: a.Edges.Device.DeviceID, Kernel: &a.KernelID, Session: &a.SessionID,
+			Detail: "is held, and its agent has it no more"}
+		if !gone[d.sight()] {
+			gone[d.sight()] = true
+			st.found = append(st.found, d)
 		}
 	}
 }

@@ -102,8 +102,8 @@ func (st *state) holdAgain(k *ent.Kernel, name, slot string) mend {
 			for _, a := range others {
 				held[a.Slot] += a.Amount
 			}
-			if more := resource.Exceeding(held, d.Capacity, st.unified); len(more) > 0 {
-				return fmt.Errorf("somebody else was given %s of device %s: %w", slot, name, errdefs.ErrResourceExhausted)
+			if why := st.rules.Against(held, d.Capacity); why != "" {
+				return fmt.Errorf("somebody else was given device %s, which would hold %s: %w", name, why, errdefs.ErrResourceExhausted)
 			}
 			return tx.Allocation.UpdateOne(last).ClearFreedAt().Exec(ctx)
 		})

@@ -214,13 +214,13 @@ WHERE a.device_id IN (SELECT unnest($1::text[]::uuid[])) AND a.freed_at IS NULL 
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("sum what devices hold: %w", err)
 	}
-	unified := map[string]bool{}
+	var rules resource.Rules
 	for _, t := range types {
-		unified[t.Name] = t.Unified
+		rules.Add(t.Name, t.Unified, t.ExclusiveWith)
 	}
 	for id, slots := range used {
-		if more := resource.Exceeding(slots, capacity[id], unified); len(more) > 0 {
-			return fmt.Errorf("device %s would hold %s of %s: %w", name[id], more, capacity[id], errdefs.ErrAborted)
+		if why := rules.Against(slots, capacity[id]); why != "" {
+			return fmt.Errorf("device %s would hold %s: %w", name[id], why, errdefs.ErrAborted)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -67,6 +68,76 @@ func TestAgentsWithoutANetwork(t *testing.T) {
 			}
 			if d.Waiting != nil && !strings.Contains(d.Waiting.Summary, c.says) {
 				t.Errorf("it waits because %s", d.Waiting.Summary)
+			}
+		})
+	}
+}
+
+// A head of two kernels waits for two devices of one agent where agents have no network
+// with each other, and of any where they have. What it does not wait for is given away.
+func TestHeadOnAgentsWithoutANetwork(t *testing.T) {
+	one := resource.Slots{"cuda.device": 1}
+	none := 1
+	for name, c := range map[string]struct {
+		alone     string
+		networked *int
+		after     time.Duration // for which the head waits
+		passes    bool          // what takes the device that is free now
+	}{
+		"with a network":                     {"", nil, time.Hour, false},
+		"without":                            {"off", nil, 2 * time.Hour, true},
+		"no network is left for two of them": {"", &none, 2 * time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite()
+			s.Networked = c.networked
+			s.agent("a", nil, nil).Alone = c.alone
+			s.agent("b", nil, nil).Alone = c.alone
+			s.runs("first", "a/0", "cuda.device", 1).Ends = noon.Add(time.Hour)
+			s.runs("second", "a/1", "cuda.device", 1).Ends = noon.Add(2 * time.Hour)
+			s.runs("third", "b/1", "cuda.device", 1).Ends = noon.Add(3 * time.Hour)
+			s.ask("head", time.Hour, one, one)
+			s.ask("later", 0, one)
+			got := s.decide(t)
+			if w := got["head"].Waiting; w == nil || w.EstimatedStart == nil || !w.EstimatedStart.Equal(noon.Add(c.after)) {
+				t.Errorf("the head: %+v, want it to start after %s", w, c.after)
+			}
+			if d := got["later"]; d.Placed() != c.passes {
+				t.Errorf("what comes later is placed: %v, %+v", d.Placed(), d.Waiting)
+			}
+		})
+	}
+}
+
+// Sessions end for one of two kernels only where that makes room for both of them that
+// have a network with each other.
+func TestRoomOnAgentsWithoutANetwork(t *testing.T) {
+	one := resource.Slots{"cuda.device": 1}
+	for name, c := range map[string]struct {
+		alone string
+		fixed bool // a device of each agent is held by what is not ended
+		ends  string
+	}{
+		"the youngest of all":             {"", false, "middle young"},
+		"two of one agent":                {"off", false, "middle old"},
+		"the only ones that may":          {"", true, "middle young"},
+		"nobody, because that is too few": {"off", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := evicting(plan.ScopeGroup)
+			s.agent("a", nil, nil).Alone = c.alone
+			s.agent("b", nil, nil).Alone = c.alone
+			s.victim("young", "a", 0, 1, time.Hour)
+			s.victim("fixed", "a", 1, 1, time.Hour).Preemptible = false
+			s.victim("middle", "b", 0, 1, 2*time.Hour)
+			s.victim("old", "b", 1, 1, 3*time.Hour).Preemptible = !c.fixed
+			s.ask("new", 0, one, one).Priority = 1
+			d := s.decide(t)["new"]
+			if got := named(d.Victims); d.Placed() || got != c.ends {
+				t.Fatalf("ends %q, want %q: %+v", got, c.ends, d.Waiting)
+			}
+			if room := d.Waiting.Room; (room != nil) != (c.ends != "") || room != nil && len(room.Parts) != 2 {
+				t.Errorf("room %+v", room)
 			}
 		})
 	}

@@ -188,12 +188,9 @@ func (c *cluster) typeSlots(types []SlotType) {
 		}
 		c.slots[a].quantum = max(t.Quantum, 1)
 		c.slots[a].unified = t.Unified
-		for _, pattern := range t.ExclusiveWith {
-			prefix, star := strings.CutSuffix(pattern, "*")
-			for b := range c.slots {
-				if name := c.slots[b].name; a != b && (name == pattern || star && strings.HasPrefix(name, prefix)) {
-					c.slots[a].exclude[b], c.slots[b].exclude[a] = true, true
-				}
+		for b := range c.slots {
+			if a != b && resource.Apart(t.ExclusiveWith, c.slots[b].name) {
+				c.slots[a].exclude[b], c.slots[b].exclude[a] = true, true
 			}
 		}
 		c.slots[a].exclude[a] = t.Kind == KindUnique
