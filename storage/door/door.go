@@ -48,10 +48,11 @@ type Config struct {
 
 // Door accepts connections. Make it with New.
 type Door struct {
-	cfg   Config
-	log   *slog.Logger
-	host  ssh.Signer
-	guard *guard
+	cfg      Config
+	log      *slog.Logger
+	host     ssh.Signer
+	guard    *guard
+	patience patience
 }
 
 // New reads the host key, or makes it.
@@ -60,7 +61,7 @@ func New(cfg Config) (*Door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
-	return &Door{cfg: cfg, log: cfg.Logger, host: host, guard: newGuard()}, nil
+	return &Door{cfg: cfg, log: cfg.Logger, host: host, guard: newGuard(), patience: patience{handshake, idle, slow}}, nil
 }
 
 // Fingerprint is what people compare before they trust the host.

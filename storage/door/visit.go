@@ -24,6 +24,9 @@ const (
 	stillEvery = 4 * time.Second
 )
 
+// patience is how long a door waits for its guests.
+type patience struct{ handshake, idle, slow time.Duration }
+
 // guestKey is where the permissions of a connection keep its guest.
 type guestKey struct{}
 
@@ -34,8 +37,8 @@ func (d *Door) visit(ctx context.Context, raw net.Conn, from string) {
 	defer raw.Close()
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	began := time.Now()
-	conn := &patient{Conn: raw}
-	_ = raw.SetDeadline(began.Add(handshake))
+	conn := &patient{Conn: raw, patience: d.patience}
+	_ = raw.SetDeadline(began.Add(d.patience.handshake))
 	server, channels, requests, err := ssh.NewServerConn(conn, d.config(ctx, from))
 	if err != nil {
 		d.log.Debug("SSH handshake", "from", from, "error", err)
@@ -47,8 +50,7 @@ func (d *Door) visit(ctx context.Context, raw net.Conn, from string) {
 		return
 	}
 	user = guest.User()
-	_ = raw.SetDeadline(time.Time{})
-	conn.in.Store(true)
+	conn.enter()
 	ctx, cancel := context.WithCancel(ctx)
 	v := &visit{ctx: ctx, guest: guest, says: map[ssh.Channel]func(string){}}
 	var tasks sync.WaitGroup
@@ -230,19 +232,27 @@ func exit(ch ssh.Channel, status uint32) {
 // is in; until then the handshake's deadline holds.
 type patient struct {
 	net.Conn
+	patience
 	in atomic.Bool
+}
+
+// enter ends the time for the handshake, also for the read that waits already.
+func (p *patient) enter() {
+	p.in.Store(true)
+	_ = p.SetWriteDeadline(time.Time{})
+	_ = p.SetReadDeadline(time.Now().Add(p.idle))
 }
 
 func (p *patient) Read(b []byte) (int, error) {
 	if p.in.Load() {
-		_ = p.SetReadDeadline(time.Now().Add(idle))
+		_ = p.SetReadDeadline(time.Now().Add(p.idle))
 	}
 	return p.Conn.Read(b)
 }
 
 func (p *patient) Write(b []byte) (int, error) {
 	if p.in.Load() {
-		_ = p.SetWriteDeadline(time.Now().Add(slow))
+		_ = p.SetWriteDeadline(time.Now().Add(p.slow))
 	}
 	return p.Conn.Write(b)
 }

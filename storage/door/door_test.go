@@ -1,0 +1,341 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/crypto/ssh"
+)
+
+// long is how long tests wait for what must come.
+const long = 2 * time.Minute
+
+// visitor is a guest who gets his own bytes back; his name is his user and his
+// password.
+type visitor string
+
+func (v visitor) User() string                { return string(v) }
+func (v visitor) Still(context.Context) error { return nil }
+func (v visitor) Serve(_ context.Context, s io.ReadWriteCloser, _ func(string)) error {
+	_, err := io.Copy(s, s)
+	return err
+}
+
+// house is a door at an address.
+type house struct {
+	*Door
+	address string
+
+	mu    sync.Mutex
+	shown int // passwords
+}
+
+// newHouse is a house with a patience, nil for the usual one, which is what
+// docs/sftp.md says.
+func newHouse(t *testing.T, p *patience) *house {
+	t.Helper()
+	h := &house{}
+	d, err := New(Config{
+		Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
+		Password: func(_ context.Context, c Caller, secret string) (Guest, error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.shown++
+			switch secret {
+			case c.Name:
+				return visitor(secret), nil
+			case "away":
+				return nil, fmt.Errorf("nobody to ask: %w", errdefs.ErrUnavailable)
+			}
+			return nil, fmt.Errorf("password: %w", errdefs.ErrUnauthenticated)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p != nil {
+		d.patience = *p
+	} else if d.patience != (patience{20 * time.Second, 15 * time.Minute, time.Minute}) {
+		t.Errorf("docs/sftp.md has other limits than %v", d.patience)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	h.Door, h.address = d, l.Addr().String()
+	return h
+}
+
+// enter comes in as a user.
+func (h *house) enter(t *testing.T, user string, passwords ...string) (*ssh.Client, error) {
+	t.Helper()
+	if passwords == nil {
+		passwords = []string{user}
+	}
+	tries := 0
+	c, err := ssh.Dial("tcp", h.address, &ssh.ClientConfig{
+		User: user, HostKeyCallback: ssh.FixedHostKey(h.host.PublicKey()), Timeout: long,
+		Auth: []ssh.AuthMethod{ssh.RetryableAuthMethod(ssh.PasswordCallback(func() (string, error) {
+			tries++
+			return passwords[(tries-1)%len(passwords)], nil
+		}), 100)},
+	})
+	if err == nil {
+		t.Cleanup(func() { c.Close() })
+	}
+	return c, err
+}
+
+// serves tells whether a connection is one that is served.
+func serves(c *ssh.Client) error {
+	s, err := c.NewSession()
+	if err != nil {
+		return err
+	}
+	return s.RequestSubsystem("sftp")
+}
+
+// ends waits until a connection has been ended by the door.
+func ends(t *testing.T, c io.Reader) {
+	t.Helper()
+	gone := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, c)
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-time.After(long):
+		t.Fatal("the connection goes on")
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(long); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not so:", what)
+		}
+	}
+}
+
+// A user has 32 connections, whoever else is there; one that ends makes room.
+func TestConnectionsOfOneUser(t *testing.T) {
+	h := newHouse(t, nil)
+	var all []*ssh.Client
+	for range maxOf {
+		c, err := h.enter(t, "ann")
+		if err == nil {
+			err = serves(c)
+		}
+		if err != nil {
+			t.Fatalf("connection %d: %v", len(all)+1, err)
+		}
+		all = append(all, c)
+	}
+	if c, err := h.enter(t, "ann"); err == nil && serves(c) == nil {
+		t.Error("one more than the limit is served")
+	}
+	if c, err := h.enter(t, "bob"); err != nil || serves(c) != nil {
+		t.Errorf("somebody else is not served: %v", err)
+	}
+	all[0].Close()
+	eventually(t, "there is room again", func() bool {
+		c, err := h.enter(t, "ann")
+		return err == nil && serves(c) == nil
+	})
+}
+
+// Connections that say nothing fill the house for their address, and are told so; they
+// are put out when their time to log in is over.
+func TestStrangersAreFewAndLeave(t *testing.T) {
+	h := newHouse(t, nil)
+	knock := func() net.Conn {
+		c, err := net.Dial("tcp", h.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	var last net.Conn
+	for range maxFrom {
+		last = knock()
+	}
+	var said string
+	raw, err := io.ReadAll(knock())
+	if said = string(raw); err != nil || !strings.Contains(said, "too many connections") {
+		t.Errorf("one more is told %q, %v", said, err)
+	}
+	last.Close()
+	eventually(t, "there is room again", func() bool {
+		c, err := h.enter(t, "ann")
+		return err == nil && serves(c) == nil
+	})
+
+	h = newHouse(t, &patience{handshake: 100 * time.Millisecond, idle: long, slow: long})
+	ends(t, knock())
+	eventually(t, "nobody is there", func() bool {
+		h.guard.mu.Lock()
+		defer h.guard.mu.Unlock()
+		return h.guard.open == 0 && h.guard.strangers == 0 && len(h.guard.from) == 0
+	})
+}
+
+// Who is in and silent is put out, not as early as a stranger; who takes nothing, too.
+func TestSilenceEnds(t *testing.T) {
+	h := newHouse(t, &patience{handshake: long, idle: 300 * time.Millisecond, slow: long})
+	c, err := h.enter(t, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- c.Wait() }()
+	select {
+	case <-gone:
+	case <-time.After(long):
+		t.Fatal("who says nothing stays")
+	}
+
+	h = newHouse(t, &patience{handshake: long, idle: long, slow: 300 * time.Millisecond})
+	here, there := net.Pipe() // nobody reads
+	defer there.Close()
+	p := &patient{Conn: here, patience: h.patience}
+	p.in.Store(true)
+	if _, err := p.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("to who takes nothing: %v", err)
+	}
+
+}
+
+// While a guest talks he stays: what he says counts from when he says it, and the time
+// for the handshake ends with it.
+func TestWhoTalksStays(t *testing.T) {
+	const span = 2 * time.Second
+	h := newHouse(t, &patience{handshake: span, idle: span, slow: span})
+	c, err := h.enter(t, "ann")
+	if err != nil {
+		t.Skip("too slow to log in within its time: ", err)
+	}
+	began := time.Now()
+	for heard := began; heard.Sub(began) < 2*span; heard = time.Now() {
+		time.Sleep(10 * time.Millisecond)
+		if _, _, err := c.SendRequest("keepalive@openssh.com", true, nil); err != nil {
+			if time.Since(heard) > span/2 {
+				t.Skip("too slow to talk all the time: ", err)
+			}
+			t.Fatalf("put out after %v: %v", time.Since(began), err)
+		}
+	}
+}
+
+func TestChannelsOfOneConnection(t *testing.T) {
+	h := newHouse(t, nil)
+	c, err := h.enter(t, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first *ssh.Session
+	for i := range maxChannels {
+		s, err := c.NewSession()
+		if err == nil {
+			err = s.RequestSubsystem("sftp")
+		}
+		if err != nil {
+			t.Fatalf("channel %d: %v", i+1, err)
+		}
+		if first == nil {
+			first = s
+		}
+	}
+	var refused *ssh.OpenChannelError
+	if _, err := c.NewSession(); !errors.As(err, &refused) || refused.Reason != ssh.ResourceShortage {
+		t.Errorf("one more: %v", err)
+	}
+	first.Close()
+	eventually(t, "there is room again", func() bool { return serves(c) == nil })
+}
+
+// One connection has six tries; what is wrong counts against its address, and that
+// nobody could say so does not.
+func TestTries(t *testing.T) {
+	h := newHouse(t, nil)
+	if _, err := h.enter(t, "ann", "wrong"); err == nil {
+		t.Error("came in")
+	}
+	h.mu.Lock()
+	shown := h.shown
+	h.mu.Unlock()
+	if shown == 0 || shown > maxTries {
+		t.Errorf("%d passwords were looked at in one connection", shown)
+	}
+	guessed := func() int {
+		h.guard.mu.Lock()
+		defer h.guard.mu.Unlock()
+		return len(h.guard.wrong["127.0.0.1"])
+	}
+	if guessed() != shown {
+		t.Errorf("%d of %d count", guessed(), shown)
+	}
+	if _, err := h.enter(t, "ann", "away"); err == nil {
+		t.Error("came in while nobody could be asked")
+	}
+	if guessed() != shown {
+		t.Error("what nobody looked at counts as wrong")
+	}
+	if c, err := h.enter(t, "ann", "wrong", "ann"); err != nil || serves(c) != nil {
+		t.Errorf("right at the second try: %v", err)
+	}
+}
+
+func TestHostKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dir", "key")
+	first, err := hostKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := hostKey(path)
+	if err != nil || ssh.FingerprintSHA256(again.PublicKey()) != ssh.FingerprintSHA256(first.PublicKey()) {
+		t.Errorf("another key, or %v", err)
+	}
+	if i, err := os.Stat(path); err != nil || i.Mode() != 0o600 {
+		t.Errorf("%v %v", i, err)
+	}
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o620} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := hostKey(path); err == nil {
+			t.Errorf("a key of the mode %v is used", mode)
+		}
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 50); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hostKey(path); err == nil {
+		t.Error("half a key is used, or another made")
+	}
+}

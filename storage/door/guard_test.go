@@ -1,0 +1,122 @@
+package door
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestGuardCounts(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	enter := func(g *guard, n int, from func(int) string, known bool) (in int) {
+		for i := range n {
+			if g.enter(from(i), now) != "" {
+				continue
+			}
+			in++
+			if known && !g.known(from(i)) {
+				t.Error("one of nobody else is refused")
+			}
+		}
+		return in
+	}
+	other := func(i int) string { return fmt.Sprint(i) }
+	one := func(int) string { return "one" }
+	for _, c := range []struct {
+		name  string
+		known bool
+		from  func(int) string
+		want  int
+	}{
+		{"all together", true, other, 500},
+		{"not logged in yet", false, other, 64},
+		{"of one address", false, one, 64},
+	} {
+		g := newGuard()
+		if got := enter(g, 600, c.from, c.known); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+		user := ""
+		if c.known {
+			user = c.from(0)
+		}
+		g.leave(c.from(0), user)
+		if why := g.enter(c.from(0), now); why != "" {
+			t.Errorf("%s: after one left: %s", c.name, why)
+		}
+	}
+	g := newGuard() // users are counted over all addresses
+	for i := range 33 {
+		if why := g.enter(other(i), now); why != "" {
+			t.Fatal(why)
+		}
+		if got := g.known("ann"); got != (i < 32) {
+			t.Errorf("connection %d of a user: %v", i+1, got)
+		}
+	}
+	g.leave(other(32), "") // the refused one was a stranger to the end
+	for i := range 32 {
+		g.leave(other(i), "ann")
+	}
+	if g.open != 0 || g.strangers != 0 || len(g.from) != 0 || len(g.of) != 0 {
+		t.Errorf("all have left, but %d, %d, %v, %v", g.open, g.strangers, g.from, g.of)
+	}
+}
+
+func TestGuardOfGuesses(t *testing.T) {
+	g, now := newGuard(), time.Unix(1e9, 0)
+	for i := range 50 {
+		if g.shut("a", now) || g.enter("a", now) != "" {
+			t.Fatalf("refused after %d wrong passwords", i)
+		}
+		g.leave("a", "")
+		g.guessed("a", now)
+		now = now.Add(time.Second)
+	}
+	if why := g.enter("a", now); !g.shut("a", now) || !strings.Contains(why, "14m10s") {
+		t.Errorf("after 50: %q", why)
+	}
+	if g.shut("b", now) || g.enter("b", now) != "" {
+		t.Error("another address is refused")
+	}
+	now = now.Add(15*time.Minute - 51*time.Second)
+	if !g.shut("a", now) {
+		t.Error("let in a second too early")
+	}
+	if now = now.Add(time.Second); g.shut("a", now) {
+		t.Error("the first is old, and still it waits")
+	}
+	g.guessed("a", now)
+	if !g.shut("a", now) {
+		t.Error("one more is 50 again")
+	}
+	if now = now.Add(wrongWindow); g.shut("a", now) || len(g.wrong) != 0 {
+		t.Errorf("what is old is remembered: %v", g.wrong)
+	}
+	for i := range maxKept + 10 {
+		g.guessed(fmt.Sprint(i), now)
+	}
+	if len(g.wrong) > maxKept {
+		t.Errorf("%d addresses are remembered", len(g.wrong))
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	for peer, want := range map[string]string{
+		"192.0.2.1:5":              "192.0.2.1",
+		"[::ffff:192.0.2.1]:5":     "192.0.2.1",
+		"[2001:db8:1:2:3:4:5:6]:5": "2001:db8:1:2::/64",
+		"[2001:db8:1:2::1]:9":      "2001:db8:1:2::/64",
+		"[fe80::1%eth0]:9":         "fe80::/64",
+	} {
+		at, err := net.ResolveTCPAddr("tcp", peer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := network(at); got != want {
+			t.Errorf("%s counts as %s, want %s", peer, got, want)
+		}
+	}
+}
