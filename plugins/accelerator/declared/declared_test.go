@@ -3,6 +3,7 @@ package declared
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -137,5 +138,29 @@ func TestADeviceThatGoesLeavesTheOthersTheirs(t *testing.T) {
 		if got := second(); !strings.Contains(got, step.want) {
 			t.Errorf("without %q: %s, want %s", step.gone, got, step.want)
 		}
+	}
+	for _, name := range []string{"3", "4", "5"} { // more than there are devices
+		if err := tree.Write("dev/acme/card"+name, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := second(); !strings.Contains(got, "which is whose cannot be told") {
+		t.Errorf("three files for one device: %s", got)
+	}
+}
+
+// What contradicts itself says nothing: no device is given away on its word.
+func TestAProgramThatListsADeviceTwice(t *testing.T) {
+	p := &Program{Run: []string{"acme-stat"}, Format: "lines", Line: `^card(?P<card>\d+)`, Match: "card", By: "index"}
+	if err := p.check(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "acme-stat"), []byte("#!/bin/sh\necho card0\necho card1\necho card0\n"), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	m := &machine{Spec: &Spec{Program: p}, Host: driver.NewHost(&pb.Roots{Path: []string{dir}})}
+	if _, err := m.ask(t.Context()); err == nil || !strings.Contains(err.Error(), `lists "0" twice`) {
+		t.Errorf("%v", err)
 	}
 }

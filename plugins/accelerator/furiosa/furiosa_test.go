@@ -114,6 +114,9 @@ func TestWarboy(t *testing.T) {
 	if d := s.GetDevices()[2]; d.GetAllocatable() || !bench.Scan(t, bench.Open(t, tree.Roots(), `{"fpga": true}`)).GetDevices()[2].GetAllocatable() {
 		t.Errorf("fpga: %v", d)
 	}
+	if s := bench.Scan(t, bench.Open(t, tree.Roots(), `{"pe_groups": [1]}`)); len(s.GetDevices()) != 3 || len(s.GetCounters()) > 0 {
+		t.Errorf("a Warboy is cut: %v", s)
+	}
 }
 
 func edit(t *testing.T, m *machine, s *pb.DeviceSnapshot, devices ...*pb.Device) []string {
@@ -196,6 +199,11 @@ func TestMetricsOfRNGD(t *testing.T) {
 	write(5, 10, 5) // the counter began anew
 	bench.Scan(t, m)
 	bench.Measures(t, m, s, map[string]string{"furiosa_util " + half: "0 UNAVAILABLE"})
+	for pe := range elements {
+		write(pe, 3_000_000_000, 1_000_000_000) // that of work alone did
+	}
+	bench.Scan(t, m)
+	bench.Measures(t, m, s, map[string]string{"furiosa_util " + id: "0 UNAVAILABLE"})
 	if err := tree.Fail("furiosa-smi", 1, "no"); err != nil {
 		t.Fatal(err)
 	}

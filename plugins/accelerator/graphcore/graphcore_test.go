@@ -165,6 +165,23 @@ func TestRemoteIPUs(t *testing.T) {
 	}
 }
 
+// Two IPU-Machines number their IPUs alike.
+func TestTheOtherMachinesIPUIsNotGiven(t *testing.T) {
+	tree := fixturetest.Start(t, "ipu-pod4")
+	const conf = `{"devices": [{"ip": "10.1.5.11", "device_id": 1, "port": 1}, {"ip": "10.1.5.10", "device_id": 1, "port": 2}]}`
+	if err := tree.Write("root/etc/ipuof.conf.d/pod4.conf", conf); err != nil {
+		t.Fatal(err)
+	}
+	out, err := edit(t, bench.Open(t, tree.Roots(), ""), t.TempDir(), remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(out.GetEdits().Mounts[0].Source, "berth.conf"))
+	if err != nil || !strings.Contains(string(text), "10.1.5.10") || strings.Contains(string(text), "10.1.5.11") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 func TestCards(t *testing.T) {
 	out, err := edit(t, bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), `{"ipc_lock": true, "host_ipc": true}`), "", local)
 	if err != nil {
@@ -194,6 +211,14 @@ func TestMeasurements(t *testing.T) {
 		if x.GetQuality() != pb.Metric_UNAVAILABLE {
 			t.Errorf("gc-inventory fails: %v", x)
 		}
+	}
+}
+
+// More than everything is everything.
+func TestBusierThanPossible(t *testing.T) {
+	r := readings{ipus: map[string]ipu{"a": {"ipu utilisation": "104.2%"}}}
+	if m := r.measure(&pb.Device{Id: "a"})[0]; m.GetName() != "ipu_util" || m.GetValue() != 100 || m.GetQuality() != pb.Metric_MEASURED {
+		t.Errorf("%v", m)
 	}
 }
 

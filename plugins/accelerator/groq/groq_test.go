@@ -43,6 +43,7 @@ func TestTextIsReadLeniently(t *testing.T) {
 		"time":       {"10:22:33 device 1 up", "10", "nothing"},
 		"heading":    {"3 of 8 W\nstatus: down\n", "8", "nothing"},
 		"garbage":    {"\xff\xfe\x00;;;", "0", "nothing"},
+		"padded":     {"card 08 power 5 W", "8", "status= power=5"},
 		"first wins": {"card 1 power 5 W\n power 500 W", "1", "status= power=5"},
 	} {
 		if got := show(read(row.text), row.card); got != row.want {
@@ -89,8 +90,16 @@ func TestFilesWithoutClass(t *testing.T) {
 	if all := bench.Devices(t, m); !all["0000:23:00.0"].GetAllocatable() || all["0000:23:00.0"].GetAttributes()["node"] != "groqA10.pci" {
 		t.Errorf("as many files as cards: %v", all["0000:23:00.0"])
 	}
-	if err := tree.Remove("dev/groqA8.pci"); err != nil {
+	if err := tree.Write("dev/groqA99.pci", ""); err != nil {
 		t.Fatal(err)
+	}
+	if all := bench.Devices(t, m); all["0000:23:00.0"].GetAllocatable() || !strings.Contains(all["0000:23:00.0"].GetRejectReasons()[0], "9 device files") {
+		t.Errorf("more files than cards: %v", all["0000:23:00.0"])
+	}
+	for _, name := range []string{"dev/groqA99.pci", "dev/groqA8.pci"} {
+		if err := tree.Remove(name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if all := bench.Devices(t, m); all["0000:23:00.0"].GetAllocatable() || !strings.Contains(all["0000:23:00.0"].GetRejectReasons()[0], "7 device files") {
 		t.Errorf("fewer files than cards: %v", all["0000:23:00.0"])
@@ -130,7 +139,7 @@ func TestEdits(t *testing.T) {
 	s := bench.Scan(t, m)
 	out := drivertest.Edit(t, m, drivertest.Request(t, s, &pb.Allocation{Slot: slot, DeviceId: "0000:0b:00.0", Amount: "1"}))
 	e := out.GetEdits()
-	if len(e.DeviceNodes) != 1 || e.DeviceNodes[0].Path != "/dev/groqA9.pci" || len(e.Mounts) != 2 || e.Mounts[0].Target != "/opt/groq/runtime" || e.Mounts[0].Writable {
+	if len(e.DeviceNodes) != 1 || e.DeviceNodes[0].Path != "/dev/groqA9.pci" || len(e.Mounts) != 2 || e.Mounts[0].Target != "/opt/groq/runtime" || e.Mounts[0].Writable || !e.Mounts[1].Writable {
 		t.Errorf("%v", e)
 	}
 	if len(e.Capabilities)+len(e.Syscalls) > 0 || e.HostIpc || e.Rlimits[0].Name != "memlock" {

@@ -126,6 +126,9 @@ func TestGroupsThatOthersMade(t *testing.T) {
 	edit(t, m, "all", 0, 1, 2)
 	check(t, "all of it", groups(t, m), "1:1b+1c+3d")
 	make("-c", "2", "-a", "0") // b1, on which a program runs
+	if r, err := m.groups(t.Context()); err != nil || free(r, nil) != "3" {
+		t.Errorf("a number that somebody's group has is free: %v", err)
+	}
 	if _, err = m.Edit(t.Context(), request(t, bench.Scan(t, m), "busy", 3)); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "a program runs") {
 		t.Errorf("busy: %v", err)
 	}
@@ -157,6 +160,23 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%q, %v", leaks, err)
 	}
 	check(t, "groups at the end", groups(t, m), "")
+}
+
+// TestNumberOfAnothersGroup: a group of ours is destroyed behind our back, and its
+// number given to other NPUs.
+func TestNumberOfAnothersGroup(t *testing.T) {
+	m := open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")
+	edit(t, m, "mine", 0)
+	for _, args := range [][]string{{"-d", "1"}, {"-c", "1", "-a", "1,2"}} {
+		if err := m.regroup(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := groups(t, m)
+	if err := m.Undo(t.Context(), "mine", nil); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "groups", groups(t, m), before)
 }
 
 func TestGroupingFails(t *testing.T) {

@@ -236,6 +236,26 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
+// Processes that share a tile are never busier together than the tile.
+func TestSharedTile(t *testing.T) {
+	d := &pb.Device{Id: "a", Attributes: map[string]string{"xrdu": "0", "rdu": "0"}}
+	rows := map[tile][]row{{0, 0, 0}: {{80, 1}, {70, 2}}, {0, 0, 1}: {{0, 0}}}
+	if got := util(d, rows, nil, anybody); got.GetValue() != 50 {
+		t.Errorf("%v", got)
+	}
+}
+
+// What snconfig says of the moment replaces states, and adds nothing.
+func TestStatesOfTheMoment(t *testing.T) {
+	const known = "XRDU Name: XRDU_0\nRDU name: RDU_0\n"
+	s := &system{}
+	s.read(known + "State: Online\nTILE Name: TILE_0\n")
+	s.update(known + "State: Offline\nTILE Name: TILE_0\nStatus: Hung\nTILE Name: TILE_9\nRDU name: RDU_1\n")
+	if r := s.rdus[0]; len(s.rdus) != 1 || r.state != "offline" || len(r.tiles) != 1 || r.tiles[0] != "hung" {
+		t.Errorf("%d RDUs, %+v", len(s.rdus), r)
+	}
+}
+
 // TestWhoseTheyAre: two processes have two tiles each of the same RDU.
 func TestWhoseTheyAre(t *testing.T) {
 	m := configured(t, fixturetest.Start(t, "sn30-8"))

@@ -43,6 +43,7 @@ func TestRejections(t *testing.T) {
 		"no name":          {entry + "tt_card_type", "", "does not say what board"},
 		"garbage number":   {entry + "tt_asic_id", "../../etc\n", "no hexadecimal number"},
 		"garbage pulse":    {entry + "tt_heartbeat", "thump\n", "no number"},
+		"off the bus":      {entry + "tt_heartbeat", "4294967295\n", "does not answer on the bus"},
 		"no node":          {"dev/tenstorrent/0", "", "no such file"},
 		"node is a file":   {"dev/tenstorrent/0", "x", "is no device"},
 	} {
@@ -102,7 +103,7 @@ func TestEdits(t *testing.T) {
 	if got := drivertest.Nodes(r); !slices.Equal(got, []string{"/dev/tenstorrent/9", "/dev/tenstorrent/10"}) || r.GetAttached()[0].GetDeviceId() != "0100018511723000" {
 		t.Errorf("nodes %q, %v", got, r.GetAttached())
 	}
-	if e := r.GetEdits(); len(e.GetMounts()) != 2 || !e.GetMounts()[0].GetOptional() || len(e.GetCapabilities()) > 0 {
+	if e := r.GetEdits(); len(e.GetMounts()) != 2 || !e.GetMounts()[0].GetOptional() || !e.GetMounts()[0].GetWritable() || len(e.GetCapabilities()) > 0 {
 		t.Errorf("%v", e)
 	}
 	r = prepare(`{"hugepages": false, "ipc_lock": true}`, "0100018511723000")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,8 +13,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -22,6 +25,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
+	"github.com/berthhq/berth/plugins/accelerator/tpu/libtpu"
 )
 
 var bench = drivertest.Bench[*machine]{Driver: vendor{}}
@@ -156,7 +160,8 @@ func TestOwnDriverOfV4(t *testing.T) {
 	if e.GetDeviceNodes()[0].GetPath() != "/dev/accel1" || e.GetDeviceNodes()[1].GetPath() != "/dev/accel3" || len(e.GetRlimits()) > 0 {
 		t.Errorf("%v", e)
 	}
-	if e.GetEnv()["TPU_VISIBLE_DEVICES"] != "1,3" || e.GetEnv()["TPU_TOPOLOGY"] != "1x2x1" || e.GetEnv()["TPU_ACCELERATOR_TYPE"] != "v4-4" {
+	if e.GetEnv()["TPU_VISIBLE_DEVICES"] != "1,3" || e.GetEnv()["TPU_TOPOLOGY"] != "1x2x1" || e.GetEnv()["TPU_ACCELERATOR_TYPE"] != "v4-4" ||
+		e.GetEnv()["TPU_CHIPS_PER_HOST_BOUNDS"] != "1,2,1" {
 		t.Errorf("%v", e.GetEnv())
 	}
 }
@@ -189,6 +194,59 @@ func TestOneAddressOfAllChips(t *testing.T) {
 		if got := memory(t, m, nil, 2); got[0].GetQuality() != pb.Metric_UNAVAILABLE {
 			t.Errorf("the library %s: %v", name, got)
 		}
+	}
+}
+
+// What was told long ago says nothing of now.
+func TestOldFiguresAreNotShown(t *testing.T) {
+	_, m := start(t, "")
+	s := bench.Scan(t, m)
+	id := s.GetDevices()[0].GetId()
+	for age, want := range map[time.Duration]pb.Metric_Quality{0: pb.Metric_MEASURED, time.Hour: pb.Metric_UNAVAILABLE} {
+		m.seen[id] = seen{used: 1, total: 2, busy: 3, at: time.Now().Add(-age)}
+		for _, x := range m.Sample(t.Context(), s) {
+			if x.GetDeviceId() == id && x.GetQuality() != want {
+				t.Errorf("%s old: %v", age, x)
+			}
+		}
+	}
+}
+
+// liar is a container's own library, which may say anything.
+type liar struct {
+	libtpu.UnimplementedRuntimeMetricServiceServer
+}
+
+func (liar) GetRuntimeMetric(context.Context, *libtpu.MetricRequest) (*libtpu.MetricResponse, error) {
+	r := &libtpu.MetricResponse{Metric: &libtpu.TPUMetric{}}
+	for n, v := range map[int64]float64{-1: 1, maxChips: 2, 1 << 62: 3, 0: -4, 1: 5} {
+		r.Metric.Metrics = append(r.Metric.Metrics, &libtpu.Metric{
+			Attribute: &libtpu.Attribute{Value: &libtpu.AttrValue{IntAttr: n}},
+			Gauge:     &libtpu.Gauge{Value: &libtpu.Gauge_AsDouble{AsDouble: v}},
+		})
+	}
+	return r, nil
+}
+
+func TestLiesOfAContainer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	libtpu.RegisterRuntimeMetricServiceServer(server, liar{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l)
+	}()
+	defer func() {
+		server.Stop()
+		<-done
+	}()
+	f, err := ask(t.Context(), l.Addr().String(), direct, 1)
+	if err != nil || len(f.used) != 1 || f.used[1] != 5 || len(f.busy) != 1 {
+		t.Errorf("%v, %v", f, err)
 	}
 }
 

@@ -225,6 +225,39 @@ func TestMappedMemory(t *testing.T) {
 	}
 }
 
+// What the driver refuses changes nothing of what is counted.
+func TestDriverRefuses(t *testing.T) {
+	p := run(t, container(t, Cap{first, 100 * gib}), "link")
+	p.want(ok, "alloc m %d", 60*int64(gib))
+	for range 4 { // beyond what the GPU has, below the limit
+		p.want(full, "alloc m %d", 30*int64(gib))
+	}
+	p.want(ok, "free -1")
+	p.want(ok, "alloc m %d", 60*int64(gib))
+
+	p = run(t, container(t, Cap{first, gib}), "dlsym")
+	left := func(n int) {
+		t.Helper()
+		p.want(fmt.Sprintf("0 %d %d %d", n, gib, gib), "info")
+	}
+	const here = 1 << 40
+	p.want(ok, "alloc m %d", 600*mib)
+	p.want("0", "refuse 1")
+	p.want(invalid, "free 0")
+	left(424 * mib)
+	p.want(full, "alloc m %d", 500*mib)
+	p.want(ok, "free -1")
+	left(gib)
+	p.want(ok, "alloc create %d", 300*mib)
+	p.want(ok, "map -1 %d %d", here, 300*mib)
+	p.want("0", "refuse 1")
+	p.want(invalid, "unmap %d %d", here, 300*mib)
+	p.want(ok, "free -1")
+	left(724 * mib)
+	p.want(ok, "unmap %d %d", here, 300*mib)
+	left(gib)
+}
+
 func TestContextsTakeTheirMemoryAlong(t *testing.T) {
 	p := run(t, container(t, Cap{first, gib}), "link")
 	p.want(ok, "alloc m %d", 300*mib) // of the primary context

@@ -69,6 +69,11 @@ static int end(long context) {
 
 size_t standin_peak(int device) { return peak[device]; }
 
+/* So many of the next frees and unmappings fail. */
+static int refusals;
+void standin_refuse(int n) { refusals = n; }
+static int refused(void) { return refusals > 0 && refusals--; }
+
 int cuInit(unsigned flags) { return flags ? INVALID : 0; }
 int cuDeviceGetUuid(unsigned char *u, int device) {
   memcpy(u, "\x1b\x2c\x3d\x4e\x00\x00\x40\x00\x80\x00\x00\x00\x00\x00\x00\x00", 16);
@@ -114,7 +119,7 @@ int cuMemAllocPitch_v2(uint64_t *p, size_t *pitch, size_t width, size_t height, 
 int cuMemAllocAsync(uint64_t *p, size_t n, void *stream) { return take(p, n, of(current), 0); }
 int cuMemAllocAsync_ptsz(uint64_t *p, size_t n, void *stream) { return take(p, n, of(current), 0); }
 int cuMemAllocFromPoolAsync(uint64_t *p, size_t n, void *pool, void *stream) { return take(p, n, of(current), 0); }
-int cuMemFree_v2(uint64_t p) { return drop(p); }
+int cuMemFree_v2(uint64_t p) { return refused() ? INVALID : drop(p); }
 int cuMemFreeAsync(uint64_t p, void *stream) { return drop(p); }
 int cuMemFreeAsync_ptsz(uint64_t p, void *stream) { return drop(p); }
 int cuMemCreate(uint64_t *h, size_t n, const int *how, unsigned long long flags) { return take(h, n, how[3], 0); }
@@ -137,6 +142,7 @@ int cuMemMap(uint64_t p, size_t n, size_t offset, uint64_t h, unsigned long long
 }
 int cuMemUnmap(uint64_t p, size_t n) {
   int found = 0;
+  if (refused()) return INVALID;
   for (int i = 0; i < 64; i++)
     if (maps[i].size && maps[i].address >= p && maps[i].address + maps[i].size <= p + n) {
       int b = maps[i].block;

@@ -42,6 +42,7 @@ CALLS(DECLARE)
 extern int cuInit(unsigned), cuCtxSetCurrent(void *), cuCtxCreate_v2(void **, unsigned, int), cuCtxDestroy_v2(void *),
     cuDevicePrimaryCtxRetain(void **, int), cuDevicePrimaryCtxReset_v2(int), cuDevicePrimaryCtxRelease_v2(int);
 extern size_t standin_peak(int);
+extern void standin_refuse(int);
 
 static void die(const char *why) {
   fprintf(stderr, "probe: %s\n", why);
@@ -189,6 +190,9 @@ int main(int argc, char **argv) {
     } else if (!strcmp(order, "retain") && scanf("%zu", &a) == 1) {
       things[count].kind = 'c';
       printf("%d\n", p_cuMemRetainAllocationHandle(&things[count++].p, a));
+    } else if (!strcmp(order, "refuse") && scanf("%ld", &k) == 1) {
+      standin_refuse((int)k);
+      printf("0\n");
     } else if (!strcmp(order, "foreign")) {
       printf("%d\n", release('m', 0x123456789));
     } else if (!strcmp(order, "device") && scanf("%d", &device) == 1) {
