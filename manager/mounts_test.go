@@ -87,6 +87,14 @@ func (l *loft) has(t *testing.T, on *node, id uuid.UUID, want map[string]string)
 	})
 }
 
+// tells wants an entry in the history of a session.
+func (l *loft) tells(t *testing.T, id uuid.UUID, text string) {
+	t.Helper()
+	if h := l.history(t, id); !strings.Contains(h, text) {
+		t.Errorf("no %q in\n%s", text, h)
+	}
+}
+
 func (l *loft) mount(t *testing.T, id uuid.UUID) *ent.SessionMount {
 	t.Helper()
 	return l.Client.SessionMount.Query().Where(sessionmount.SessionID(id), sessionmount.VfolderID(l.folder)).OnlyX(l.System(t))
@@ -151,6 +159,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("%s\n%s", diff, l.history(t, works))
 	}
+	l.tells(t, works, "folder data is no longer shared with the session's owner: /home/work/data is empty")
 
 	l.invite(t, "read_write") // a session that lost it does not get it back
 	again := l.start(t, l.friend, data)
@@ -247,6 +256,7 @@ func TestMountsOfAProjectsFolder(t *testing.T) {
 	lead.Must(t, `mutation($p: ID!, $u: ID!) { removeMembership(input: {project: $p, user: $u}) { project { id } } }`,
 		managertest.Vars{"p": l.A.Project.ID, "u": l.A.Member.ID}, nil)
 	l.has(t, n, id, map[string]string{})
+	l.tells(t, id, "folder team is of a project of which the session's owner is no longer a member: /home/work/team is empty")
 	l.has(t, n, leads, map[string]string{"/home/work/team": "rw"})
 }
 
@@ -265,5 +275,6 @@ func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	}
 	l.join(t, n, l.m)
 	l.has(t, n, id, map[string]string{})
+	l.tells(t, id, "folder data is closed to the session's owner, who cannot log in any more: /home/work/data is empty")
 	l.as.Must(t, trashFolder, managertest.Vars{"id": l.folder}, nil)
 }

@@ -27,9 +27,11 @@ const sampleDetail = sampleSession + `,"environment":{"A":"1"},"scheduledAt":nul
     "allocations":[{"id":"x","slot":"mock.shares","amount":"0.5","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"d","deviceId":"mock-0","model":"M"}},
       {"id":"y","slot":"cpu","amount":"1","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"c","deviceId":"cpu","model":""}}],
     "stats":{"at":null,"metrics":[{"name":"mem","deviceId":"","value":104857600,"capacity":0,"unit":"bytes","quality":"measured"}]}}],
-  "mounts":[{"id":"m","vfolder":{"id":"f","name":"data"},"target":"/home/work/data","subpath":"","readOnly":true}],
+  "mounts":[{"id":"m","vfolder":{"id":"f","name":"data"},"target":"/home/work/data","subpath":"","readOnly":true},
+    {"id":"m2","vfolder":null,"target":"/home/work/theirs","subpath":"in","readOnly":false,"revokedAt":"2026-03-04T11:58:00Z"}],
   "history":[{"id":"h","at":"2026-03-04T11:56:48.25Z","phase":"schedule","fromStatus":"pending","toStatus":"scheduled","result":"success","attempt":1,"code":"","message":"","steps":[]},
-    {"id":"h2","at":"2026-03-04T11:56:49Z","phase":"prepare","fromStatus":null,"toStatus":null,"result":"retry","attempt":1,"code":"pull_failed","message":"registry\u001b[31m is away","steps":[]}],
+    {"id":"h2","at":"2026-03-04T11:56:49Z","phase":"prepare","fromStatus":null,"toStatus":null,"result":"retry","attempt":1,"code":"pull_failed","message":"registry\u001b[31m is away","steps":[]},
+    {"id":"h3","at":"2026-03-04T11:58:00Z","phase":"run","fromStatus":null,"toStatus":null,"result":"info","attempt":1,"code":"folder_revoked","message":"folder theirs is in the trash: /home/work/theirs is empty","steps":[]}],
   "usage":[{"slot":"cpu","slotSeconds":"180"},{"slot":"mem","slotSeconds":"193273528320"}],`
 
 const sampleAgent = `{"id":"a","name":"node-1","status":"alive","schedulable":false,"version":"1.0","architecture":"amd64","address":"10.0.0.1",

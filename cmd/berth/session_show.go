@@ -87,7 +87,7 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 		s.fact("Environment", k+"="+d.Environment[k])
 	}
 	for _, m := range d.Mounts {
-		s.fact("Mount", mountText(m))
+		s.fact("Mount", mountText(m, d.History))
 	}
 	for _, u := range d.Usage {
 		hours, unit := output.SlotHours(u.Slot, u.SlotSeconds)
@@ -141,7 +141,7 @@ func (s sheet) dependencies(d *client.SessionDetail) {
 	}
 }
 
-func mountText(m client.Mount) string {
+func mountText(m client.Mount, history []client.SessionEvent) string {
 	text := "(a folder out of sight)"
 	if m.Vfolder != nil {
 		text = m.Vfolder.Name
@@ -150,10 +150,24 @@ func mountText(m client.Mount) string {
 		text += "/" + m.Subpath
 	}
 	text += " at " + m.Target
-	if m.ReadOnly {
+	switch {
+	case m.RevokedAt != nil:
+		text += ", taken away at " + m.RevokedAt.Local().Format("15:04:05") + lossText(m, history)
+	case m.ReadOnly:
 		text += ", read-only"
 	}
 	return text
+}
+
+// lossText is what a session's history tells of why a folder was taken away.
+func lossText(m client.Mount, history []client.SessionEvent) string {
+	for _, e := range slices.Backward(history) {
+		why, after, _ := strings.Cut(e.Message, ": ")
+		if e.Code == "folder_revoked" && (strings.HasPrefix(after, m.Target+" ") || strings.HasSuffix(after, " "+m.Target)) {
+			return ": " + why
+		}
+	}
+	return ""
 }
 
 // idleText says what would end a session for being of no use.

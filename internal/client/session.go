@@ -148,6 +148,8 @@ type Mount struct {
 	Target   string `json:"target"`
 	Subpath  string `json:"subpath"`
 	ReadOnly bool   `json:"readOnly"`
+	// RevokedAt is when its owner lost the folder.
+	RevokedAt *time.Time `json:"revokedAt"`
 }
 
 // SessionEvent is one entry of a session's history.
@@ -274,7 +276,7 @@ var showSession = define[struct {
       allocations { id slot amount createdAt freedAt device { id deviceId model } }
       stats { at metrics { ...metricFields } }
     }
-    mounts { id vfolder { id name } target subpath readOnly }
+    mounts { id vfolder { id name } target subpath readOnly revokedAt }
     idle { checker kind endsAt reason warnedAt } idleExempt
     history {
       id at phase fromStatus toStatus result attempt code message

@@ -137,12 +137,13 @@ func (s *Service) lookAtMounts(ctx context.Context, epoch int64, which ...predic
 type mountChange struct {
 	row               *ent.SessionMount
 	readOnly, revoked bool
+	why               vfolder.Loss // of reading it
 }
 
 // compare tells what a mount should be to an owner who may not read, or not write,
 // the folder, and whether it is something else.
-func compare(m *ent.SessionMount, unreadable, unwritable bool) (mountChange, bool) {
-	c := mountChange{row: m, readOnly: m.ReadOnlyWanted || unwritable, revoked: unreadable}
+func compare(m *ent.SessionMount, unreadable, unwritable vfolder.Loss) (mountChange, bool) {
+	c := mountChange{row: m, readOnly: m.ReadOnlyWanted || unwritable != "", revoked: unreadable != "", why: unreadable}
 	if c.revoked {
 		c.readOnly = m.ReadOnly
 	}
@@ -218,20 +219,22 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 	return nil
 }
 
+const sessionOwner = "the session's owner"
+
 // tell is what the owner of the session reads.
 func (c mountChange) tell(waits bool) (code, text string) {
 	folder := "folder " + c.row.Edges.Vfolder.Name
 	switch {
 	case c.revoked && waits:
-		return codeFolderRevoked, folder + " is not open to its owner any more: the session starts without " + c.row.Target
+		return codeFolderRevoked, folder + " " + c.why.Of(sessionOwner) + ": the session starts without " + c.row.Target
 	case c.revoked:
-		return codeFolderRevoked, folder + " is not open to its owner any more: " + c.row.Target + " is empty"
+		return codeFolderRevoked, folder + " " + c.why.Of(sessionOwner) + ": " + c.row.Target + " is empty"
 	case c.row.RevokedAt != nil:
-		return codeFolderReturned, folder + " is open to its owner again: the session starts with " + c.row.Target
+		return codeFolderReturned, folder + " is open to the session's owner again: the session starts with " + c.row.Target
 	case c.readOnly:
-		return codeFolderReadOnly, folder + " is for its owner to read only: " + c.row.Target + " is read-only"
+		return codeFolderReadOnly, folder + " is for the session's owner to read only: " + c.row.Target + " is read-only"
 	}
-	return codeFolderWritable, folder + " is for its owner to write: " + c.row.Target + " is writable"
+	return codeFolderWritable, folder + " is for the session's owner to write: " + c.row.Target + " is writable"
 }
 
 // refreshMounts makes the mounts of a session that is about to start what is right

@@ -60,7 +60,7 @@ type Policies interface {
 type Volumes interface {
 	Allow(ctx context.Context, f *ent.Vfolder, need ...access.VolumePermission) error
 	GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error)
-	Lost(ctx context.Context, uses []vfolder.Use) ([]bool, error)
+	Lost(ctx context.Context, uses []vfolder.Use) ([]vfolder.Loss, error)
 }
 
 // Samples are the latest statistics of kernels.

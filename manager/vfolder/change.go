@@ -159,7 +159,8 @@ func (s *Service) settledAs(ctx context.Context, paths []string, results []*stor
 		of[path] = list[1:]
 		one := FileResult{Path: path}
 		if list[0].Error != "" {
-			one.Error = &list[0].Error
+			text := said(list[0])
+			one.Error = &text
 		}
 		out.Results = append(out.Results, one)
 	}
@@ -167,6 +168,15 @@ func (s *Service) settledAs(ctx context.Context, paths []string, results []*stor
 		s.changed(ctx, f.ID)
 	}
 	return out, nil
+}
+
+// said is what people read of a path that failed: without its class, which has a field
+// of its own.
+func said(r *storagepb.FileResult) string {
+	if p, known := problem.From(errgrpc.ToNative(r.Err())); known {
+		return p.Message
+	}
+	return r.Error
 }
 
 // copyable is a folder whose files the viewer may take elsewhere.

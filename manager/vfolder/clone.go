@@ -188,12 +188,8 @@ func (s *Service) cloned(ctx context.Context, p *proxy, from, to *ent.Vfolder, a
 
 // readable returns a folder that a user may read now: a task may have waited for long.
 func (s *Service) readable(ctx context.Context, user, folder uuid.UUID) (*ent.Vfolder, error) {
-	lost, err := s.Lost(ctx, []Use{{User: user, Folder: folder}})
-	if err != nil {
+	if err := s.kept(ctx, Use{User: user, Folder: folder}, "the folder it is copied from"); err != nil {
 		return nil, err
-	}
-	if lost[0] {
-		return nil, problem.Precondition("the folder it is copied from is gone, or is no longer open to who asked")
 	}
 	return s.whole(ctx, folder)
 }

@@ -77,12 +77,8 @@ func (c copier) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 	if err != nil {
 		return err
 	}
-	lost, err := c.Lost(ctx, []Use{{User: at.By(), Folder: in.To, Write: true}})
-	if err != nil {
+	if err := c.kept(ctx, Use{User: at.By(), Folder: in.To, Write: true}, "the folder it is copied to"); err != nil {
 		return err
-	}
-	if lost[0] {
-		return problem.Precondition("the folder it is copied to is gone, or is no longer open to who asked")
 	}
 	to, err := c.whole(ctx, in.To)
 	if err != nil {
@@ -101,7 +97,7 @@ func (c copier) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 	}
 	c.changed(ctx, to.ID)
 	if n := len(failed); n > 0 {
-		return problem.Precondition("%d of %s could not be copied; %s: %s", n, counted(len(in.Items), "item"), failed[0].Path, failed[0].Error)
+		return problem.Precondition("%d of %s could not be copied; %s: %s", n, counted(len(in.Items), "item"), failed[0].Path, said(failed[0]))
 	}
 	return nil
 }

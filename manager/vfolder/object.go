@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -44,12 +43,8 @@ type At struct {
 // At finds the proxy for what a task does with a folder, whose user may have lost the
 // right to it meanwhile. Without a proxy the error makes the task wait.
 func (s *Service) At(ctx context.Context, use Use) (*At, error) {
-	lost, err := s.Lost(ctx, []Use{use})
-	if err != nil {
+	if err := s.kept(ctx, use, "the folder"); err != nil {
 		return nil, err
-	}
-	if lost[0] {
-		return nil, problem.Precondition("the folder is gone, or is no longer open to who asked")
 	}
 	f, err := s.whole(ctx, use.Folder)
 	if err != nil {

@@ -7,16 +7,12 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
-
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/vfolderticket"
-	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -37,62 +33,6 @@ func (s *Service) noteTicket(ctx context.Context, f *ent.Vfolder, write bool, ex
 		return fmt.Errorf("note tickets: %w", err)
 	}
 	return nil
-}
-
-// Use is what somebody does with the files of a folder.
-type Use struct {
-	User, Folder uuid.UUID
-	Write        bool
-}
-
-// Lost tells of each use whether it is not, or no longer, allowed: the user may
-// not, or the folder is gone.
-func (s *Service) Lost(ctx context.Context, uses []Use) ([]bool, error) {
-	who, err := s.users(ctx, uses)
-	if err != nil {
-		return nil, err
-	}
-	return s.lost(ctx, uses, who)
-}
-
-// users reads the rights of those of the users who are active.
-func (s *Service) users(ctx context.Context, uses []Use) (map[uuid.UUID]*viewer.Viewer, error) {
-	var users []uuid.UUID
-	for _, u := range uses {
-		users = append(users, u.User)
-	}
-	return s.Rights(viewer.SystemContext(ctx), users)
-}
-
-func (s *Service) lost(ctx context.Context, uses []Use, who map[uuid.UUID]*viewer.Viewer) ([]bool, error) {
-	ctx = viewer.SystemContext(ctx)
-	var folders []uuid.UUID
-	for _, u := range uses {
-		folders = append(folders, u.Folder)
-	}
-	rows, err := s.client.Vfolder.Query().Where(vfolder.IDIn(folders...), vfolder.StatusEQ(vfolder.StatusReady)).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read folders: %w", err)
-	}
-	byID := make(map[uuid.UUID]*ent.Vfolder, len(rows))
-	for _, f := range rows {
-		byID[f.ID] = f
-	}
-	lost := make([]bool, len(uses))
-	for i, u := range uses {
-		v, f := who[u.User], byID[u.Folder]
-		if v == nil || f == nil {
-			lost[i] = true
-			continue
-		}
-		op := access.Special
-		if u.Write {
-			op = access.Write
-		}
-		e, on, _ := permit.Of(f)
-		lost[i] = !v.May(op, e, on)
-	}
-	return lost, nil
 }
 
 // revoke marks the tickets of users who may not use the folders any more, and
@@ -121,7 +61,7 @@ func (s *Service) revoke(ctx context.Context) error {
 	}
 	var ids []uuid.UUID
 	for i, o := range open {
-		if lost[i] && who[o.UserID] != nil {
+		if lost[i] != "" && who[o.UserID] != nil {
 			ids = append(ids, o.ID)
 		}
 	}
