@@ -162,13 +162,22 @@ func (g GraphQLError) err(others int) error {
 	if code, ok := validationCodes[e.Code]; ok {
 		e.Code = code
 	}
-	if g.Extensions.Limit != nil {
-		e.Limit = fmt.Sprint(g.Extensions.Limit)
-	}
+	e.Limit = limitText(g.Extensions.Limit)
 	if others > 0 {
 		e.Message += fmt.Sprintf(", and %d more", others)
 	}
 	return e
+}
+
+// limitText is a limit in plain digits: JSON's numbers are floats here, and print as 2e+07.
+func limitText(limit any) string {
+	switch l := limit.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(l, 'f', -1, 64)
+	}
+	return fmt.Sprint(limit)
 }
 
 // problem is an RFC 9457 answer.
@@ -203,9 +212,7 @@ func refusal(resp *http.Response, body []byte) error {
 			e.RequestID = p.RequestID
 		}
 		e.Field = p.Field
-		if p.Limit != nil {
-			e.Limit = fmt.Sprint(p.Limit)
-		}
+		e.Limit = limitText(p.Limit)
 		return e
 	}
 	if resp.Request.Method == http.MethodHead { // its answer has no body

@@ -56,6 +56,10 @@ func TestRefusals(t *testing.T) {
 			`{"title":"Unauthorized","detail":"the token is over","code":"UNAUTHENTICATED","requestId":"r2"}`,
 			errdefs.IsUnauthorized, "the token is over (request r2)",
 		},
+		"bytes as a limit": {
+			507, "application/problem+json", `{"detail":"it is full","code":"RESOURCE_EXHAUSTED","limit":20971520}`,
+			errdefs.IsResourceExhausted, "it is full (limit 20971520, request from-header)",
+		},
 		"throttled": {
 			429, "application/problem+json", `{"detail":"slow down","code":"RESOURCE_EXHAUSTED"}`,
 			errdefs.IsResourceExhausted, "slow down (try again in 7s, request from-header)",
