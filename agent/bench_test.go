@@ -63,8 +63,8 @@ func (n *node) startKernel(b *testing.B) time.Duration {
 	if _, err := watch.Recv(); err != nil {
 		b.Fatal(err)
 	}
-	r := n.request("sleep", "60")
-	r.Command = []string{"sleep", "60"} // after the entry point
+	r := n.request("sleep", "600")
+	r.Command = []string{"sleep", "600"} // after the entry point
 	began := time.Now()
 	n.create(b, r)
 	for {
@@ -103,7 +103,7 @@ func (n *node) startBare(b *testing.B, c *client.Client) time.Duration {
 	began := time.Now()
 	container, err := c.NewContainer(ctx, id,
 		client.WithNewSnapshot(id, image), client.WithRuntime(n.env.Shim, n.runcOptions()),
-		client.WithNewSpec(oci.WithImageConfigArgs(image, []string{"sleep", "60"})))
+		client.WithNewSpec(oci.WithImageConfigArgs(image, []string{"sleep", "600"})))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func (n *node) bundle(b *testing.B) string {
 	if err := os.WriteFile(filepath.Join(dir, "rootfs/bin/prog"), program, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	spec := exec.Command("sh", "-c", fmt.Sprintf(`%s spec && sed -i 's/"terminal": true/"terminal": false/; s|"sh"|"/bin/prog", "sleep", "60"|' config.json`, n.env.Runc))
+	spec := exec.Command("sh", "-c", fmt.Sprintf(`%s spec && sed -i 's/"terminal": true/"terminal": false/; s|"sh"|"/bin/prog", "sleep", "600"|' config.json`, n.env.Runc))
 	spec.Dir = dir
 	if out, err := spec.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)

@@ -54,7 +54,7 @@ func TestKernels(t *testing.T) {
 	t.Run("stats", n.stats)
 
 	t.Run("clean stop ends what runs", func(t *testing.T) {
-		n.start(t, n.request("sleep", "60"))
+		n.start(t, n.request("sleep", "600"))
 		n.start(t, n.request())
 		stop()
 		n.nothingLeft(t)
@@ -177,7 +177,7 @@ func (n *node) terminal(t *testing.T) {
 	if _, code := n.exec(t, r.KernelId, "", "exit", "7"); code != 7 {
 		t.Errorf("exit code %d", code)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := n.Exec(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func (n *node) terminal(t *testing.T) {
 // dial asks a kernel's port to echo.
 func (n *node) dial(t *testing.T, id string, port uint32) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := n.Dial(ctx)
 	if err != nil {
@@ -265,7 +265,7 @@ func (n *node) apps(t *testing.T) {
 // waitLog follows a log until it holds a text.
 func (n *node) waitLog(t *testing.T, id, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := n.Logs(ctx, &agentpb.LogsRequest{KernelId: id, Follow: true})
 	if err != nil {
@@ -382,15 +382,15 @@ func (n *node) stubborn(t *testing.T) {
 	if s.Reason != "terminated" || s.ExitCode != 137 || time.Since(began) < 300*time.Millisecond {
 		t.Errorf("after %v: %v", time.Since(began), s)
 	}
-	polite := n.request("sleep", "60")
+	polite := n.request("sleep", "600")
 	n.start(t, polite)
-	if s := n.end(t, polite.KernelId, 20*time.Second); s.Reason != "terminated" || s.ExitCode != 143 || s.Message != "test is over" {
+	if s := n.end(t, polite.KernelId, patience); s.Reason != "terminated" || s.ExitCode != 143 || s.Message != "test is over" {
 		t.Errorf("%v", s)
 	}
 }
 
 func (n *node) launches(t *testing.T) {
-	r := n.request("sleep", "60")
+	r := n.request("sleep", "600")
 	first := n.start(t, r)
 	again, err := n.CreateKernel(t.Context(), r)
 	if err != nil || again.ContainerId != first.ContainerId || again.Phase != agentpb.KernelState_RUNNING {
@@ -452,7 +452,7 @@ func (n *node) stats(t *testing.T) {
 	r := n.request("burn")
 	n.start(t, r)
 	defer n.end(t, r.KernelId, time.Second)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := n.Watch(ctx, &agentpb.WatchRequest{StatsIntervalMs: 500})
 	if err != nil {

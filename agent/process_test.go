@@ -92,7 +92,7 @@ func (n *node) spawn(t *testing.T) (kill func()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("agent process is not ready")
 	}
 	disconnect := n.connect(t, filepath.Join(n.dir, "test.sock"))

@@ -64,7 +64,7 @@ func TestKilled(t *testing.T) {
 	if _, err := n.TerminateKernel(t.Context(), &agentpb.TerminateKernelRequest{Epoch: 1, KernelId: leaving.KernelId, GraceMs: 1500, Reason: "asked before"}); err != nil {
 		t.Fatal(err)
 	}
-	half := n.request("sleep", "60")
+	half := n.request("sleep", "600")
 	n.create(t, half)
 	kill()
 
@@ -103,7 +103,7 @@ func TestForgottenContainer(t *testing.T) {
 	n.cfg.KeepSessions = true
 	stop := n.run(t)
 	n.pull(t)
-	kept, stray := n.request("sleep", "60"), n.request("sleep", "60")
+	kept, stray := n.request("sleep", "600"), n.request("sleep", "600")
 	n.start(t, kept)
 	n.start(t, stray)
 	if _, err := n.TerminateKernel(t.Context(), &agentpb.TerminateKernelRequest{Epoch: 7, KernelId: "none"}); err != nil {
@@ -139,7 +139,7 @@ func TestCycles(t *testing.T) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 4)
 	for i := range 20 {
-		r := n.request("sleep", "60")
+		r := n.request("sleep", "600")
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()

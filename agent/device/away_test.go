@@ -50,7 +50,7 @@ func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 			done := make(chan struct{})
 			go func() { m.Run(ctx); close(done) }()
 			t.Cleanup(func() { cancel(); <-done; os.RemoveAll(dir) })
-			m.Settle(ctx, 20*time.Second)
+			m.Settle(ctx, patience)
 			id := describe(m).Devices[2].Id
 			if d := find(m, id); d == nil || !d.Allocatable {
 				t.Fatalf("at first: %v", d)

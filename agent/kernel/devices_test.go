@@ -42,7 +42,7 @@ func onStage(t *testing.T) (*fixture, *devicetest.Stage, *agentpb.CreateKernelRe
 
 func (f *fixture) journal(t *testing.T, s *devicetest.Stage, says string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.Journal(), says); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !strings.Contains(s.Journal(), says); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %q in\n%s", says, s.Journal())
 		}

@@ -78,6 +78,9 @@ type fixture struct {
 	events  []*agentpb.KernelState
 }
 
+// patience bounds every wait, also on a machine that has other things to do.
+const patience = 2 * time.Minute
+
 const image = "registry.test/prog:latest"
 
 func newFixture(t *testing.T) *fixture {
@@ -121,7 +124,7 @@ func (f *fixture) restart(t *testing.T) {
 	run.Go(func() { f.devices.Run(ctx) })
 	f.unplug = func() { cancel(); run.Wait() }
 	t.Cleanup(func() { f.Detach(); f.unplug() })
-	f.devices.Settle(ctx, 20*time.Second)
+	f.devices.Settle(ctx, patience)
 }
 
 func request(id string, command ...string) *agentpb.CreateKernelRequest {
@@ -146,7 +149,7 @@ func (f *fixture) ended(t *testing.T, id string) *agentpb.KernelState {
 	select {
 	case <-k.Done():
 		return k.State()
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("kernel %s does not end: %v", id, k.State())
 		return nil
 	}
@@ -158,7 +161,7 @@ func (f *fixture) reaches(t *testing.T, id string, phase agentpb.KernelState_Pha
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); k.State().Phase != phase; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); k.State().Phase != phase; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%v is not %v", k.State(), phase)
 		}
@@ -220,7 +223,7 @@ func TestEnds(t *testing.T) {
 func TestNetworkFails(t *testing.T) {
 	f := newFixture(t)
 	f.wires.fail = errors.New("no such device")
-	if _, err := f.Create(t.Context(), request("k", "sleep", "60")); err != nil {
+	if _, err := f.Create(t.Context(), request("k", "sleep", "600")); err != nil {
 		t.Fatal(err)
 	}
 	if s := f.ended(t, "k"); s.Reason != StartFailed || !strings.Contains(s.Message, "no such device") {
@@ -235,7 +238,7 @@ func TestTerminateAnyTime(t *testing.T) {
 	f := newFixture(t)
 	for i := range 200 {
 		id := fmt.Sprintf("k%d", i)
-		r := request(id, "sleep", "60")
+		r := request(id, "sleep", "600")
 		r.Environment[fake.CreateDelay] = "3ms"
 		if _, err := f.Create(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -260,7 +263,7 @@ func TestOneLifeForEachLaunch(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if _, err := f.Create(t.Context(), request("k", "sleep", "60")); err != nil {
+			if _, err := f.Create(t.Context(), request("k", "sleep", "600")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -327,7 +330,7 @@ func TestEpochs(t *testing.T) {
 
 func TestRecover(t *testing.T) {
 	f := newFixture(t)
-	for id, command := range map[string][]string{"runs": {"sleep", "60"}, "lost": {"sleep", "60"}, "torn": {"sleep", "60"}, "stray": {"sleep", "60"}} {
+	for id, command := range map[string][]string{"runs": {"sleep", "600"}, "lost": {"sleep", "600"}, "torn": {"sleep", "600"}, "stray": {"sleep", "600"}} {
 		if _, err := f.Create(t.Context(), request(id, command...)); err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func listen(t *testing.T, path, addr string) string {
 // How long a dial is tried. The first packet over a new bridge may be lost, and
 // is sent again after a second.
 const (
-	whenOpen   = 10 * time.Second
+	whenOpen   = time.Minute
 	whenClosed = 500 * time.Millisecond
 )
 
