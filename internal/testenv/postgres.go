@@ -30,7 +30,7 @@ var server = sync.OnceValues(func() (*postgres.Server, error) {
 		return nil, err
 	}
 	dir := filepath.Join(w.dir, "postgres")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	made, err := madeCluster(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func database(t testing.TB, template string) string {
 		t.Fatalf("make database: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		drop := "DROP DATABASE " + quote(name) + " WITH (FORCE)"
 		err := execute(ctx, s, drop)

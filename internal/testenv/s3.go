@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,13 +31,26 @@ func S3(t testing.TB) S3Server {
 	if _, err := os.Stat(bin); err != nil {
 		t.Skipf("needs an S3 server: make bin/tools/versitygw (%v)", err)
 	}
+	s := S3Server{AccessKey: "berth-test", Secret: "a secret of the test", Region: "us-east-1", Root: t.TempDir()}
+	var err error
+	for range 10 { // another process may take the port that was found free
+		if err = s.start(t, bin); err == nil {
+			return s
+		}
+	}
+	t.Fatal(err)
+	return s
+}
+
+// start runs it on a free port until the end of the test.
+func (s *S3Server) start(t testing.TB, bin string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	address := l.Addr().String()
 	l.Close()
-	s := S3Server{URL: "http://" + address, AccessKey: "berth-test", Secret: "a secret of the test", Region: "us-east-1", Root: t.TempDir()}
+	s.URL = "http://" + address
 	cmd := exec.Command(bin, "--access", s.AccessKey, "--secret", s.Secret, "--region", s.Region, "--port", address, "--quiet", "posix", s.Root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Getenv("BERTH_TEST_LOG") != "" {
@@ -54,20 +68,27 @@ func S3(t testing.TB) S3Server {
 		}
 	}()
 	if err := <-started; err != nil {
-		t.Fatal(err)
+		return err
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		resp, err := http.Get(s.URL)
 		if err == nil {
 			resp.Body.Close()
-			return s
+		}
+		select {
+		case <-ended:
+			return errors.New("versitygw ended at once")
+		case <-time.After(20 * time.Millisecond):
+		}
+		if err == nil {
+			return nil
 		}
 		if time.Now().After(end) {
-			t.Fatal(fmt.Errorf("versitygw does not answer: %w", err))
+			return fmt.Errorf("versitygw does not answer: %w", err)
 		}
 	}
 }

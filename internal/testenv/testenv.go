@@ -18,7 +18,7 @@ import (
 
 // removeWhenAlone waits for the end of its input, which is the end of the test
 // process, and removes its directory; the stores' last writes may come between.
-const removeWhenAlone = `read -r _; for _ in 1 2 3 4 5; do rm -rf "$1" && exit; sleep 0.2; done`
+const removeWhenAlone = `read -r _; for _ in $(seq 300); do rm -rf "$1" && exit; sleep 0.2; done`
 
 // place is this process's directory for all stores. lifeline is the cleaner's
 // input: held here, it is closed by the end of the process only.

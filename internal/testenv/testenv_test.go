@@ -130,7 +130,7 @@ func TestNothingIsLeftOfAKilledProcess(t *testing.T) {
 	}
 	_ = cmd.Wait()
 
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		left, _ := filepath.Glob(filepath.Join(tmp, "*"))
 		running := processesIn(t, tmp)
