@@ -172,7 +172,7 @@ func TestTheNetworkOnlyReads(t *testing.T) {
 
 func TestWhatCannotBeReadHasAClass(t *testing.T) {
 	_, from := open(t, t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for name, tc := range map[string]struct {
 		ask func() error

@@ -105,7 +105,7 @@ func TestScopesAreMounted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { again.Run(ctx); close(done) }()
-	for deadline := time.Now().Add(20 * time.Second); len(mounted(t, dir)) > 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(mounted(t, dir)) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("what is not used stays mounted")
 		}
