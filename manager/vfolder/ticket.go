@@ -7,6 +7,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/vfolderticket"
