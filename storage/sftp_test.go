@@ -119,7 +119,7 @@ func TestOpenSSH(t *testing.T) {
 	}
 	same(t, src, filepath.Join(h.path, "up"))
 	same(t, src, filepath.Join(back, "up"))
-	if !strings.Contains(out, "-rwxr-xr-x") {
+	if !strings.Contains(out, "-rwxrwxr-x") {
 		t.Errorf("an executable lost its mode: %s", out)
 	}
 	out, err = openssh(t, address, "rw",
@@ -143,7 +143,7 @@ func TestOpenSSH(t *testing.T) {
 	}
 }
 
-// What is there in part is gone on with; what was not closed is not there.
+// What is there in part is gone on with; what was not closed changes no file.
 func TestResume(t *testing.T) {
 	h, _, address := newSFTP(t)
 	whole := random(2 << 20)
@@ -166,19 +166,17 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"/mine/data/f", "/mine/data/cut"} {
-		f, err := s.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Write([]byte("half")); err != nil {
-			t.Fatal(err)
-		}
-		if st, err := s.Stat(name); err != nil || st.Size() != 4 {
-			t.Errorf("who writes sees %v %v", st, err)
-		}
+	f, err := s.OpenFile("/mine/data/f", os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		t.Fatal(err)
 	}
-	f, err := s.OpenFile("/mine/data/f", os.O_WRONLY|os.O_APPEND)
+	if _, err := f.Write([]byte("half")); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := s.Stat("/mine/data/f"); err != nil || st.Size() != 4 {
+		t.Errorf("who writes sees %v %v", st, err)
+	}
+	f, err = s.OpenFile("/mine/data/f", os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,16 +184,145 @@ func TestResume(t *testing.T) {
 		t.Error("what is there was written over by who appends")
 	}
 	c.Close()
-	staged := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload")
-	eventually(t, "nothing is left of what was not whole", func() bool {
-		left, err := os.ReadDir(staged)
-		return err == nil && len(left) == 0
-	})
+	eventually(t, "nothing is left of what was not whole", func() bool { return len(h.staged()) == 0 })
 	if got, err := os.ReadFile(filepath.Join(h.path, "f")); !bytes.Equal(got, whole) {
 		t.Errorf("after the cut: %d bytes, %v", len(got), err)
 	}
-	if _, err := os.Stat(filepath.Join(h.path, "cut")); !os.IsNotExist(err) {
-		t.Errorf("cut: %v", err)
+}
+
+// What arrived of a new file before its line was cut is found by who sent it, and by
+// nobody else; it becomes the file with the rest, never without.
+func TestHalfIsFoundAgain(t *testing.T) {
+	h, o, address := newSFTP(t)
+	other := uuid.New()
+	o.set("other", &storagepb.ListResponse{User: other[:], Folders: []*storagepb.OpenFolder{
+		{Folder: h.ref, Path: []string{"mine", "data"}, Read: true, Write: true},
+	}})
+	whole := random(3 << 20)
+	source := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(source, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// cut sends the beginning of the file, with a gap behind it, and is cut off.
+	cut := func(flags int, from, to int) {
+		t.Helper()
+		c, err := dial(t, address, "rw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := must(sftp.NewClient(c)).OpenFile("/mine/data/f", os.O_WRONLY|flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []int{to + 100<<10, from} {
+			end := to
+			if at > to {
+				end = at + 1000
+			}
+			if _, err := f.WriteAt(whole[at:end], int64(at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+	}
+	size := func(c *sftp.Client, want int64) func() bool {
+		return func() bool {
+			st, err := c.Stat("/mine/data/f")
+			if want < 0 {
+				return os.IsNotExist(err)
+			}
+			return err == nil && st.Size() == want
+		}
+	}
+	me, notMe, reader := client(t, address, "rw"), client(t, address, "other"), client(t, address, "ro")
+	const fresh = os.O_CREATE | os.O_TRUNC
+	cut(fresh, 0, 1<<20)
+	eventually(t, "the half is there for its user", size(me, 1<<20))
+	if !size(notMe, -1)() {
+		t.Error("somebody else sees it")
+	}
+	if _, err := reader.Stat("/shared/a@b/data/f"); !os.IsNotExist(err) {
+		t.Errorf("who may only read sees it: %v", err)
+	}
+	if list, err := me.ReadDir("/mine/data"); err != nil || len(list) != 0 {
+		t.Errorf("list: %v %v", list, err)
+	}
+	if _, err := me.Open("/mine/data/f"); !os.IsNotExist(err) {
+		t.Errorf("it is read: %v", err)
+	}
+	if resp, _ := h.dav("GET", "/mine/data/f", "rw", ""); resp.StatusCode != 404 {
+		t.Errorf("WebDAV has it: %s", resp.Status)
+	}
+	touch, err := me.OpenFile("/mine/data/f", os.O_WRONLY|os.O_APPEND)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := touch.WriteAt([]byte("x"), 0); err == nil {
+		t.Error("its beginning is written over")
+	}
+	if err := touch.Close(); err != nil {
+		t.Error(err)
+	}
+	gone := func() bool { _, err := os.Stat(filepath.Join(h.path, "f")); return os.IsNotExist(err) }
+	if !gone() || !size(me, 1<<20)() {
+		t.Error("who opened it and wrote nothing changed it")
+	}
+
+	cut(os.O_APPEND, 1<<20, 2<<20) // once more
+	eventually(t, "more of it is there", size(me, 2<<20))
+	if !gone() {
+		t.Error("a half is the file")
+	}
+	h.stop() // it outlives the proxy
+	h.cfg.SFTP = must(net.Listen("tcp", "127.0.0.1:0"))
+	address = h.cfg.SFTP.Addr().String()
+	h.start()
+	if _, err := openssh(t, address, "rw", "reput "+source+" mine/data/f"); err != nil {
+		t.Fatal(err)
+	}
+	h.wantFile("f", whole)
+	if left := h.staged(); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+
+	me, notMe = client(t, address, "rw"), client(t, address, "other")
+	if err := me.Remove("/mine/data/f"); err != nil || !size(me, -1)() {
+		t.Errorf("what was removed is there: %v", err)
+	}
+	cut(fresh, 0, 1<<20)
+	eventually(t, "the next half is there", size(me, 1<<20))
+	if err := notMe.Remove("/mine/data/f"); !os.IsNotExist(err) {
+		t.Errorf("somebody else removes it: %v", err)
+	}
+	if err := me.Remove("/mine/data/f"); err != nil || len(h.staged()) != 0 {
+		t.Errorf("remove: %v, left: %q", err, h.staged())
+	}
+
+	cut(fresh, 0, 1<<20)
+	eventually(t, "the third half is there", size(me, 1<<20))
+	if err := me.Truncate("/mine/data/f", 0); err != nil || !size(me, 0)() { // as sshfs does before it writes a file again
+		t.Errorf("truncate: %v", err)
+	}
+	again, err := me.OpenFile("/mine/data/f", os.O_WRONLY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Write([]byte("new")); err != nil || again.Close() != nil {
+		t.Errorf("write: %v", err)
+	}
+	h.wantFile("f", []byte("new"))
+
+	if err := me.Remove("/mine/data/f"); err != nil {
+		t.Error(err)
+	}
+	cut(fresh, 0, 1<<20)
+	eventually(t, "the fourth half is there", size(me, 1<<20))
+	if _, err := openssh(t, address, "rw", "put "+source+" mine/data/f"); err != nil { // from the beginning
+		t.Fatal(err)
+	}
+	h.wantFile("f", whole)
+	if left := h.staged(); len(left) != 0 {
+		t.Errorf("left: %q", left)
 	}
 }
 

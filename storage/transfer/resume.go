@@ -28,8 +28,7 @@ func (s *Server) Resume(ctx context.Context, at Place, source string, size int64
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(at.Volume + "\n" + at.Scope + "\n" + at.Folder + "\n" + at.Path + "\n" + source))
-	d.upload.id, d.upload.Kept = hex.EncodeToString(sum[:16]), &kept{}
+	d.upload.id, d.upload.Kept = draftID(at, source), &kept{}
 	if d.staging, err = d.volume.Staging(at.Scope); err != nil {
 		return nil, err
 	}
@@ -47,6 +46,12 @@ func (s *Server) Resume(ctx context.Context, at Place, source string, size int64
 		return nil, err
 	}
 	return d, nil
+}
+
+// draftID names what is kept of a source for a place.
+func draftID(at Place, source string) string {
+	sum := sha256.Sum256([]byte(at.Volume + "\n" + at.Scope + "\n" + at.Folder + "\n" + at.Path + "\n" + source))
+	return hex.EncodeToString(sum[:16])
 }
 
 // take opens the bytes and locks them, once whoever has them lets go. Who had them may

@@ -225,5 +225,20 @@ func (a *response) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
+// ReadFrom keeps the way open for sendfile(2).
+func (a *response) ReadFrom(src io.Reader) (int64, error) {
+	if rest, ok := src.(*io.LimitedReader); ok && !a.said {
+		if file, ok := rest.R.(*reading); ok {
+			if a.status == 0 {
+				a.status = http.StatusOK
+			}
+			sent, err := file.sendTo(a.ResponseWriter, rest.N)
+			rest.N -= sent
+			return sent, err
+		}
+	}
+	return io.Copy(struct{ io.Writer }{a}, src)
+}
+
 // Unwrap is for http.ResponseController.
 func (a *response) Unwrap() http.ResponseWriter { return a.ResponseWriter }

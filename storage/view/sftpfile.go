@@ -44,22 +44,33 @@ type sftpWriting struct {
 	at        place
 	draft     *transfer.Draft
 	written   atomic.Int64
-	inPlace   bool  // what was written is there however it ends
-	exclusive bool  // it must be a new one
-	floor     int64 // where who appends may begin
-	cut       error // why the client will not close it
+	front     front
+	inPlace   bool         // what was written is there however it ends
+	fresh     bool         // there was no file
+	half      bool         // but a half of one
+	resumed   bool         // which this goes on with
+	exclusive bool         // it must be a new one
+	floor     atomic.Int64 // where who appends may begin
+	cut       error        // why the client will not close it
 }
 
 func (w *sftpWriting) WriteAt(p []byte, at int64) (int, error) {
 	if err := w.fs.t.still(w.fs.ctx, w.at.folder, true); err != nil {
 		return 0, w.fs.told(w.name, err)
 	}
-	if at < w.floor {
+	if at < w.floor.Load() {
 		return 0, w.fs.told(w.name, fmt.Errorf("%q: is open for appending, and byte %d is there: %w", w.name, at, errdefs.ErrInvalidArgument))
 	}
 	n, err := w.draft.WriteAt(p, at)
 	w.written.Add(int64(n))
+	w.front.wrote(at, at+int64(n))
 	return n, w.fs.told(w.name, err)
+}
+
+func (w *sftpWriting) truncate(size int64) error {
+	w.front.cut(size)
+	w.floor.Store(min(w.floor.Load(), size))
+	return w.draft.Truncate(size)
 }
 
 func (w *sftpWriting) ReadAt(p []byte, at int64) (int, error) {
@@ -97,9 +108,8 @@ func (w *sftpWriting) close() error {
 		delete(w.fs.writing, w.name)
 	}
 	w.fs.mu.Unlock()
-	if w.cut != nil {
-		w.draft.Discard()
-		return nil
+	if w.cut != nil || w.resumed && w.floor.Load() > 0 && w.written.Load() == 0 {
+		return w.spare()
 	}
 	if err := w.fs.t.still(w.fs.ctx, w.at.folder, true); err != nil {
 		w.draft.Discard()
@@ -114,5 +124,25 @@ func (w *sftpWriting) close() error {
 			return nil
 		}
 	}
-	return w.draft.Publish(when)
+	err := w.draft.Publish(when)
+	if err == nil && w.half && !w.resumed {
+		if err := w.fs.t.dropHalf(w.fs.ctx, w.name); err != nil { // it is swept
+			w.fs.t.views.cfg.Logger.Warn("drop the half of a file that is there", "error", err)
+		}
+	}
+	return err
+}
+
+// spare keeps what there is of a new file for who goes on with it.
+func (w *sftpWriting) spare() error {
+	size := w.front.reached()
+	if !w.fresh || size == 0 {
+		w.draft.Discard()
+		return nil
+	}
+	err := w.draft.Spare(w.at.halfOf(), size)
+	if errdefs.IsConflict(err) {
+		return nil // another connection goes on already
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"sync"
 	"time"
 
@@ -93,9 +94,13 @@ func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
 	w = &sftpWriting{fs: f, name: r.Filepath, exclusive: flags.Excl}
 	there, err := f.t.stat(f.ctx, r.Filepath)
 	absent := errdefs.IsNotFound(err)
+	w.fresh = absent
+	_, w.half = f.half(r.Filepath, err)
 	switch {
 	case err != nil && !absent:
 		return nil, err
+	case w.half && !flags.Trunc && !flags.Excl:
+		return w, f.goOn(w, r)
 	case absent && !flags.Creat:
 		return nil, err
 	case !absent && flags.Creat && flags.Excl:
@@ -106,7 +111,7 @@ func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
 		w.inPlace = true
 		w.draft, w.at, err = f.t.edit(f.ctx, r.Filepath)
 		if err == nil && flags.Append {
-			w.floor = w.draft.Size()
+			w.floor.Store(w.draft.Size())
 		}
 		return w, err
 	}
@@ -119,10 +124,15 @@ func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
 		mode = modeOf(r)
 	}
 	w.draft.Set(volume.Attributes{Mode: &mode})
+	f.write(w)
+	return w, nil
+}
+
+// write notes a new file that is written.
+func (f *sftpFS) write(w *sftpWriting) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.writing[w.name] = w
-	return w, nil
 }
 
 // modeOf is the mode that a client wants a new file to have. Package sftp keeps the
@@ -149,6 +159,9 @@ func (f *sftpFS) command(r *sftp.Request) error {
 		return f.t.rmdir(f.ctx, r.Filepath)
 	case "Remove":
 		i, err := f.t.stat(f.ctx, r.Filepath)
+		if _, half := f.half(r.Filepath, err); half {
+			return f.t.dropHalf(f.ctx, r.Filepath)
+		}
 		if err == nil && i.dir {
 			err = fmt.Errorf("%q: is a directory: %w", r.Filepath, errdefs.ErrFailedPrecondition)
 		}
@@ -186,7 +199,7 @@ func (f *sftpFS) set(r *sftp.Request) error {
 		a.Modified = &at
 	}
 	if has.Size {
-		if err := f.truncate(r.Filepath, int64(to.Size)); err != nil {
+		if err := f.truncate(r.Filepath, int64(to.Size)); err != nil || a == (volume.Attributes{}) {
 			return err
 		}
 	}
@@ -202,9 +215,12 @@ func (f *sftpFS) truncate(name string, size int64) error {
 		return fmt.Errorf("%q: size %d: %w", name, uint64(size), errdefs.ErrInvalidArgument)
 	}
 	if w := f.at(name); w != nil {
-		return w.draft.Truncate(size)
+		return w.truncate(size)
 	}
 	d, at, err := f.t.edit(f.ctx, name)
+	if _, half := f.half(name, err); half {
+		return f.truncateHalf(name, size)
+	}
 	if err != nil {
 		return err
 	}
@@ -247,6 +263,9 @@ func (f *sftpFS) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 		return sftpOne{i}, f.told(r.Filepath, err)
 	}
 	i, err := f.t.stat(f.ctx, r.Filepath)
+	if size, half := f.half(r.Filepath, err); half {
+		i, err = info{name: path.Base(r.Filepath), mode: 0o600, size: size, modified: f.t.views.began}, nil
+	}
 	return sftpOne{i}, f.told(r.Filepath, err)
 }
 

@@ -68,7 +68,12 @@ func (s *Staging) WriteFile(name string, raw []byte) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return classify("staging", name, err)
 	}
-	return classify("staging", name, unix.Renameat(int(s.dir.Fd()), name+".new", int(s.dir.Fd()), name))
+	return s.Rename(name+".new", name)
+}
+
+// Rename puts a file in the place of another.
+func (s *Staging) Rename(from, to string) error {
+	return classify("staging", to, unix.Renameat(int(s.dir.Fd()), from, int(s.dir.Fd()), to))
 }
 
 // Remove removes a file; an absent one is done.
