@@ -24,7 +24,7 @@ const pendingReport = `"pending":{"stage":"room","position":2,"decidedAt":"2026-
 const sampleDetail = sampleSession + `,"environment":{"A":"1"},"scheduledAt":null,"deadlineAt":null,"domain":{"id":"d","name":"lab"},
   "kernels":[{"id":"k","role":"main","index":0,"hostname":"main","status":"running","statusMessage":"","exitCode":null,
     "slots":{"cpu":"1"},"createdAt":"2026-03-04T11:56:48Z","startedAt":null,"terminatedAt":null,"agent":{"id":"a","name":"node-1"},
-    "allocations":[{"id":"x","slot":"mock.shares","amount":"0.5","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"d","deviceId":"mock-0","model":"M"}},
+    "allocations":[{"id":"x","slot":"mock.shares","amount":"0.5","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"d","deviceId":"mock-0","model":"M","health":"lost","healthMessage":"no longer reported by its plugin"}},
       {"id":"y","slot":"cpu","amount":"1","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"c","deviceId":"cpu","model":""}}],
     "stats":{"at":null,"metrics":[{"name":"mem","deviceId":"","value":104857600,"capacity":0,"unit":"bytes","quality":"measured"}]}}],
   "mounts":[{"id":"m","vfolder":{"id":"f","name":"data"},"target":"/home/work/data","subpath":"","readOnly":true},

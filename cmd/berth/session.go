@@ -35,6 +35,17 @@ func (a *app) onSession(cmd *cobra.Command, do func(context.Context, *client.Cli
 	return cmd
 }
 
+// onDetail is onSession for commands that need all there is to know about it.
+func (a *app) onDetail(cmd *cobra.Command, do func(context.Context, *client.Client, *client.SessionDetail) error) *cobra.Command {
+	return a.onSession(cmd, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
+		d, err := c.Session(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		return do(ctx, c, d)
+	})
+}
+
 func (a *app) completeSession(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	c, err := a.client()
 	if err != nil || len(args) > 0 {

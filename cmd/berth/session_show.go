@@ -16,15 +16,11 @@ import (
 )
 
 func (a *app) sessionShow() *cobra.Command {
-	return a.onSession(&cobra.Command{
+	return a.onDetail(&cobra.Command{
 		Use:   "show SESSION",
 		Short: "Show everything about a session",
 		Args:  count(1, 1),
-	}, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
-		d, err := c.Session(ctx, s.ID)
-		if err != nil {
-			return err
-		}
+	}, func(_ context.Context, _ *client.Client, d *client.SessionDetail) error {
 		p := a.print()
 		return p.Print(d, func() error { return a.describeSession(p, d) })
 	})
@@ -94,6 +90,7 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 		s.fact("Charged", hours+" "+unit)
 	}
 	s.dependencies(d)
+	s.ailing(d)
 	if d.Pending != nil {
 		s.fact("Waits", d.Pending.Summary)
 	}
@@ -190,25 +187,14 @@ func (a *app) moment(t *time.Time) string {
 
 func kernelTable(kernels []client.Kernel) *output.Table {
 	t := output.NewTable("KERNEL", "STATUS", "AGENT", "DEVICES", "NOW")
-	for _, k := range kernels {
-		agent := ""
+	for i := range kernels {
+		k, agent := &kernels[i], ""
 		if k.Agent != nil {
 			agent = k.Agent.Name
 		}
-		t.Row(k.Hostname, k.Status, agent, devicesText(k.Allocations), metricsText(k.Stats.Metrics))
+		t.Row(k.Hostname, k.Status, agent, devicesText(k), metricsText(k.Stats.Metrics))
 	}
 	return t
-}
-
-func devicesText(allocations []client.Allocation) string {
-	var parts []string
-	for _, al := range allocations {
-		if al.Device == nil || al.FreedAt != nil || al.Slot == "cpu" || al.Slot == "mem" {
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%s of %s", al.Amount, al.Device.DeviceID))
-	}
-	return strings.Join(parts, ", ")
 }
 
 func metricsText(metrics []client.Metric) string {

@@ -13,18 +13,14 @@ import (
 )
 
 func (a *app) sessionWhy() *cobra.Command {
-	return a.onSession(&cobra.Command{
+	return a.onDetail(&cobra.Command{
 		Use:   "why SESSION",
 		Short: "Say why a session waits, or how it ended",
 		Args:  count(1, 1),
-	}, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
-		d, err := c.Session(ctx, s.ID)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, c *client.Client, d *client.SessionDetail) (err error) {
 		var r *client.Advice
 		if d.Pending != nil {
-			if r, err = c.Why(ctx, s.ID); err != nil {
+			if r, err = c.Why(ctx, d.ID); err != nil {
 				return err
 			}
 		}
@@ -54,8 +50,9 @@ func (a *app) explain(d *client.SessionDetail, r *client.Advice) error {
 		if d.StatusMessage != "" {
 			text += ": " + d.StatusMessage
 		}
-		_, err := fmt.Fprintln(a.out, output.Clean(text))
-		return err
+		fmt.Fprintln(a.out, output.Clean(text))
+		sheet{a.out}.ailing(d)
+		return nil
 	}
 	s := sheet{a.out}
 	s.head(r, d.ResourceGroup.Title())

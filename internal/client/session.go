@@ -123,9 +123,11 @@ type Allocation struct {
 	CreatedAt time.Time  `json:"createdAt"`
 	FreedAt   *time.Time `json:"freedAt"`
 	Device    *struct {
-		ID       string `json:"id"`
-		DeviceID string `json:"deviceId"`
-		Model    string `json:"model"`
+		ID            string `json:"id"`
+		DeviceID      string `json:"deviceId"`
+		Model         string `json:"model"`
+		Health        string `json:"health"`
+		HealthMessage string `json:"healthMessage"`
 	} `json:"device"`
 }
 
@@ -273,7 +275,7 @@ var showSession = define[struct {
     kernels {
       id role index hostname status statusMessage exitCode slots createdAt startedAt terminatedAt
       agent { id name }
-      allocations { id slot amount createdAt freedAt device { id deviceId model } }
+      allocations { id slot amount createdAt freedAt device { id deviceId model health healthMessage } }
       stats { at metrics { ...metricFields } }
     }
     mounts { id vfolder { id name } target subpath readOnly revokedAt }
@@ -302,6 +304,7 @@ func (c *Client) Session(ctx context.Context, id string) (*SessionDetail, error)
 	if out.Node == nil || out.Node.ID == "" {
 		return nil, notFound("session", id)
 	}
+	slices.SortStableFunc(out.Node.History, func(a, b SessionEvent) int { return a.At.Compare(b.At) })
 	return out.Node, nil
 }
 
