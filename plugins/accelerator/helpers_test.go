@@ -31,7 +31,7 @@ func TestFeed(t *testing.T) {
 		select {
 		case n := <-got:
 			return n
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("no snapshot")
 			return 0
 		}
@@ -72,7 +72,7 @@ func TestFeedHealth(t *testing.T) {
 			select {
 			case e := <-events:
 				seen[e.GetDeviceId()] = e.GetHealth()
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatalf("only %v of %v", seen, want)
 			}
 		}
