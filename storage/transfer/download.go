@@ -80,6 +80,5 @@ func disposition(name string) string {
 		return r
 	}, name)
 	exact := strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
-	exact = strings.NewReplacer("'", "%27", "(", "%28", ")", "%29", "*", "%2A").Replace(exact)
 	return `attachment; filename="` + ascii + `"; filename*=UTF-8''` + exact
 }

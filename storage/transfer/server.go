@@ -138,6 +138,9 @@ func (s *Server) ended(x *exchange, r *http.Request) {
 	if x.status >= 500 {
 		level = slog.LevelError
 	}
+	if !s.log.Enabled(r.Context(), level) {
+		return
+	}
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", x.kind), slog.Int("status", x.status),
 		slog.Int64("sent", x.sent), slog.Int64("received", x.received),

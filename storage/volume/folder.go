@@ -141,12 +141,12 @@ func (f *Folder) OpenToChange(path string) (*os.File, error) {
 func openRegular(dir *os.File, path string, access int) (*os.File, error) {
 	// O_NONBLOCK: a FIFO opens at once instead of waiting for a writer. An
 	// O_PATH look first keeps even that from happening in the ordinary case.
-	look, err := openat2(dir, path, unix.O_PATH|unix.O_NOFOLLOW, 0, inside)
+	look, err := descriptor(dir, path, unix.O_PATH|unix.O_NOFOLLOW, 0, inside)
 	if err != nil {
 		return nil, err
 	}
 	err = regular(look)
-	look.Close()
+	_ = unix.Close(look)
 	if err != nil {
 		return nil, err
 	}
@@ -154,15 +154,15 @@ func openRegular(dir *os.File, path string, access int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := regular(file); err != nil {
+	if err := regular(int(file.Fd())); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
 }
 
-func regular(f *os.File) error {
+func regular(fd int) error {
 	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
 	switch st.Mode & unix.S_IFMT {

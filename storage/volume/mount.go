@@ -3,7 +3,6 @@ package volume
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -131,19 +130,23 @@ func (i *identity) remember(id string) error {
 
 // readMarker returns the id on the volume, "" when there is none.
 func readMarker(root *os.File) (string, error) {
-	f, err := openat2(root, markerName, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0, plain)
+	fd, err := descriptor(root, markerName, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0, plain)
 	if errors.Is(err, unix.ENOENT) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("read marker: %w: %w", err, errdefs.ErrUnavailable)
 	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, 128))
+	defer unix.Close(fd)
+	raw := make([]byte, 128)
+	n, err := unix.Read(fd, raw)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Read(fd, raw)
+	}
 	if err != nil {
 		return "", fmt.Errorf("read marker: %w: %w", err, errdefs.ErrUnavailable)
 	}
-	id := strings.TrimSpace(string(raw))
+	id := strings.TrimSpace(string(raw[:n]))
 	if _, err := uuid.Parse(id); err != nil {
 		return "", fmt.Errorf("marker holds no uuid: %w", errdefs.ErrUnavailable)
 	}

@@ -20,6 +20,16 @@ const (
 
 // openat2 opens a path below dir; "" is dir itself.
 func openat2(dir *os.File, path string, flags int, mode uint32, resolve uint64) (*os.File, error) {
+	fd, err := descriptor(dir, path, flags, mode, resolve)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// descriptor is openat2 for a short look, whose caller closes it with unix.Close: an
+// os.File costs about as much as the opening.
+func descriptor(dir *os.File, path string, flags int, mode uint32, resolve uint64) (int, error) {
 	if path == "" {
 		path = "."
 	}
@@ -31,13 +41,13 @@ func openat2(dir *os.File, path string, flags int, mode uint32, resolve uint64) 
 	for range 128 {
 		fd, err := unix.Openat2(int(dir.Fd()), path, &how)
 		if err == nil {
-			return os.NewFile(uintptr(fd), path), nil
+			return fd, nil
 		}
 		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
-			return nil, err
+			return -1, err
 		}
 	}
-	return nil, unix.EAGAIN
+	return -1, unix.EAGAIN
 }
 
 // openDir opens a directory that is no link itself.
