@@ -29,6 +29,8 @@ export interface Question {
   folderName: string;
   /** How many were chosen in all. */
   count: number;
+  /** How many of them are there already, unchanged, and are not sent. */
+  unchanged: number;
   /** Those that are not answered yet. */
   clashes: readonly Clash[];
 }
@@ -97,7 +99,7 @@ export class Incoming {
     return () => void this.listeners.delete(tell);
   };
 
-  /** Sends files into a directory of a folder; tells how many are there already, unchanged, and are not sent. */
+  /** Sends files into a directory of a folder; tells how many are there already, unchanged, and are not sent, unless a question tells it. */
   async send(folder: string, directory: string, files: readonly Found[], folderName = ""): Promise<number> {
     const all = files.map((f) => ({ ...f, path: join(directory, f.path) }));
     // What was begun goes on where it stopped, as it was decided then.
@@ -111,12 +113,14 @@ export class Incoming {
       const entry = there.get(f.path);
       return entry && !same(f.file, entry) ? [{ ...f, there: entry }] : [];
     });
-    if (clashes.length === 0) this.uploads.add(folder, free, folderName);
-    else {
-      const used = new Set([...there.keys(), ...all.map((f) => f.path)]);
-      this.set([...this.questions, { folder, folderName, count: all.length, clashes, decided: free, used }]);
+    const unchanged = fresh.length - free.length - clashes.length;
+    if (clashes.length === 0) {
+      this.uploads.add(folder, free, folderName);
+      return unchanged;
     }
-    return fresh.length - free.length - clashes.length;
+    const used = new Set([...there.keys(), ...all.map((f) => f.path)]);
+    this.set([...this.questions, { folder, folderName, count: all.length, unchanged, clashes, decided: free, used }]);
+    return 0;
   }
 
   /** Answers for the first file of the question, or for all that are left; after the last they go on their way. */

@@ -63,8 +63,8 @@ const told = (path: string) => path.replaceAll("\\", "/");
 
 const source = (i: Kept) => i.from ?? i.path;
 const open = (i: Item) => i.state !== "done";
-/** The quota is full: what comes after would fail as well. */
-const full = (f: Failure) => f.code === "RESOURCE_EXHAUSTED" || f.code === "HTTP 507";
+/** The quota or the disk is full: what comes after would fail as well. */
+export const full = (f: Failure) => f.code === "RESOURCE_EXHAUSTED" || f.code === "HTTP 507";
 
 /** Sends files a few at a time; outlives the page that it was started from. */
 export class Uploads {

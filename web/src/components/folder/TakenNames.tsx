@@ -16,7 +16,7 @@ export function TakenNames() {
   return question ? <Ask question={question} /> : null;
 }
 
-function Ask({ question: { folderName, count, clashes } }: { question: Question }) {
+function Ask({ question: { folderName, count, unchanged, clashes } }: { question: Question }) {
   useFocusBack();
   const [forAll, setForAll] = useState(true);
   const first = clashes[0]!;
@@ -34,6 +34,7 @@ function Ask({ question: { folderName, count, clashes } }: { question: Question 
           </ul>
         )}
         {several ? <Checkbox label={t("The same for all {{count}}", { count: clashes.length })} checked={forAll} onChange={(e) => setForAll(e.currentTarget.checked)} /> : null}
+        {unchanged > 0 ? <p style={{ margin: 0 }}>{t("{{count}} files are there already, unchanged; they are not sent again.", { count: unchanged })}</p> : null}
         <p className="dim" style={{ margin: 0 }}>{t("What is replaced does not go into the trash. To keep both, yours gets a number behind its name.")}</p>
         <div className="row" style={{ justifyContent: "flex-end", flexWrap: "wrap" }}>
           <Button variant="subtle" onClick={() => incoming.cancel()}>{t("Send nothing")}</Button>

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { memo, useRef, useSyncExternalStore } from "react";
 import { uploads } from "../../api/transfer";
-import type { Item } from "../../api/uploads";
+import { type Item, full } from "../../api/uploads";
 import { useNow } from "../../hooks/useNow";
 import { toast } from "../../hooks/useToasts";
 import { useUploads } from "../../hooks/useUploads";
@@ -58,6 +58,9 @@ function Tray() {
           </div>
         </div>
         <Waiting />
+        {items.some((i) => i.failure && full(i.failure)) ? (
+          <p className="tray-note tone-wait" role="status" style={{ margin: 0 }}>{t("There is no more room: a limit is reached, or the disk is full. Make room, or ask an administrator for more, and resume; what has arrived stays.")}</p>
+        ) : null}
         {count("missing") > 0 ? <Missing count={count("missing")} /> : null}
         {small ? null : (
           <ul className="rows" tabIndex={0} aria-label={t("Files being uploaded")}>
@@ -123,7 +126,7 @@ const Row = memo(function Row({ item }: { item: Item }) {
       <span className="dim nowrap">{t(words[item.state])} · {bytes(item.size)}</span>
       {item.state === "sending" || item.state === "waiting" ? act(t("Pause"), t("Pause {{name}}", { name: item.path }), () => uploads.pause(item.id)) : null}
       {item.state === "paused" ? act(t("Resume"), t("Resume {{name}}", { name: item.path }), () => uploads.resume(item.id)) : null}
-      {item.state === "failed" ? act(t("Try again"), t("Try {{name}} again", { name: item.path }), () => uploads.resume(item.id)) : null}
+      {item.state === "failed" ? act(t("Try again"), t("Try again: {{name}}", { name: item.path }), () => uploads.resume(item.id)) : null}
       {item.state === "done" ? null : act(t("Cancel"), t("Cancel {{name}}", { name: item.path }), () => uploads.cancel(item.id))}
       {item.failure ? <div style={{ flexBasis: "100%" }}><FailureNote failure={item.failure} /></div> : null}
     </li>
