@@ -5,7 +5,7 @@
 // are below it, one package each.
 //
 // What can go wrong with a real one can be made to happen: a [Fault] delays,
-// refuses (429, 503 with Retry-After), ends log-ins, or cuts connections;
+// refuses (429, 503 with Retry-After), repeats secrets, ends log-ins, or cuts connections;
 // [Jobs.FailNext] fails a job; [Options] bound pages, slow jobs and shorten
 // tokens; settings are the product's own ("licence": "none").
 //

@@ -22,6 +22,9 @@ type Fault struct {
 	Status     int
 	RetryAfter time.Duration // in the answer's header; 0 = none
 	Body       string        // of the answer; empty = what the product says of the status
+	// Echo has the answer repeat, in each of its texts, what the request proved with who
+	// sent it.
+	Echo bool
 	// Expire ends every token first, so that the product does not know its client
 	// any longer.
 	Expire bool
@@ -91,7 +94,11 @@ func (a *Array) misbehave(w http.ResponseWriter, r *http.Request, f Fault) bool 
 		w.Header().Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
 	}
 	if p, ok := a.product.(Refuser); ok && f.Body == "" {
-		JSON(w, f.Status, p.Refusal(f.Status))
+		answer := p.Refusal(f.Status)
+		if f.Echo {
+			answer = repeat(answer, a.proof(r))
+		}
+		JSON(w, f.Status, answer)
 		return false
 	}
 	if json.Valid([]byte(f.Body)) {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,8 @@ type Tree struct {
 	disk  *meter
 	mu    sync.Mutex // one change of the tree's shape at a time
 	spare int        // names for what is being made
+
+	pretended atomic.Pointer[Rates]
 }
 
 // emptySize is what btrfs counts for a subvolume without files; real products

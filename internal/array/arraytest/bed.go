@@ -3,8 +3,10 @@ package arraytest
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/berthhq/berth/internal/array"
+	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
@@ -72,22 +75,28 @@ type Bed struct {
 	*testing.T
 	*volume.Client
 	Array *array.Array
+	log   *suite.Log // of the plugin
 }
 
 // NewBed starts both until the end of the test and opens the volume; more are
 // options over the array's.
 func NewBed(t *testing.T, make array.Maker, o array.Options, more map[string]any) (*Bed, *pb.OpenVolumeResponse) {
 	t.Helper()
-	b := &Bed{T: t, Array: Start(t, make, o)}
-	b.Client = Launch(t)
+	b := &Bed{T: t, Array: Start(t, make, o), log: &suite.Log{}}
+	b.Client = launch(t, slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	return b, b.Open(more)
 }
 
 // Launch starts the plugin until the end of the test.
 func Launch(t *testing.T) *volume.Client {
 	t.Helper()
+	return launch(t, nil)
+}
+
+func launch(t *testing.T, log *slog.Logger) *volume.Client {
+	t.Helper()
 	c, err := volume.Launch(t.Context(), volume.Options{
-		Path: Program(t), SocketDir: t.TempDir(),
+		Path: Program(t), SocketDir: t.TempDir(), Logger: log,
 		Env: []string{"GORACE=atexit_sleep_ms=0"}, // the race detector's second for nothing, at the end of every process
 	})
 	if err != nil {
@@ -150,6 +159,43 @@ func (b *Bed) State() *pb.HealthReport {
 	h, err := b.Health(b.Context(), &pb.VolumeRef{Volume: "v"})
 	b.Must(err)
 	return h
+}
+
+// Asked are the addresses of all requests so far that hold a text.
+func (b *Bed) Asked(part string) (targets []string) {
+	for _, e := range b.Array.Exchanges() {
+		if strings.Contains(e.Target, part) {
+			targets = append(targets, e.Target)
+		}
+	}
+	return targets
+}
+
+// SessionsEnd makes and deletes a scope until the plugin has logged in again, at an
+// address that holds a text.
+func (b *Bed) SessionsEnd(login string) {
+	b.Helper()
+	for end := time.Now().Add(time.Minute); len(b.Asked(login)) < 2; {
+		scope := array.Random()
+		b.Must(b.Create(scope, Bytes(8<<20)))
+		b.Must(b.Delete(scope))
+		if time.Now().After(end) {
+			b.Fatalf("logged in by %v", b.Asked(login))
+		}
+	}
+}
+
+// Refreshes ends the access token alone, by a refusal: the refresh token is used, and not
+// the password. login is in the addresses of both.
+func (b *Bed) Refreshes(refusal array.Fault, login, refresh string) {
+	b.Helper()
+	b.Array.Forget()
+	refusal.Times = 1
+	defer b.Array.Inject(refusal)()
+	b.Must(b.Create(array.Random(), nil))
+	if got := b.Asked(login); !slices.Equal(got, []string{refresh}) {
+		b.Errorf("logged in by %v", got)
+	}
 }
 
 // Write fills a file below the mount, to the disk: a quota may refuse late.
@@ -253,7 +299,8 @@ func retryable(err error) bool {
 	return false
 }
 
-// Rises writes until the rates that the plugin tells have risen, and returns them.
+// Rises writes until the rates that the plugin tells have risen, and returns them. Each
+// figure has to be told as the one that it is.
 func (b *Bed) Rises(subject pb.PerformanceSample_Subject) *pb.PerformanceSample {
 	b.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -261,10 +308,31 @@ func (b *Bed) Rises(subject pb.PerformanceSample_Subject) *pb.PerformanceSample 
 		p, err := b.Performance(b.Context(), &pb.VolumeRef{Volume: "v"})
 		b.Must(err)
 		if p.GetWriteBytesPerSecond() > 1<<16 && p.GetWriteOpsPerSecond() > 0 && p.Subject == subject {
+			b.tells()
 			return p
 		}
 		if time.Now().After(end) {
 			b.Fatalf("performance %v", p)
 		}
+	}
+}
+
+// tells checks that no figure is told in the place of another.
+func (b *Bed) tells() {
+	b.Helper()
+	want := array.Rates{Reads: 404, Writes: 812, BytesRead: 1604, BytesWritten: 3208, ReadMicros: 500, WriteMicros: 900}
+	b.Array.Tree.Pretend(&want)
+	defer b.Array.Tree.Pretend(nil)
+	p, err := b.Performance(b.Context(), &pb.VolumeRef{Volume: "v"})
+	b.Must(err)
+	got := array.Rates{
+		Reads: p.GetReadOpsPerSecond(), Writes: p.GetWriteOpsPerSecond(), BytesRead: p.GetReadBytesPerSecond(), BytesWritten: p.GetWriteBytesPerSecond(),
+		ReadMicros: p.GetReadLatencyUs(), WriteMicros: p.GetWriteLatencyUs(),
+	}
+	if p.ReadLatencyUs == nil && p.WriteLatencyUs == nil { // whose unit is not known
+		want.ReadMicros, want.WriteMicros = 0, 0
+	}
+	if got != want { // all are whole numbers, and sums of such
+		b.Errorf("rates %+v are told as %+v", want, got)
 	}
 }

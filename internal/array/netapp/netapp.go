@@ -5,7 +5,8 @@
 // Shapes and codes are those of ONTAP 9.14 as NetApp's own Trident knows them and
 // the documentation of the REST interface has them. Settings:
 //
-//	answers     "sync": work is done before the answer, which is 201 or 200; else 202 and a job
+//	answers     "sync": work is done before the answer, which is 201 or 200; "job": 202 and a job,
+//	            whatever time the client gave, and the job is paused for a moment; else the answer waits for the job
 //	activation  "restart": a new or changed rule is kept, and its job fails, until quotas are turned off and on
 //	quota       "refused": quotas cannot be turned on, as on a volume that is a copy
 //	lag         how long a new qtree is not listed after its job has ended: "300ms"
@@ -39,12 +40,13 @@ type product struct {
 	qtrees []*qtree
 	nextID int
 	rules  []*rule
-	quota  string // off, initializing, on
+	quota  string          // off, initializing, on
+	paused map[string]bool // jobs that were
 }
 
 // New makes the array.
 func New(a *array.Array) (array.Product, error) {
-	p := &product{array: a, mux: http.NewServeMux(), svm: uuid.NewString(), volume: uuid.NewString(), nextID: 1, quota: "off"}
+	p := &product{array: a, mux: http.NewServeMux(), svm: uuid.NewString(), volume: uuid.NewString(), nextID: 1, quota: "off", paused: map[string]bool{}}
 	for pattern, answer := range map[string]http.HandlerFunc{
 		"GET /api/cluster":                         p.cluster,
 		"GET /api/cluster/jobs/{uuid}":             p.job,
@@ -148,7 +150,7 @@ func (p *product) work(w http.ResponseWriter, r *http.Request, status int, what 
 	}
 	job := p.array.Jobs.Start(what, do)
 	wait, err := strconv.Atoi(r.URL.Query().Get("return_timeout"))
-	if err != nil || wait < 0 || wait > 120 {
+	if err != nil || wait < 0 || wait > 120 || p.array.Setting("answers") == "job" {
 		wait = 0
 	}
 	for end := time.Now().Add(time.Duration(wait) * time.Second); time.Now().Before(end) && job.State != array.Done && job.State != array.Failed; {
@@ -183,6 +185,12 @@ func (p *product) job(w http.ResponseWriter, r *http.Request) {
 	}
 	out := record{"uuid": job.ID, "description": job.What, "state": string(job.State), "start_time": job.Begun.Format(time.RFC3339)}
 	switch job.State {
+	case array.Running:
+		p.mu.Lock()
+		if !p.paused[job.ID] && p.array.Setting("answers") == "job" {
+			out["state"], p.paused[job.ID] = "paused", true
+		}
+		p.mu.Unlock()
 	case array.Done:
 		out["state"], out["message"], out["code"] = "success", "success", 0
 	case array.Failed:

@@ -14,7 +14,6 @@ import (
 
 	"github.com/berthhq/berth/internal/lane/ceph"
 	"github.com/berthhq/berth/internal/lane/lanetest"
-	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
@@ -36,18 +35,6 @@ func lane(t *testing.T) site {
 	return site{t, one.Get(t).Mount, lanetest.Program(t, "cephfs", ".")}
 }
 
-// open starts the plugin on a mount.
-func (s site) open(at, options string) (*volume.Client, *pb.OpenVolumeResponse, error) {
-	s.Helper()
-	c, err := volume.Launch(s.Context(), volume.Options{Path: s.program, SocketDir: s.TempDir()})
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { c.Close() })
-	r, err := c.OpenVolume(s.Context(), &pb.OpenVolumeRequest{Volume: "v", MountPath: at, OptionsJson: options})
-	return c, r, err
-}
-
 const scopeA = "0123456789abcdef0123456789abcdef"
 
 // pause lets the counts of a scope come up to it, within a second, before another
@@ -64,7 +51,7 @@ func TestLaneSuite(t *testing.T) {
 // ours, so zero is a limit that can be kept.
 func TestLaneNoFilesAtAll(t *testing.T) {
 	s := lane(t)
-	c, _, err := s.open(s.mount, "")
+	c, _, err := lanetest.Open(t, s.program, s.mount, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +81,7 @@ func TestLaneNoFilesAtAll(t *testing.T) {
 // TestLaneHoleCounts holds docs/storage/cephfs.md to the truth: Ceph counts lengths.
 func TestLaneHoleCounts(t *testing.T) {
 	s := lane(t)
-	c, _, err := s.open(s.mount, "")
+	c, _, err := lanetest.Open(t, s.program, s.mount, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +119,7 @@ func TestLaneHoleCounts(t *testing.T) {
 // refused.
 func TestLaneHealth(t *testing.T) {
 	s := lane(t)
-	c, r, err := s.open(s.mount, "")
+	c, r, err := lanetest.Open(t, s.program, s.mount, "")
 	if err != nil || r.Enforcement != pb.Enforcement_DELAYED {
 		t.Fatalf("opened as %v, %v", r, err)
 	}
@@ -140,7 +127,7 @@ func TestLaneHealth(t *testing.T) {
 	if err != nil || h.State != pb.HealthReport_HEALTHY || h.Metadata["client"] != "ceph-fuse" {
 		t.Errorf("health %v, %v", h, err)
 	}
-	c, r, err = s.open(s.mount, `{"quota": false}`)
+	c, r, err = lanetest.Open(t, s.program, s.mount, `{"quota": false}`)
 	if err != nil || r.Enforcement != pb.Enforcement_NONE {
 		t.Fatalf("without quotas opened as %v, %v", r, err)
 	}
@@ -148,7 +135,7 @@ func TestLaneHealth(t *testing.T) {
 	if err != nil || h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "option quota") {
 		t.Errorf("health without quotas %v, %v", h, err)
 	}
-	if _, _, err := s.open(t.TempDir(), ""); status.Code(err) != codes.FailedPrecondition {
+	if _, _, err := lanetest.Open(t, s.program, t.TempDir(), ""); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a directory that is not on CephFS: %v", err)
 	}
 }

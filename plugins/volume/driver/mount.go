@@ -67,6 +67,14 @@ func (m *Mount) FSType() string { return m.identity().fsType }
 // Source is what is mounted.
 func (m *Mount) Source() string { return m.identity().source }
 
+// Exported refuses, where the mount is NFS, another path of the server than this.
+func (m *Mount) Exported(path string) error {
+	if strings.HasPrefix(m.FSType(), "nfs") && !strings.HasSuffix(m.Source(), ":"+path) {
+		return status.Errorf(codes.FailedPrecondition, "mount_path: %s is mounted there, and not %s", m.Source(), path)
+	}
+	return nil
+}
+
 // Options are those that the file system was mounted with, as mount(8) shows them; ""
 // for those without a value.
 func (m *Mount) Options() map[string]string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ const early = 5 * time.Minute
 
 // provider gives what requests are signed with. A file is read for each of them; what a
 // service hands out is kept until shortly before its end.
-func (o options) provider(client *http.Client) aws.CredentialsProvider {
+func (o options) provider(client *http.Client, hidden *driver.Hidden) aws.CredentialsProvider {
 	var from aws.CredentialsProvider
 	switch o.Credentials {
 	case "instance":
@@ -32,22 +33,31 @@ func (o options) provider(client *http.Client) aws.CredentialsProvider {
 		from = endpointcreds.New(o.ContainerURL, func(r *endpointcreds.Options) {
 			r.HTTPClient = client
 			if o.ContainerToken != "" {
-				r.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(o.ContainerToken.Read)
+				r.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) {
+					token, err := o.ContainerToken.Read()
+					hidden.Add(token)
+					return token, err
+				})
 			}
 		})
 	default:
-		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return shared(o.File, o.Profile) })
+		return hiding{aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return shared(o.File, o.Profile) }), hidden}
 	}
-	return aws.NewCredentialsCache(unauthenticated{from}, func(c *aws.CredentialsCacheOptions) { c.ExpiryWindow = early })
+	return aws.NewCredentialsCache(hiding{from, hidden}, func(c *aws.CredentialsCacheOptions) { c.ExpiryWindow = early })
 }
 
-// unauthenticated marks the errors of a provider as what they are.
-type unauthenticated struct{ aws.CredentialsProvider }
+// hiding keeps what a provider gives out of what people are shown, and marks its errors
+// as what they are.
+type hiding struct {
+	aws.CredentialsProvider
+	hidden *driver.Hidden
+}
 
-func (u unauthenticated) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c, err := u.CredentialsProvider.Retrieve(ctx)
+func (h hiding) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := h.CredentialsProvider.Retrieve(ctx)
+	h.hidden.Add(c.SecretAccessKey, c.SessionToken)
 	if err != nil && ctx.Err() == nil {
-		err = status.Errorf(codes.Unauthenticated, "credentials: %s", firstLine(err.Error()))
+		err = status.Errorf(codes.Unauthenticated, "credentials: %s", firstLine(h.hidden.Redact(status.Convert(err).Message())))
 	}
 	return c, err
 }
@@ -56,7 +66,7 @@ func (u unauthenticated) Retrieve(ctx context.Context) (aws.Credentials, error) 
 func shared(file driver.Secret, profile string) (aws.Credentials, error) {
 	text, err := file.Read()
 	if err != nil {
-		return aws.Credentials{}, status.Error(codes.Unauthenticated, err.Error())
+		return aws.Credentials{}, err
 	}
 	c := aws.Credentials{Source: "file"}
 	section := ""
@@ -80,7 +90,7 @@ func shared(file driver.Secret, profile string) (aws.Credentials, error) {
 		}
 	}
 	if !c.HasKeys() {
-		return c, status.Errorf(codes.Unauthenticated, "credentials: %s has no aws_access_key_id and aws_secret_access_key in the section %s", file, profile)
+		return c, fmt.Errorf("%s has no aws_access_key_id and aws_secret_access_key in the section %s", file, profile)
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -74,7 +75,7 @@ func TestCredentials(t *testing.T) {
 			if h := b.State(); h.State != pb.HealthReport_HEALTHY {
 				t.Errorf("health after the credentials have ended: %v", h)
 			}
-			if n := count(b, "/container") + count(b, "/latest/meta-data/iam/security-credentials/berth-proxy"); n != 2 {
+			if n := len(b.Asked("/container")) + len(b.Asked("/latest/meta-data/iam/security-credentials/berth-proxy")); n != 2 {
 				t.Errorf("credentials were asked for %d times, want 2", n)
 			}
 		})
@@ -86,16 +87,6 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("health after the file was replaced: %v", h)
 		}
 	})
-}
-
-// count is how often a path was asked for.
-func count(b *arraytest.Bed, path string) (n int) {
-	for _, e := range b.Array.Exchanges() {
-		if e.Target == path {
-			n++
-		}
-	}
-	return n
 }
 
 // TestRefused: the reason is told, and nothing that proves who one is.
@@ -124,6 +115,7 @@ func TestRefused(t *testing.T) {
 		"no file":      {map[string]any{"credentials_file": ""}, codes.InvalidArgument, "credentials_file"},
 		"no container": {map[string]any{"credentials": "container"}, codes.InvalidArgument, "container_credentials_url"},
 		"in the clear": {map[string]any{"credentials": "container", "container_credentials_url": "http://example.com/x"}, codes.InvalidArgument, "without TLS"},
+		"metadata":     {map[string]any{"credentials": "instance", "metadata_url": "http://192.0.2.1"}, codes.InvalidArgument, "metadata_url"},
 		"no instance":  {map[string]any{"credentials": "instance", "metadata_url": "http://127.0.0.1:1"}, codes.Unauthenticated, "credentials:"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,6 +132,16 @@ func TestRefused(t *testing.T) {
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "AccessDenied") {
 		t.Errorf("health without the permission: %v", h)
 	}
+}
+
+// TestSecrets: what AWS repeats of a request, and a container's service of the token, is
+// told to nobody.
+func TestSecrets(t *testing.T) {
+	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+	b.Echo(array.Fault{Path: "/2015-02-01/", Status: http.StatusBadRequest}, nil)
+	b.Open(efs.Instance(b.Array)) // whose requests hold a session's token
+	b.Echo(array.Fault{Path: "/2015-02-01/", Status: http.StatusForbidden}, nil)
+	b.Echo(array.Fault{Path: "/container", Status: http.StatusUnauthorized}, efs.Container(b.Array))
 }
 
 // TestTrouble is what goes by, and what does not.
@@ -193,6 +195,17 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s %s: health %v", c.setting, c.value, h)
 		}
 		b.Array.Set(c.setting, "")
+	}
+}
+
+func TestAnother(t *testing.T) {
+	for source, want := range map[string]bool{
+		efs.ID + ".efs.eu-test-1.amazonaws.com:/": false, "fs-00000000.efs.eu-test-1.amazonaws.com:/": true,
+		efs.ID + "0.efs.eu-test-1.amazonaws.com:/": true, "10.0.0.10:/": false, "127.0.0.1:/": false,
+	} {
+		if host, yes := another(source, efs.ID); yes != want {
+			t.Errorf("%s, of %s, is another: %v", source, host, yes)
+		}
 	}
 }
 

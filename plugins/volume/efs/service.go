@@ -38,6 +38,7 @@ type service struct {
 	client      *efs.Client
 	http        *http.Client
 	credentials aws.CredentialsProvider
+	hidden      driver.Hidden // what it proves itself with
 }
 
 func connect(o options) (*service, error) {
@@ -58,7 +59,7 @@ func connect(o options) (*service, error) {
 		// What is signed goes to the address that the operator gave and to no other.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	s.credentials = o.provider(s.http)
+	s.credentials = o.provider(s.http, &s.hidden)
 	settings := efs.Options{
 		Region: o.Region, Credentials: s.credentials, HTTPClient: s.http, AppID: "berth",
 		Retryer: retry.NewStandard(func(r *retry.StandardOptions) {
@@ -112,13 +113,13 @@ func (s *service) targets(ctx context.Context) (all []types.MountTargetDescripti
 // ask asks, and again with other credentials where these are refused.
 func (s *service) ask(doing string, f func() error) error {
 	err := f()
-	if status.Code(meaning(err)) == codes.Unauthenticated {
+	if status.Code(s.meaning(err)) == codes.Unauthenticated {
 		if c, ok := s.credentials.(*aws.CredentialsCache); ok {
 			c.Invalidate()
 			err = f()
 		}
 	}
-	return driver.Error(doing, meaning(err))
+	return driver.Error(doing, s.meaning(err))
 }
 
 // Codes of AWS for what is wrong with the one who asks. What some are called differs
@@ -131,13 +132,13 @@ var (
 
 // meaning makes a gRPC error of one of the SDK's. What AWS says of a signature goes on
 // with the whole request, so only the first line of a message is taken.
-func meaning(err error) error {
+func (s *service) meaning(err error) error {
 	if err == nil {
 		return nil
 	}
-	var s interface{ GRPCStatus() *status.Status }
-	if errors.As(err, &s) { // of the credentials
-		return s.GRPCStatus().Err()
+	var told interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &told) { // of the credentials
+		return told.GRPCStatus().Err()
 	}
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, end) && !errors.As(err, new(*smithyhttp.RequestSendError)) {
@@ -146,7 +147,7 @@ func meaning(err error) error {
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		return driver.Retryable(later, "AWS does not answer: %s", firstLine(silence(err)))
+		return driver.Retryable(later, "AWS does not answer: %s", firstLine(s.hidden.Redact(silence(err))))
 	}
 	begins := func(all []string) bool {
 		for _, name := range all {
@@ -158,7 +159,7 @@ func meaning(err error) error {
 	}
 	var answer *smithyhttp.ResponseError
 	http5 := errors.As(err, &answer) && (answer.HTTPStatusCode() >= 500 || answer.HTTPStatusCode() == http.StatusTooManyRequests)
-	d := &pb.ErrorDetail{VendorCode: api.ErrorCode()}
+	d := &pb.ErrorDetail{VendorCode: firstLine(s.hidden.Redact(api.ErrorCode()))}
 	code := codes.Internal
 	switch {
 	case begins(refused):
@@ -172,7 +173,7 @@ func meaning(err error) error {
 	case api.ErrorCode() == "BadRequest", api.ErrorCode() == "ValidationException":
 		code = codes.InvalidArgument
 	}
-	out := status.New(code, fmt.Sprintf("AWS: %s: %s", api.ErrorCode(), firstLine(api.ErrorMessage())))
+	out := status.New(code, fmt.Sprintf("AWS: %s: %s", d.VendorCode, firstLine(s.hidden.Redact(api.ErrorMessage()))))
 	if with, err := out.WithDetails(d); err == nil {
 		out = with
 	}

@@ -22,9 +22,7 @@ type filesystem struct {
 }
 
 func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error) {
-	// The name of a mount by DNS is the file system's; by the address of a mount target, or
-	// through the helper's tunnel, there is none to compare.
-	if host, _, _ := strings.Cut(m.Source(), ":"); strings.HasPrefix(host, "fs-") && !strings.HasPrefix(host, o.FileSystem+".") {
+	if host, yes := another(m.Source(), o.FileSystem); yes {
 		return nil, status.Errorf(codes.FailedPrecondition, "file_system_id: %s is of %s", m.Path(), host)
 	}
 	s, err := connect(o)
@@ -36,6 +34,13 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 		return nil, err
 	}
 	return &filesystem{driver.NewDirectory(m, time.Duration(o.MaxAge)*time.Second), s}, nil
+}
+
+// another tells whether what is mounted has the name of another file system. By the
+// address of a mount target, or through the helper's tunnel, it has none.
+func another(source, id string) (host string, yes bool) {
+	host, _, _ = strings.Cut(source, ":")
+	return host, strings.HasPrefix(host, "fs-") && !strings.HasPrefix(host, id+".")
 }
 
 // Capacity implements driver.Sizer: what the mount says, which is 8 EiB, and what EFS has

@@ -31,11 +31,6 @@ func TestConformance(t *testing.T) { arraytest.Conform(t, exascaler.New, array.O
 // TestLive runs the suite on a Lustre client, see docs/storage/exascaler.md.
 func TestLive(t *testing.T) { arraytest.Live(t, "EXASCALER") }
 
-func start(t *testing.T, o array.Options, more map[string]any) (*arraytest.Bed, *pb.OpenVolumeResponse) {
-	t.Helper()
-	return arraytest.NewBed(t, exascaler.New, o, more)
-}
-
 // TestParseQuota reads what sites have published of lfs quota.
 func TestParseQuota(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -68,7 +63,7 @@ func TestParseQuota(t *testing.T) {
 
 // TestRequests holds what lfs is asked against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := start(t, array.Options{}, map[string]any{"file_limits": true})
+	b, _ := arraytest.NewBed(t, exascaler.New, array.Options{}, map[string]any{"file_limits": true})
 	step := b.Steps(blocks)
 	step("open", nil)
 	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
@@ -81,7 +76,7 @@ func TestRequests(t *testing.T) {
 
 // TestLimitRefusesBytes is the way from the program to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := start(t, array.Options{}, nil)
+	b, opened := arraytest.NewBed(t, exascaler.New, array.Options{}, nil)
 	if opened.Enforcement != pb.Enforcement_DELAYED || slices.Contains(opened.Capabilities, pb.Capability_METRICS) {
 		t.Errorf("opened as %v", opened)
 	}
@@ -109,7 +104,7 @@ func TestLacking(t *testing.T) {
 			for k, v := range tc.more {
 				more[k] = v
 			}
-			b, opened := start(t, array.Options{Settings: tc.settings}, more)
+			b, opened := arraytest.NewBed(t, exascaler.New, array.Options{Settings: tc.settings}, more)
 			b.Limitless(opened, tc.reason)
 			b.Must(b.Create(scopeA, nil))
 			b.Must(b.Write(scopeA+"/data", 8<<20))
@@ -122,7 +117,7 @@ func TestLacking(t *testing.T) {
 
 // TestTrouble is what goes wrong with servers.
 func TestTrouble(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, exascaler.New, array.Options{}, nil)
 	b.Must(b.Create(scopeA, arraytest.Bytes(64<<20)))
 	b.Array.Set("ost", "inactive")
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "OST0001: inactive device") {
@@ -162,7 +157,7 @@ func TestTrouble(t *testing.T) {
 
 // TestNumbers: a scope that is made anew does not inherit the limit of the one before.
 func TestNumbers(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, exascaler.New, array.Options{}, nil)
 	b.Must(b.Create(scopeA, arraytest.Bytes(4<<20)))
 	b.Must(b.Delete(scopeA))
 	b.Must(b.Delete(scopeA))

@@ -48,9 +48,6 @@ func login(o options) rest.Auth {
 		if len(cookies) == 0 {
 			return nil, errors.New("the Anvil's answer to the login sets no cookie")
 		}
-		for _, k := range cookies {
-			c.Hide(k.Value)
-		}
 		return &rest.Session{Cookies: cookies}, nil
 	})
 }
@@ -111,7 +108,7 @@ type task struct {
 }
 
 // ended tells whether a task has, and how.
-func (t *task) ended() (bool, error) {
+func (n *namespace) ended(t task) (bool, error) {
 	switch t.Status {
 	case "COMPLETED":
 		return true, nil
@@ -120,7 +117,7 @@ func (t *task) ended() (bool, error) {
 		if message == "" {
 			message = t.Exit
 		}
-		return true, rest.Failed(t.Name+" "+t.UUID, t.Status, message)
+		return true, n.client.Failed(t.Name+" "+t.UUID, t.Status, message)
 	}
 	return false, nil
 }
@@ -132,7 +129,7 @@ func (n *namespace) wait(ctx context.Context, id string) error {
 		if err := n.client.Get(ctx, tasks+"/"+url.PathEscape(id), nil, &t); err != nil {
 			return false, err
 		}
-		return t.ended()
+		return n.ended(t)
 	})
 }
 
@@ -144,7 +141,7 @@ func (n *namespace) making(ctx context.Context, name string) (id string, err err
 		return "", err
 	}
 	for _, t := range all {
-		if end, _ := t.ended(); !end && t.Params.Name == name {
+		if end, _ := n.ended(t); !end && t.Params.Name == name {
 			id = t.UUID
 		}
 	}

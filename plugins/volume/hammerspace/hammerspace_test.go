@@ -87,7 +87,7 @@ func TestBeingMade(t *testing.T) {
 	b.Array.Forget()
 	defer b.Array.Inject(array.Fault{Method: "POST", Path: shares, Lost: true, Times: 1})()
 	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
-	looked := slices.ContainsFunc(b.Array.Exchanges(), func(e array.Exchange) bool { return e.Target == tasks })
+	looked := slices.Contains(b.Asked(tasks), tasks)
 	if s, err := b.Get(scopeA); err != nil || s.GetLimit().GetBytes() != 16<<20 || !looked {
 		t.Errorf("scope %v, %v; the tasks were looked at: %v", s, err, looked)
 	}
@@ -119,6 +119,12 @@ func TestPlainDirectory(t *testing.T) {
 	if err := b.Create(scopeA, nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "plain directory") {
 		t.Errorf("create: %v", err)
 	}
+}
+
+func TestSecrets(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hammerspace.New, array.Options{}, nil)
+	b.Secrets()
+	b.EchoJob()
 }
 
 func TestLicence(t *testing.T) {

@@ -97,6 +97,11 @@ func TestStandby(t *testing.T) {
 	b.Must(b.Create(scopeA, arraytest.Bytes(1<<20)))
 }
 
+func TestSecrets(t *testing.T) {
+	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, nil)
+	b.Secrets()
+}
+
 // shared makes the second know the first's password.
 func shared(t *testing.T, a, other *array.Array) string {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -35,14 +36,9 @@ func TestConformance(t *testing.T) {
 // TestLive runs the suite against an array, see docs/storage/netapp.md.
 func TestLive(t *testing.T) { arraytest.Live(t, "NETAPP") }
 
-func start(t *testing.T, o array.Options, more map[string]any) (*arraytest.Bed, *pb.OpenVolumeResponse) {
-	t.Helper()
-	return arraytest.NewBed(t, netapp.New, o, more)
-}
-
 // TestRequests holds what is asked of an array against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := start(t, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
 	step := b.Steps(regexp.MustCompile(`"(size|used|available)":\d+`))
 	step("open", nil)
 	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
@@ -57,7 +53,7 @@ func TestRequests(t *testing.T) {
 
 // TestLimitRefusesBytes is the way from a REST call to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := start(t, array.Options{Settings: map[string]string{"lag": "300ms"}}, map[string]any{"file_limits": true})
+	b, opened := arraytest.NewBed(t, netapp.New, array.Options{Settings: map[string]string{"lag": "300ms"}}, map[string]any{"file_limits": true})
 	if opened.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened as %v", opened)
 	}
@@ -74,7 +70,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 
 // TestInactiveRules is an array that keeps a limit and does not enforce it.
 func TestInactiveRules(t *testing.T) {
-	b, _ := start(t, array.Options{Settings: map[string]string{"activation": "restart"}}, nil)
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{Settings: map[string]string{"activation": "restart"}}, nil)
 	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
 	b.Refused(scopeA+"/data", 32<<20)
 	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
@@ -86,18 +82,39 @@ func TestInactiveRules(t *testing.T) {
 	}
 }
 
+// TestJobs is an array that answers before anything is done: a job that is queued, or
+// paused, has not ended.
+func TestJobs(t *testing.T) {
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{JobTime: 400 * time.Millisecond, Settings: map[string]string{"answers": "job"}}, nil)
+	b.Enforces(scopeA)
+	b.Array.Jobs.FailNext(errors.New("aggregate is offline"))
+	if err := b.Create(scopeB, nil); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "aggregate is offline") {
+		t.Errorf("create: %v", err)
+	}
+	if b.Array.Tree.IsDir(scopeB) {
+		t.Error("half a scope is left")
+	}
+}
+
 func TestQuotasRefused(t *testing.T) {
-	b, opened := start(t, array.Options{Settings: map[string]string{"quota": "refused"}}, nil)
+	b, opened := arraytest.NewBed(t, netapp.New, array.Options{Settings: map[string]string{"quota": "refused"}}, nil)
 	b.Limitless(opened, "not read-write")
 	b.Array.Set("quota", "")
+	defer b.Array.Inject(array.Fault{Method: "PATCH", Lost: true, Times: 1})() // they are on when it asks again
 	if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened again as %v", again)
 	}
 }
 
+func TestSecrets(t *testing.T) {
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{}, nil)
+	b.Secrets()
+	b.EchoJob()
+}
+
 // TestTrouble is what goes wrong between plugin and array.
 func TestTrouble(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{}, nil)
 	b.Trouble()
 	t.Run("unauthorized", func(t *testing.T) {
 		defer b.Array.Inject(array.Fault{Status: 401})()
@@ -129,7 +146,7 @@ func TestTrouble(t *testing.T) {
 }
 
 func TestWrongOptions(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{}, nil)
 	b.Refuses(map[string]arraytest.Wrong{
 		"volume":   {Options: map[string]any{"volume": "other"}, Code: codes.FailedPrecondition, Text: `"other"`},
 		"svm":      {Options: map[string]any{"svm": "other"}, Code: codes.FailedPrecondition, Text: `"other"`},
@@ -142,12 +159,12 @@ func TestWrongOptions(t *testing.T) {
 
 // TestPages has more scopes than a page of the array.
 func TestPages(t *testing.T) {
-	b, _ := start(t, array.Options{PageSize: 2}, nil)
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{PageSize: 2}, nil)
 	b.Lists(5, false)
 }
 
 func TestPerformance(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{}, nil)
 	if p := b.Rises(pb.PerformanceSample_THIS_VOLUME); p.WindowMs != 15000 {
 		t.Errorf("performance %v", p)
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -84,8 +83,10 @@ func (f *flexvol) open(ctx context.Context) error {
 	}
 	v := found.Records[0]
 	f.uuid = v.UUID
-	if strings.HasPrefix(f.FSType(), "nfs") && v.NAS.Path != "" && !strings.HasSuffix(f.Source(), ":"+v.NAS.Path) {
-		return status.Errorf(codes.FailedPrecondition, "mount_path: %s is mounted there, volume %q is at %s", f.Source(), f.options.Volume, v.NAS.Path)
+	if v.NAS.Path != "" {
+		if err := f.Exported(v.NAS.Path); err != nil {
+			return err
+		}
 	}
 	if err := f.prepareQuotas(ctx, v.Quota.State); err != nil {
 		if code := status.Code(driver.Error("", err)); code == codes.Unavailable || ctx.Err() != nil {
@@ -149,7 +150,7 @@ func (f *flexvol) wait(ctx context.Context, job string) error {
 		if j.Error.Code == "" {
 			j.Error.Code, j.Error.Message = strconv.FormatInt(j.Code, 10), j.Message
 		}
-		failed = rest.Failed(job, j.Error.Code, j.Error.Message)
+		failed = f.client.Failed(job, j.Error.Code, j.Error.Message)
 		return true, nil
 	})
 	if err != nil {

@@ -74,12 +74,8 @@ func (s site) limit(t *testing.T, scope string, bytes int64) {
 // open starts the plugin on the mount.
 func (s site) open(t *testing.T) *volume.Client {
 	t.Helper()
-	c, err := volume.Launch(t.Context(), volume.Options{Path: s.Program("nfs"), SocketDir: os.TempDir()})
+	c, _, err := lanetest.Open(t, s.Program("nfs"), s.mount, `{"usage_max_age_s": 0}`)
 	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	if _, err := c.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "v", MountPath: s.mount, OptionsJson: `{"usage_max_age_s": 0}`}); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -40,14 +40,9 @@ func TestConformance(t *testing.T) {
 // TestLive runs the suite against a cluster, see docs/storage/powerscale.md.
 func TestLive(t *testing.T) { arraytest.Live(t, "POWERSCALE") }
 
-func start(t *testing.T, o array.Options, more map[string]any) (*arraytest.Bed, *pb.OpenVolumeResponse) {
-	t.Helper()
-	return arraytest.NewBed(t, powerscale.New, o, more)
-}
-
 // TestRequests holds what is asked of a cluster against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
 	step := b.Steps(regexp.MustCompile(`"(value|time)":\d+`), regexp.MustCompile(`"(in|out|operation_rate|time_avg)":[-+.e\d]+`))
 	step("open", nil)
 	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
@@ -69,7 +64,7 @@ func TestRequests(t *testing.T) {
 func TestLimitRefusesBytes(t *testing.T) {
 	for _, api := range []string{"16", "6"} {
 		t.Run("api "+api, func(t *testing.T) {
-			b, opened := start(t, array.Options{Settings: map[string]string{"api": api}}, nil)
+			b, opened := arraytest.NewBed(t, powerscale.New, array.Options{Settings: map[string]string{"api": api}}, nil)
 			if opened.Enforcement != pb.Enforcement_HARD || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_INODES) {
 				t.Errorf("opened as %v", opened)
 			}
@@ -87,7 +82,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 func TestUnlicensed(t *testing.T) {
 	for _, licence := range []string{"Unlicensed", "Expired", "Evaluation Expired"} {
 		t.Run(licence, func(t *testing.T) {
-			b, opened := start(t, array.Options{Settings: map[string]string{"licence": licence}}, map[string]any{"usage_max_age_s": 0})
+			b, opened := arraytest.NewBed(t, powerscale.New, array.Options{Settings: map[string]string{"licence": licence}}, map[string]any{"usage_max_age_s": 0})
 			b.Limitless(opened, "SmartQuotas is "+licence)
 			b.Must(b.Create(scopeA, nil))
 			b.Must(b.Write(scopeA+"/data", 8<<20))
@@ -110,7 +105,7 @@ func TestUnlicensed(t *testing.T) {
 
 // TestLicenceEnds is one that ends while the volume is open.
 func TestLicenceEnds(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
 	b.Array.Set("licence", "Expired")
 	if err := b.Create(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "not licensed") {
 		t.Errorf("create: %v", err)
@@ -125,7 +120,7 @@ func TestLicenceEnds(t *testing.T) {
 
 // TestScanWaits: what the cluster has not counted yet is not told as exact.
 func TestScanWaits(t *testing.T) {
-	b, _ := start(t, array.Options{Settings: map[string]string{"scan": "waiting"}}, nil)
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{Settings: map[string]string{"scan": "waiting"}}, nil)
 	b.Must(b.Create(scopeA, arraytest.Bytes(64<<20)))
 	b.Must(b.Write(scopeA+"/data", 8<<20))
 	s, err := b.Get(scopeA)
@@ -138,9 +133,14 @@ func TestScanWaits(t *testing.T) {
 	}
 }
 
+func TestSecrets(t *testing.T) {
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
+	b.Secrets()
+}
+
 // TestTrouble is what goes wrong between plugin and cluster.
 func TestTrouble(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
 	b.Trouble()
 	t.Run("privilege", func(t *testing.T) {
 		defer b.Array.Inject(array.Fault{Path: "/platform/8/quota", Status: 403})()
@@ -150,27 +150,15 @@ func TestTrouble(t *testing.T) {
 	})
 }
 
-// TestSessionsEnd has sessions that hold for less than a second.
+// TestSessionsEnd has sessions that hold for two seconds.
 func TestSessionsEnd(t *testing.T) {
-	b, _ := start(t, array.Options{TokenLife: 300 * time.Millisecond}, nil)
-	for end := time.Now().Add(time.Second); time.Now().Before(end); {
-		b.Must(b.Create(scopeA, arraytest.Bytes(8<<20)))
-		b.Must(b.Delete(scopeA))
-	}
-	logins := 0
-	for _, e := range b.Array.Exchanges() {
-		if strings.HasPrefix(e.Target, "/session") {
-			logins++
-		}
-	}
-	if logins < 2 {
-		t.Errorf("%d log-ins in a second", logins)
-	}
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{TokenLife: 2 * time.Second}, nil)
+	b.SessionsEnd("/session")
 }
 
 // TestPages has more scopes than three pages of the cluster.
 func TestPages(t *testing.T) {
-	b, _ := start(t, array.Options{PageSize: 2}, nil)
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{PageSize: 2}, nil)
 	b.Must(os.Mkdir(filepath.Join(b.Array.Mount(), "other"), 0o755))
 	for _, s := range b.Lists(7, true) {
 		if s.UsedBytes == nil {
@@ -181,7 +169,7 @@ func TestPages(t *testing.T) {
 
 // TestDelete keeps what is not empty, with its limit.
 func TestDelete(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
 	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
 	b.Must(b.Write(scopeA+"/data", 1<<20))
 	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
@@ -196,12 +184,12 @@ func TestDelete(t *testing.T) {
 }
 
 func TestPerformance(t *testing.T) {
-	b, _ := start(t, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
 	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
 }
 
 func TestWrongOptions(t *testing.T) {
-	b, _ := start(t, array.Options{Settings: map[string]string{"api": "6"}}, nil)
+	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{Settings: map[string]string{"api": "6"}}, nil)
 	b.Refuses(map[string]arraytest.Wrong{
 		"path":     {Options: map[string]any{"path": "/ifs/data/other"}, Code: codes.FailedPrecondition, Text: "/ifs/data/other"},
 		"relative": {Options: map[string]any{"path": "data"}, Code: codes.InvalidArgument, Text: "path"},

@@ -132,10 +132,10 @@ func (v *volume) located(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, export, ok := strings.Cut(v.Source(), ":/ifs"); ok && strings.HasPrefix(v.FSType(), "nfs") && "/ifs"+export != v.options.Path {
-		return status.Errorf(codes.FailedPrecondition, "mount_path: %s is mounted there, the options say %s", v.Source(), v.options.Path)
+	if !strings.Contains(v.Source(), ":/ifs") { // by another name of the export
+		return nil
 	}
-	return nil
+	return v.Exported(v.options.Path)
 }
 
 // unlicensed says why there are no quotas; "" when there are.

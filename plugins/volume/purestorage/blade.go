@@ -125,10 +125,7 @@ func (b *blade) located(ctx context.Context, m *driver.Mount) error {
 	if f == nil || f.Destroyed {
 		return status.Errorf(codes.FailedPrecondition, "the array has no file system %q", b.options.Filesystem)
 	}
-	if strings.HasPrefix(m.FSType(), "nfs") && !strings.HasSuffix(m.Source(), ":/"+f.Name) {
-		return status.Errorf(codes.FailedPrecondition, "mount_path: %s is mounted there, not file system %s", m.Source(), f.Name)
-	}
-	return nil
+	return m.Exported("/" + f.Name)
 }
 
 // health adds what the array says to what the mount did.

@@ -49,13 +49,7 @@ func each(t *testing.T, server, options string, f func(*testing.T, site)) {
 // open starts the plugin on the mount.
 func (s site) open(t *testing.T, accept ...string) (*volume.Client, *pb.OpenVolumeResponse, error) {
 	t.Helper()
-	c, err := volume.Launch(t.Context(), volume.Options{Path: s.Program("smb"), SocketDir: os.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	r, err := c.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "v", MountPath: s.mount, OptionsJson: settings(t, accept)})
-	return c, r, err
+	return lanetest.Open(t, s.Program("smb"), s.mount, settings(t, accept))
 }
 
 func settings(t *testing.T, accept []string) string {

@@ -163,14 +163,14 @@ func (f *filesystem) wait(ctx context.Context, id int64) error {
 			return false, err
 		}
 		if len(out.Jobs) == 0 {
-			return false, rest.Failed(name, "", "the cluster does not know it any longer")
+			return false, f.client.Failed(name, "", "the cluster does not know it any longer")
 		}
 		switch j := out.Jobs[0]; j.Status {
 		case "COMPLETED", "UNKNOWN": // of which IBM's own driver takes the second for the first
 			return true, nil
 		case "FAILED", "CANCELLED", "CANCELLING":
 			text := strings.Join(j.Result.Stderr, " ")
-			return false, rest.Failed(name, code.FindString(text), j.Status+": "+text)
+			return false, f.client.Failed(name, code.FindString(text), j.Status+": "+text)
 		}
 		return false, nil
 	})

@@ -111,6 +111,12 @@ func TestLateGUI(t *testing.T) {
 	b.Refused(scopeA+"/data", 32<<20)
 }
 
+func TestSecrets(t *testing.T) {
+	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
+	b.Secrets()
+	b.EchoJob()
+}
+
 // TestNoQuotas are file systems without limits, and why.
 func TestNoQuotas(t *testing.T) {
 	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)

@@ -63,7 +63,6 @@ func login(o options) rest.Auth {
 		if out.Refresh == "" && old != nil {
 			out.Refresh = old.Refresh
 		}
-		c.Hide(out.Access)
 		return &rest.Session{Header: http.Header{"Authorization": {"Bearer " + out.Access}}, Refresh: out.Refresh}, nil
 	})
 }

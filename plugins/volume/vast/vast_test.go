@@ -109,19 +109,11 @@ func TestTrash(t *testing.T) {
 			t.Errorf("left are %v %v", left, hidden)
 		}
 	}
-	asked := func() (n int) {
-		for _, e := range b.Array.Exchanges() {
-			if strings.Contains(e.Target, "delete_folder") {
-				n++
-			}
-		}
-		return n
-	}
 	fill()
 	b.Array.Forget()
 	empty()
-	if n := asked(); n != 2 {
-		t.Errorf("the cluster was asked for %d folders, want 2", n)
+	if got := b.Asked("delete_folder"); len(got) != 2 {
+		t.Errorf("the cluster was asked for %v, want two folders", got)
 	}
 	b.Array.Set("trash", "disabled") // since the volume was opened
 	fill()
@@ -136,6 +128,11 @@ func TestTrash(t *testing.T) {
 	if again := b.Open(nil); !slices.Contains(again.Capabilities, pb.Capability_DELETE) {
 		t.Errorf("opened at last as %v", again)
 	}
+}
+
+func TestSecrets(t *testing.T) {
+	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b.Secrets()
 }
 
 // TestNoQuotas is a role that may not set them.
@@ -160,18 +157,7 @@ func TestTrouble(t *testing.T) {
 // TestRefresh ends the access token alone: the refresh token is used, not the password.
 func TestRefresh(t *testing.T) {
 	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
-	b.Array.Forget()
-	defer b.Array.Inject(array.Fault{Status: 403, Body: `{"detail": "Token is invalid or expired"}`, Times: 1})()
-	b.Must(b.Create(scopeA, nil))
-	var logins []string
-	for _, e := range b.Array.Exchanges() {
-		if strings.Contains(e.Target, "/token/") {
-			logins = append(logins, e.Target)
-		}
-	}
-	if !slices.Equal(logins, []string{"/api/v1/token/refresh/"}) {
-		t.Errorf("logged in by %v", logins)
-	}
+	b.Refreshes(array.Fault{Status: 403, Body: `{"detail": "Token is invalid or expired"}`}, "/token/", "/api/v1/token/refresh/")
 }
 
 func TestOptions(t *testing.T) {

@@ -68,7 +68,6 @@ func login(o options) rest.Auth {
 		if out.Data.Seconds > 0 {
 			s.Expires = time.Now().Add(time.Duration(out.Data.Seconds) * time.Second)
 		}
-		c.Hide(out.Data.Access)
 		return s, nil
 	})
 }

@@ -118,7 +118,7 @@ func (f *filesystem) limit(ctx context.Context, scope string, limit *pb.Limit) e
 		case err != nil || q == nil:
 			return false, err
 		case q.Status == "ERROR":
-			return false, rest.Failed("quota of "+scope, q.Status, "the cluster could not count what is in the directory")
+			return false, f.client.Failed("quota of "+scope, q.Status, "the cluster could not count what is in the directory")
 		}
 		return q.Status == "ACTIVE", nil
 	})

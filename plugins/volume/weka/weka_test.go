@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"math"
 	"os"
 	"regexp"
 	"strings"
@@ -52,6 +53,13 @@ func TestLimitRefusesBytes(t *testing.T) {
 	if s := b.Enforces(scopeA); !s.Exact {
 		t.Errorf("scope %v", s)
 	}
+	most := arraytest.Bytes(math.MaxInt64) // which to the cluster is none
+	if err := b.Limit(scopeA, most); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("limit: %v", err)
+	}
+	if err := b.Create(array.Random(), most); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("create: %v", err)
+	}
 }
 
 // TestScopeWithoutQuota is a directory that something else has made.
@@ -82,6 +90,11 @@ func TestCountingFails(t *testing.T) {
 	}
 }
 
+func TestSecrets(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b.Secrets()
+}
+
 // TestNoQuotas are clusters without limits, and why.
 func TestNoQuotas(t *testing.T) {
 	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
@@ -104,6 +117,12 @@ func TestTrouble(t *testing.T) {
 	if _, err := b.OpenAs("w", map[string]any{"path": "/other"}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("another path: %v", err)
 	}
+}
+
+// TestRefresh ends the access token alone: the refresh token is used, not the password.
+func TestRefresh(t *testing.T) {
+	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b.Refreshes(array.Fault{Status: 401}, "/login", "/api/v2/login/refresh")
 }
 
 // TestPages has more quotas than a page; their limits come with the list.

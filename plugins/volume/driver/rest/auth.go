@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ func (b Basic) Apply(c *Client, r *http.Request) (*http.Request, error) {
 		return nil, err
 	}
 	r.SetBasicAuth(b.User, password)
-	c.Hide(r.Header.Get("Authorization"), r.Header.Get("Authorization")[len("Basic "):])
+	c.hideHeader(r.Header.Values("Authorization"))
 	return r, nil
 }
 
@@ -166,7 +167,7 @@ func (l *Login) session(ctx context.Context, c *Client) (*Session, error) {
 	}
 	s.began = time.Now()
 	for _, values := range s.Header {
-		c.Hide(values...)
+		c.hideHeader(values)
 	}
 	for _, k := range s.Cookies {
 		c.Hide(k.Value)
@@ -176,6 +177,13 @@ func (l *Login) session(ctx context.Context, c *Client) (*Session, error) {
 	l.now, l.old = s, nil
 	l.mu.Unlock()
 	return s, nil
+}
+
+// hideHeader hides what comes behind "Bearer" too.
+func (c *Client) hideHeader(values []string) {
+	for _, v := range values {
+		c.Hide(v, v[strings.LastIndexByte(v, ' ')+1:])
+	}
 }
 
 func busy(err error) bool {

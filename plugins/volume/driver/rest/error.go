@@ -98,6 +98,11 @@ func Code(err error) string {
 	return ""
 }
 
+// Failed is the error of a job that the product says has failed.
+func (c *Client) Failed(job, code, message string) error {
+	return &Error{Method: "job", Path: job, Code: c.clean(code), Message: c.clean(message), As: codes.Internal}
+}
+
 // longest is how much of a product's message people are shown.
 const longest = 300
 
@@ -109,7 +114,7 @@ func (c *Client) refusal(q Request, r *Response) *Error {
 	}
 	e := &Error{Method: q.method(), Path: q.Path, Status: r.Status, RetryAfter: retryAfter(r.Header)}
 	e.Code, e.Message = explain(r)
-	e.Code, e.Message = clean(c.redact(e.Code)), clean(c.redact(e.Message))
+	e.Code, e.Message = c.clean(e.Code), c.clean(e.Message)
 	if e.Message == "" {
 		e.Message = http.StatusText(r.Status)
 	}
@@ -122,12 +127,12 @@ func (c *Client) silence(q Request, err error) *Error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return &Error{Method: q.method(), Path: q.Path, Message: clean(c.redact(err.Error())), RetryAfter: time.Second}
+	return &Error{Method: q.method(), Path: q.Path, Message: c.clean(err.Error()), RetryAfter: time.Second}
 }
 
-// clean makes one short line.
-func clean(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+// clean makes one short line, without what is hidden.
+func (c *Client) clean(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(c.hidden.Redact(text), "?")), " ")
 	if len(text) > longest {
 		text = strings.ToValidUTF8(text[:longest], "") + "…"
 	}

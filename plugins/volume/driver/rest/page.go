@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/berthhq/berth/plugins/volume/driver"
 )
 
@@ -92,9 +90,4 @@ func Poll(ctx context.Context, what string, first time.Duration, done func(conte
 			return driver.Error("wait for "+what, ctx.Err())
 		}
 	}
-}
-
-// Failed is the error of a job that the product says has failed.
-func Failed(job, code, message string) error {
-	return &Error{Method: "job", Path: job, Code: clean(code), Message: clean(message), As: codes.Internal}
 }

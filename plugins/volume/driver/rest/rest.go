@@ -18,9 +18,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,8 +59,7 @@ type Client struct {
 	bases []*url.URL
 	base  atomic.Int32 // the one that answers
 
-	mu     sync.Mutex
-	hidden []string // what must not be shown
+	hidden driver.Hidden
 }
 
 // New makes a client; it sends nothing yet. Without auth it is anonymous.
@@ -257,29 +254,5 @@ func (c *Client) Secret(s driver.Secret) (string, error) {
 	return text, nil
 }
 
-// shortest is what is too short to be looked for in a text.
-const shortest = 4
-
 // Hide keeps texts, tokens for instance, out of every error from now on.
-func (c *Client) Hide(texts ...string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, t := range texts {
-		if len(t) < shortest || slices.Contains(c.hidden, t) {
-			continue
-		}
-		if c.hidden = append(c.hidden, t); len(c.hidden) > 64 { // old tokens are worth nothing
-			c.hidden = append(c.hidden[:8:8], c.hidden[9:]...)
-		}
-	}
-}
-
-// redact takes what is hidden out of a text.
-func (c *Client) redact(text string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, h := range c.hidden {
-		text = strings.ReplaceAll(text, h, "***")
-	}
-	return text
-}
+func (c *Client) Hide(texts ...string) { c.hidden.Add(texts...) }

@@ -486,7 +486,7 @@ func TestPoll(t *testing.T) {
 			return false, err
 		}
 		if out.State == "failure" {
-			return false, rest.Failed("job 7", "5308568", "rule is\nnot active")
+			return false, c.Failed("job 7", "5308568", "rule is\nnot active")
 		}
 		return out.State == "success", nil
 	}
