@@ -28,7 +28,7 @@ func (c *cluster) waits(t *testing.T, id uuid.UUID, text string) {
 
 func TestSessionStartsAtItsTime(t *testing.T) {
 	c := newCluster(t, 1)
-	at := time.Now().Add(3 * time.Second).UTC()
+	at := time.Now().Add(15 * time.Second).UTC() // seen to wait before
 	id := c.create(t, input(managertest.Vars{"startsAt": at}, "exit", "0"))
 	c.waits(t, id, "It starts at "+at.Format(time.RFC3339))
 	s := c.over(t, id)

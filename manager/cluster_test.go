@@ -170,6 +170,10 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	for _, m := range managers {
 		cfg.Managers = append(cfg.Managers, m.ClusterAddress())
 	}
+	before := "" // the incarnation whose row is there already
+	if row, err := c.Client.Agent.Query().Where(entagent.Name(n.name)).Only(c.System(t)); err == nil {
+		before = row.Incarnation
+	}
 	a, err := agent.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +195,7 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	t.Cleanup(n.stop)
 	managertest.Eventually(t, "agent "+n.name+" joins", func() bool {
 		a, err := c.Client.Agent.Query().Where(entagent.Name(n.name), entagent.StatusEQ(entagent.StatusAlive)).WithDevices().Only(c.System(t))
-		return err == nil && len(a.Edges.Devices) > 1
+		return err == nil && a.Incarnation != before && len(a.Edges.Devices) > 1
 	})
 }
 

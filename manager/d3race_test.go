@@ -223,7 +223,7 @@ func TestInvitationIsForOne(t *testing.T) {
 		"by a third party":   form("third@example.org"),
 		"with a role":        {"email": "new@example.org", "password": identitytest.Password, "invitation": secret, "role": "superadmin"},
 		"with a status":      {"email": "new@example.org", "password": identitytest.Password, "invitation": secret, "status": "active"},
-		"with another one's": {"email": "new@example.org", "password": identitytest.Password, "invitation": "x" + secret[1:]},
+		"with another one's": {"email": "new@example.org", "password": identitytest.Password, "invitation": secret[1:] + "x"},
 		"without any":        {"email": "new@example.org", "password": identitytest.Password, "domain": "a"},
 	} {
 		if resp, body := signUp(t, m, one); resp.StatusCode < 400 || resp.StatusCode >= 500 {

@@ -33,8 +33,10 @@ func (c *cluster) containers(t *testing.T, n *node) int {
 // loseAgent makes a stopped agent look silent for long enough.
 func (c *cluster) loseAgent(t *testing.T, n *node) {
 	t.Helper()
-	c.Client.Agent.Update().Where(entagent.Name(n.name)).SetLastSeenAt(time.Now().Add(-time.Hour)).ExecX(c.System(t))
+	ago := time.Now().Add(-time.Hour)
 	managertest.Eventually(t, "agent is lost", func() bool {
+		// Again: the last of what it told may be written yet.
+		c.Client.Agent.Update().Where(entagent.Name(n.name), entagent.LastSeenAtGT(ago)).SetLastSeenAt(ago).ExecX(c.System(t))
 		return c.Client.Agent.Query().Where(entagent.Name(n.name)).OnlyX(c.System(t)).Status == entagent.StatusLost
 	})
 }

@@ -154,23 +154,22 @@ func TestACloneIsCancelled(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)
 	f := d.filled(t, c.as, managertest.Vars{"name": "data"}, 30_000)
+	token := func(scope string) *managertest.Client {
+		_, secret := accessToken(t, c.as, scope, scope)
+		as := c.m.Anonymous()
+		as.Header.Set("Authorization", "Bearer "+secret)
+		return as
+	}
+	sessions, folders := token("sessions"), token("folders")
 	to, job, errs := clone(t, c.as, managertest.Vars{"id": f.ID, "name": "copy"})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	c.begun(t, job)
-	token := func(scope string) *managertest.Client {
-		var made struct{ CreateAccessToken struct{ Secret string } }
-		c.as.Must(t, `mutation($n: String!, $s: [TokenScope!]) { createAccessToken(input: {name: $n, scopes: $s}) { secret } }`,
-			managertest.Vars{"n": scope, "s": []string{scope}}, &made)
-		as := c.m.Anonymous()
-		as.Header.Set("Authorization", "Bearer "+made.CreateAccessToken.Secret)
-		return as
-	}
-	if errs := token("sessions").Ask(t, cancelTask, managertest.Vars{"id": job}, nil); errs.Code() != "PERMISSION_DENIED" {
+	folders.Must(t, cancelTask, managertest.Vars{"id": job}, nil)
+	if errs := sessions.Ask(t, cancelTask, managertest.Vars{"id": job}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a token for sessions: %s", errs)
 	}
-	token("folders").Must(t, cancelTask, managertest.Vars{"id": job}, nil)
 	if id, errs := folder(t, c.as, managertest.Vars{"name": "copy"}); len(errs) > 0 {
 		t.Errorf("the name is not free: %s %s", errs, id)
 	}

@@ -159,8 +159,8 @@ func TestLimitsUnderParallelClients(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	managertest.Eventually(t, "nothing moves", func() bool {
-		return !c.Client.Session.Query().Where(session.StatusNotIn(lifecycle.Pending, lifecycle.Running), session.TerminatedAtIsNil()).ExistX(ctx)
+	managertest.Eventually(t, "something runs, and nothing moves", func() bool {
+		return c.Client.Session.Query().Where(session.StatusEQ(lifecycle.Running)).ExistX(ctx) && !c.Client.Session.Query().Where(session.StatusNotIn(lifecycle.Pending, lifecycle.Running), session.TerminatedAtIsNil()).ExistX(ctx)
 	})
 	close(stop)
 	watcher.Wait()

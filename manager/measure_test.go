@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
 )
@@ -70,9 +71,7 @@ func TestRatesOfAVolume(t *testing.T) {
 		t.Fatal(err)
 	}
 	pace := filepath.Join(root, "pace")
-	if err := os.WriteFile(pace, []byte("12.5"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Replace(t, pace, "12.5")
 	newProxy(t, c, "s1", storage.VolumeConfig{Name: "main", MountPath: root, Backend: program, Create: true})
 	type rates struct {
 		WholeCluster                         bool
@@ -94,9 +93,7 @@ func TestRatesOfAVolume(t *testing.T) {
 	if p := read(); !p.WholeCluster || p.WindowSeconds != 5 || p.WriteLatencyMicros != nil || time.Since(p.At) > time.Minute {
 		t.Errorf("%+v", p)
 	}
-	if err := os.WriteFile(pace, []byte("99"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Replace(t, pace, "99")
 	managertest.Eventually(t, "they change", is(99))
 	if err := os.Remove(pace); err != nil {
 		t.Fatal(err)

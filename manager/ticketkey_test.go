@@ -1,7 +1,6 @@
 package manager_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent/vfolderticket"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/manager/managertest"
 )
@@ -56,9 +56,9 @@ func ticketOf(t *testing.T, address string) string {
 }
 
 // earlier has all keys of a ring but the first begin so much before.
-func earlier(t *testing.T, ring []byte, by time.Duration) []byte {
+func earlier(t *testing.T, ring []byte, by time.Duration) string {
 	t.Helper()
-	var b bytes.Buffer
+	var b strings.Builder
 	for line := range strings.Lines(string(ring)) {
 		since, seed, _ := strings.Cut(line, " ")
 		sec, err := strconv.ParseInt(since, 10, 64)
@@ -70,7 +70,7 @@ func earlier(t *testing.T, ring []byte, by time.Duration) []byte {
 		}
 		fmt.Fprintf(&b, "%d %s", sec, seed)
 	}
-	return b.Bytes()
+	return b.String()
 }
 
 // The key of tickets is changed beside managers that run: one of the old key counts in
@@ -114,9 +114,7 @@ func TestTheKeyOfTicketsIsChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(c.Secrets, "ticket.keys"), earlier(t, text, ticket.Life), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Replace(t, filepath.Join(c.Secrets, "ticket.keys"), earlier(t, text, ticket.Life))
 	managertest.Eventually(t, "the old key counts no longer", func() bool { return status(t, old) == http.StatusUnauthorized })
 	if got := status(t, d.download(t, f.ID, "0/0")); got != http.StatusOK {
 		t.Errorf("a ticket of the new key: %d", got)

@@ -3,7 +3,6 @@ package manager_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -134,9 +133,9 @@ func TestHostIsNearTheAccelerator(t *testing.T) {
 
 func mockPlugin(t *testing.T) string {
 	t.Helper()
-	mock := filepath.Join(t.TempDir(), "mock")
-	if out, err := exec.Command("go", "build", "-o", mock, "github.com/berthhq/berth/plugins/accelerator/mock").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	mock, err := mock()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return mock
 }

@@ -24,8 +24,9 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 )
 
-// Patience bounds every wait; nothing takes a fraction of it.
-const Patience = 30 * time.Second
+// Patience bounds every wait; nothing takes a fraction of it, also on a machine that
+// has other things to do.
+const Patience = 3 * time.Minute
 
 // World is the stores of one cluster and the people in it.
 type World struct {
