@@ -38,7 +38,7 @@ const (
 // owners may use them, until ctx ends. The rows say what is right, and the agents
 // are asked until they have confirmed it.
 func (s *Service) followMounts(ctx context.Context, epoch int64) {
-	events := s.Bus.Subscribe(ctx, event.Share, event.Login, event.Vfolder)
+	news := s.Bus.Gather(ctx, []event.Topic{event.Share, event.Login, event.Vfolder})
 	settling := &settling{s: s, epoch: epoch, busy: map[uuid.UUID]bool{}}
 	defer settling.running.Wait()
 	var looked time.Time
@@ -65,14 +65,9 @@ func (s *Service) followMounts(ctx context.Context, epoch int64) {
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-events:
-			if !ok {
-				return
-			}
+		case <-news.Wake():
+			news.Take() // once for many
 			look = true
-			for len(events) > 0 { // once for many
-				<-events
-			}
 		case <-time.After(wait):
 		}
 	}

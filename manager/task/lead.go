@@ -38,7 +38,7 @@ type run struct {
 // leader goes on with it.
 func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
-	events := s.Bus.Subscribe(ctx, event.Task)
+	news := s.Bus.Gather(ctx, []event.Topic{event.Task})
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var runs sync.WaitGroup
@@ -53,13 +53,8 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-events:
-			if !ok {
-				return
-			}
-			for len(events) > 0 { // once for many
-				<-events
-			}
+		case <-news.Wake():
+			news.Take() // once for many
 		case <-ended:
 		case <-tick.C:
 		}

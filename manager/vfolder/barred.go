@@ -32,7 +32,7 @@ const lookEvery = 30 * time.Second
 // rights of whom they were given to.
 func (s *Service) Guard(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
-	events := s.bus.Subscribe(ctx, event.Login, event.Share, event.Vfolder)
+	news := s.bus.Gather(ctx, []event.Topic{event.Login, event.Share, event.Vfolder})
 	tick := time.NewTicker(barredEvery)
 	defer tick.Stop()
 	var told barred
@@ -59,14 +59,9 @@ func (s *Service) Guard(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-events:
-			if !ok {
-				return
-			}
+		case <-news.Wake():
+			news.Take() // once for many
 			look = true
-			for len(events) > 0 { // once for many
-				<-events
-			}
 		case <-tick.C:
 		}
 	}

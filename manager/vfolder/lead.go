@@ -12,7 +12,7 @@ import (
 // storage proxies that have gone, until ctx ends.
 func (s *Service) Lead(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
-	events := s.bus.Subscribe(ctx, event.Policy)
+	news := s.bus.Gather(ctx, []event.Topic{event.Policy})
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	look := time.NewTicker(silentEvery)
@@ -21,13 +21,8 @@ func (s *Service) Lead(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-events:
-			if !ok {
-				return
-			}
-			for len(events) > 0 { // once for many changes
-				<-events
-			}
+		case <-news.Wake():
+			news.Take() // once for many changes
 		case <-look.C:
 			if err := s.markSilent(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("storage proxies", "error", err)
