@@ -2,6 +2,8 @@ package storage_test
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/berthhq/berth/internal/testenv"
 )
 
 // The kernel itself moves a download's bytes from the file to the socket: strace
@@ -51,6 +55,30 @@ func TestDownloadsUseSendfile(t *testing.T) {
 	})
 	if moved["sendfile"] < size*9/10 || moved["write"]+moved["writev"] > size/10 {
 		t.Errorf("bytes by call: %v\n%s", moved, calls[:min(len(calls), 4000)])
+	}
+}
+
+// A file that is got by WebDAV, too, reaches the connection as a file.
+func TestWebDAVUsesSendfile(t *testing.T) {
+	h, _ := newViews(t)
+	const size = 4<<20 + 1
+	data := random(size)
+	h.write("f", string(data))
+	server := httptest.NewUnstartedServer(http.StripPrefix("/storage", h.proxy.Handler()))
+	handed := testenv.Handed(server)
+	server.Start()
+	defer server.Close()
+	h.http.URL = server.URL
+	for _, c := range []struct {
+		headers []string
+		want    []byte
+	}{{nil, data}, {[]string{"Range", "bytes=5-2097155"}, data[5:2097156]}} {
+		handed.Store(0)
+		resp, got := h.dav("GET", "/mine/data/f", "rw", "", c.headers...)
+		if resp.StatusCode >= 300 || got != string(c.want) {
+			t.Errorf("%v: %s, %d bytes", c.headers, resp.Status, len(got))
+		}
+		eventually(t, "nine tenths of it are handed over", func() bool { return handed.Load() >= int64(len(c.want)*9/10) })
 	}
 }
 
