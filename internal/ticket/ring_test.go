@@ -88,11 +88,24 @@ func TestRing(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "ticket.keys")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ticket.keys"), []byte("1 x\n"), 0o600); err != nil {
-		t.Fatal(err)
+	running := load()
+	for _, nonsense := range []string{"", "1 x\n", "1 AAAA\n", "x " + strings.Repeat("A", 43) + "\n"} {
+		path := filepath.Join(dir, "ticket.keys")
+		if err := os.WriteFile(path+".new", []byte(nonsense), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ticket.LoadRing(dir); err == nil {
+			t.Errorf("a ring of %q is taken", nonsense)
+		}
 	}
-	if _, err := ticket.LoadRing(dir); err == nil {
-		t.Error("a ring of nonsense is taken")
+	// Who runs keeps what it has; it looks again every second.
+	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if n := len(running.PublicKeys()); n != 1 {
+			t.Fatalf("%d keys while the ring cannot be read", n)
+		}
 	}
 	if err := ticket.Replace(t.TempDir()); err == nil {
 		t.Error("a key is made where no ring is")

@@ -116,6 +116,8 @@ func TestVerifyRefuses(t *testing.T) {
 	download.Operation = Download
 	negative := claims()
 	negative.Size = -1
+	long := claims()
+	long.Path = strings.Repeat("a", maxToken)
 	raw, _ := encoding.DecodeString(body)
 
 	for _, tc := range []struct {
@@ -130,6 +132,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"not base64", "§." + sig, errdefs.IsUnauthorized},
 		{"not json", resign("hello"), errdefs.IsUnauthorized},
 		{"huge", strings.Repeat("a", 1<<20) + "." + sig, errdefs.IsUnauthorized},
+		{"longer than any path makes it", s.Sign(long), errdefs.IsUnauthorized},
 		{"payload changed", flip(body, 40) + "." + sig, errdefs.IsUnauthorized},
 		{"payload's last byte changed", flip(body, len(body)-2) + "." + sig, errdefs.IsUnauthorized},
 		{"signature changed", body + "." + flip(sig, 10), errdefs.IsUnauthorized},
