@@ -101,6 +101,11 @@ func TestScopesAreMounted(t *testing.T) {
 		t.Errorf("unmount of what is open: %v", err)
 	}
 	f.Close()
+	for name, n := range map[string]*scopemount.Mounts{"who has used it": m, "who has not": scopemount.New(scopemount.Config{Dir: dir, Rule: rule})} {
+		if err := n.Sweep(); err != nil || len(mounted(t, dir)) != 1 {
+			t.Errorf("%s takes away what was used a moment ago: %v", name, err)
+		}
+	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
