@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // S3Server is an S3 server of one test.
@@ -31,7 +34,7 @@ func S3(t testing.TB) S3Server {
 	if _, err := os.Stat(bin); err != nil {
 		t.Skipf("needs an S3 server: make bin/tools/versitygw (%v)", err)
 	}
-	s := S3Server{AccessKey: "berth-test", Secret: "a secret of the test", Region: "us-east-1", Root: t.TempDir()}
+	s := S3Server{AccessKey: "berth-" + uuid.NewString(), Secret: "a secret of the test", Region: "us-east-1", Root: t.TempDir()}
 	var err error
 	for range 10 { // another process may take the port that was found free
 		if err = s.start(t, bin); err == nil {
@@ -74,18 +77,19 @@ func (s *S3Server) start(t testing.TB, bin string) error {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
+	client, err := minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(s.AccessKey, s.Secret, ""), Region: s.Region})
+	if err != nil {
+		return err
+	}
 	for end := time.Now().Add(2 * time.Minute); ; {
-		resp, err := http.Get(s.URL)
-		if err == nil {
-			resp.Body.Close()
+		_, err := client.ListBuckets(t.Context())
+		if err == nil { // it is ours: another one does not know the key
+			return nil
 		}
 		select {
 		case <-ended:
 			return errors.New("versitygw ended at once")
 		case <-time.After(20 * time.Millisecond):
-		}
-		if err == nil {
-			return nil
 		}
 		if time.Now().After(end) {
 			return fmt.Errorf("versitygw does not answer: %w", err)
