@@ -476,6 +476,10 @@ func TestCancelExport(t *testing.T) {
 	if n := l.uploads(t); n != 1 {
 		t.Errorf("%d unfinished uploads, want the one that is under way", n)
 	}
+	errs := l.m.As(t, l.A.Admin).Ask(t, `mutation($id: ID!) { deleteObjectStorage(input: {id: $id}) { id } }`, managertest.Vars{"id": l.id}, nil)
+	if errs.Code() != "FAILED_PRECONDITION" || !strings.Contains(errs.String(), "Export data to lake") {
+		t.Errorf("it is forgotten while a task works with it: %s", errs)
+	}
 	l.as.Must(t, `mutation($id: ID!) { cancelTask(input: {id: $id}) { task { status } } }`, managertest.Vars{"id": id}, nil)
 	l.ends(t, id, task.StatusCancelled)
 	managertest.Eventually(t, "the parts are taken back", func() bool { return l.uploads(t) == 0 })
@@ -543,6 +547,42 @@ func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 			}
 			if c.want == task.StatusDone && !bytes.Equal(l.object(t, "large"), l.file(t, "large")) {
 				t.Error("the object is another than its file")
+			}
+		})
+	}
+}
+
+// Who loses the storage while his task runs ends it with the next batch.
+func TestATransferEndsWithItsRights(t *testing.T) {
+	for name, take := range map[string]func(t *testing.T, l *lake){
+		"it becomes read-only": func(t *testing.T, l *lake) {
+			l.m.As(t, l.A.Admin).Must(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "readOnly": true}}, nil)
+		},
+		"it becomes another's": func(t *testing.T, l *lake) {
+			l.Client.ObjectStorage.UpdateOneID(l.id).ClearDomainID().SetOwnerID(l.A.Admin.ID).ExecX(l.System(t))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLake(t, nil)
+			for i := range 120 {
+				l.write(t, fmt.Sprintf("%03d", i), []byte("x"))
+			}
+			begun, taken := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			l.breaks(func(_ http.ResponseWriter, r *http.Request) bool {
+				if isObject(r, http.MethodPut) {
+					once.Do(func() { close(begun) })
+					<-taken
+				}
+				return false
+			})
+			id := l.send(t, nil)
+			<-begun
+			take(t, l)
+			close(taken)
+			got := l.ends(t, id, task.StatusFailed)
+			if f := got.ObjectTransfer; f.Files != 100 || !strings.Contains(got.Message, "no longer open to who asked") {
+				t.Errorf("%+v", got)
 			}
 		})
 	}
@@ -656,6 +696,10 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "secret" {
 			t.Errorf("the secret goes elsewhere: %s", errs)
 		}
+		errs = admin.Ask(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "accessKeyID": "another"}}, nil)
+		if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "secret" {
+			t.Errorf("the secret goes with another key: %s", errs)
+		}
 	})
 	t.Run("read only", func(t *testing.T) {
 		admin.Must(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "readOnly": true}}, nil)
@@ -688,6 +732,11 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 			if got.Node.Objects.EndCursor == nil {
 				break
 			}
+		}
+		own := addStorage(t, member, l.storage("own", "lake", nil))
+		errs := l.m.As(t, l.Superadmin).Ask(t, browse, managertest.Vars{"id": own}, nil)
+		if errs.Code() != "PERMISSION_DENIED" {
+			t.Errorf("a superadmin looks into what is a member's own: %s", errs)
 		}
 		slices.Sort(seen)
 		if want := []string{"x/afalse", "x/ytrue"}; !slices.Equal(seen, want) {

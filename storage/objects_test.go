@@ -329,3 +329,22 @@ func TestALargeObjectTwiceAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// An object that turns out to be longer than it was listed is refused, though its storage
+// did not say how long it is.
+func TestAnObjectThatIsLonger(t *testing.T) {
+	h := newHost(t)
+	s := newShop(t, made{5, 3 << 20})
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("ETag", `"`+s.etag+`"`)
+		w.WriteHeader(http.StatusOK)
+		_, _ = io.Copy(w, made{5, 4 << 20}.reader())
+	})
+	r, err := h.bring(t.Context(), s, s.etag)
+	if err != nil || codes.Code(r.GetCode()) != codes.FailedPrecondition || !strings.Contains(r.GetError(), "longer than the 3145728 bytes") {
+		t.Errorf("%v, %v", r, err)
+	}
+	if left := h.staged(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

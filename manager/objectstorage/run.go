@@ -58,11 +58,9 @@ func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, w
 	if r.st.Ended {
 		r.st.again()
 	}
-	var err error
-	if r.row, err = s.client.ObjectStorage.Get(ctx, r.Storage); ent.IsNotFound(err) {
-		return nil, problem.Precondition("the object storage is gone")
-	} else if err != nil {
-		return nil, fmt.Errorf("read object storage: %w", err)
+	err := r.read(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if r.bucket, err = s.open(ctx, r.row, inTask); err != nil {
 		return nil, err
@@ -75,9 +73,25 @@ func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, w
 	return r, err
 }
 
+// read reads the storage as it is now.
+func (r *run) read(ctx context.Context) error {
+	row, err := r.client.ObjectStorage.Get(ctx, r.Storage)
+	if ent.IsNotFound(err) {
+		return problem.Precondition("the object storage is gone")
+	}
+	if err != nil {
+		return fmt.Errorf("read object storage: %w", err)
+	}
+	r.row = row
+	return nil
+}
+
 // place finds the folder's proxy. It asks anew whether who began the task still may
 // use folder and storage.
 func (r *run) place(ctx context.Context) (*vfolder.At, error) {
+	if err := r.read(ctx); err != nil {
+		return nil, err
+	}
 	who, err := r.folders.User(ctx, r.at.By())
 	if err != nil {
 		return nil, err

@@ -1,9 +1,14 @@
 package objectstorage
 
 import (
+	"net/url"
 	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
 
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/storage/storagepb"
 )
 
 func TestBefore(t *testing.T) {
@@ -71,6 +76,56 @@ func TestLifeOfSignedRequests(t *testing.T) {
 	for bytes, seconds := range map[int64]float64{0: 3600, 1 << 30: 3600 + 1024, 1 << 60: longest.Seconds()} {
 		if got := life(bytes).Seconds(); got != seconds {
 			t.Errorf("for %d bytes %v s, want %v", bytes, got, seconds)
+		}
+	}
+}
+
+// An upload whose id nobody heard is told from others by when it began, and by what was
+// there before.
+func TestUploadsThatMayBeOurs(t *testing.T) {
+	now := time.Now()
+	up := upload{Key: "k", Intended: now, Others: []string{"other"}}
+	for name, c := range map[string]struct {
+		id    string
+		after time.Duration
+		want  bool
+	}{
+		"just then":                  {"x", time.Second, true},
+		"by a clock that runs after": {"x", -15 * time.Minute, true},
+		"there before":               {"other", 0, false},
+		"much earlier":               {"x", -time.Hour, false},
+		"much later":                 {"x", time.Hour, false},
+	} {
+		if got := up.may(minio.ObjectMultipartInfo{Key: "k", UploadID: c.id, Initiated: now.Add(c.after)}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// What an earlier run may have brought itself is not in the way of one that replaces
+// nothing.
+func TestWhatIsThereMayBeOurs(t *testing.T) {
+	core, err := minio.NewCore("s3.example.org", &minio.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		existing Existing
+		ours     bool
+		want     storagepb.ObjectItem_Existing
+	}{
+		{Update, false, storagepb.ObjectItem_UPDATE}, {Update, true, storagepb.ObjectItem_UPDATE},
+		{Overwrite, true, storagepb.ObjectItem_OVERWRITE},
+		{Fail, false, storagepb.ObjectItem_FAIL}, {Fail, true, storagepb.ObjectItem_RESUME},
+	} {
+		r := &fetching{run: &run{moving: moving{Existing: c.existing, Path: "in"}, prefix: "p/", bucket: &bucket{core: *core, name: "lake", nobody: true}}}
+		item, err := r.item(t.Context(), object{key: "p/a b", size: 1}, c.ours, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := url.Parse(item.Get.Url)
+		if item.Existing != c.want || item.Path != "in/a b" || err != nil || u.Path != "/lake/p/a b" {
+			t.Errorf("%s, ours %v: %v", c.existing, c.ours, item)
 		}
 	}
 }

@@ -24,6 +24,11 @@ type upload struct {
 // some.
 const leeway = 20 * time.Minute
 
+// may tells whether what a storage has of the key can be the upload that was intended.
+func (up upload) may(u minio.ObjectMultipartInfo) bool {
+	return u.Initiated.Sub(up.Intended).Abs() < leeway && !slices.Contains(up.Others, u.UploadID)
+}
+
 // intend is an upload that is about to begin.
 func (b *bucket) intend(ctx context.Context, key string) (upload, error) {
 	up := upload{Key: key, Intended: time.Now().UTC()}
@@ -67,7 +72,7 @@ func (b *bucket) abort(ctx context.Context, up upload) error {
 		}
 		ids = nil
 		for _, u := range there {
-			if u.Initiated.Sub(up.Intended).Abs() < leeway && !slices.Contains(up.Others, u.UploadID) {
+			if up.may(u) {
 				ids = append(ids, u.UploadID)
 			}
 		}
