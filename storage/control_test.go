@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/foldergroup"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -174,7 +173,7 @@ func TestFiles(t *testing.T) {
 		t.Error(d)
 	}
 	st, err := h.api.StatFile(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "sub/deep/b.txt"})
-	if err != nil || st.Size != 3 || st.Type != storagepb.FileInfo_FILE || st.Name != "b.txt" || st.Mode != foldergroup.File ||
+	if err != nil || st.Size != 3 || st.Type != storagepb.FileInfo_FILE || st.Name != "b.txt" || st.Mode != 0o644 ||
 		time.Since(time.UnixMilli(st.ModifiedUnixMs)).Abs() > time.Minute {
 		t.Errorf("stat %v %v", st, err)
 	}
