@@ -25,8 +25,9 @@ chunk is checked by its SHA-256. An upload that was cut off, also one by an
 earlier run of berth, goes on where it was as long as the file is the same. A
 file that fails does not stop the others; then the exit code is not 0.
 
-A directory keeps its name; DIRECTORY/. uploads what is in it. Links in
-directories and special files are left out.`,
+A file of the same name is replaced, as cp does; --skip-existing leaves those of
+the same size alone. A directory keeps its name; DIRECTORY/. uploads what is in
+it. Links in directories and special files are left out.`,
 		Example: "  berth folder put data train.py images/\n  berth folder put data:raw *.csv",
 		Args:    count(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
