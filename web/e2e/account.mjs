@@ -5,33 +5,22 @@ import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Api, Authenticator, secret, signed } from "./account/api.mjs";
-import { album, given, looker, open, step } from "./browser.mjs";
+import { begin, walk } from "./stage.mjs";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
-
-const run = Math.random().toString(36).slice(2, 8);
+const stage = await begin();
+const { run, url, page, look, admin, button, heading, row } = stage;
 const domain = `acc-${run}`;
 const ada = { email: `ada-${run}@example.org`, password: "", app: null, codes: [] };
 const guest = { email: `guest-${run}@example.org`, password: `guest ${run} password` };
 const waiting = { email: `wait-${run}@example.org`, password: `wait ${run} password` };
 const long = `ada ${run} long password`;
 
-const started = Date.now();
-const shoot = album(BERTH_SHOTS);
-const { page, context, faults, close } = await open(BERTH_URL);
-const barriers = [];
-const look = looker(page, shoot, barriers);
-const admin = new Api(BERTH_URL);
 const made = {};
 
-const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
-const button = (name) => page.getByRole("button", { name, exact: true });
-/** A field by the whole of its label, which ends with a star when it must be filled. */
-const field = (name, within = page) => within.getByLabel(new RegExp(`^${name.replace(/[.*+?]/g, "\\$&")}( \\*)?$`));
+const field = (name, within = page) => stage.field(within, name);
 /** A dialog gives its first field the focus once it is there. */
 const focused = (name) => field(name).and(page.locator(":focus")).waitFor();
 const says = (text) => page.getByText(text).first().waitFor();
-const row = (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text });
 const dialog = () => page.getByRole("dialog");
 
 /** Presses a control by the keyboard alone. */
@@ -87,7 +76,7 @@ async function leave() {
 }
 
 async function prepare() {
-  await admin.login(BERTH_EMAIL, BERTH_PASSWORD);
+  await admin.login(stage.email, stage.password);
   const id = async (query, variables) => Object.values(Object.values(await admin.ask(query, variables))[0])[0].id;
   made.domain = await id("mutation($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }", { input: { name: domain } });
   made.project = await id("mutation($input: CreateProjectInput!) { createProject(input: $input) { project { id } } }", { input: { name: `lab-${run}`, domain: made.domain } });
@@ -219,7 +208,7 @@ async function keptCodes() {
   await page.emulateMedia({ media: "print" });
   assert.equal(await page.locator(".codes-list code").first().evaluate((c) => getComputedStyle(c).visibility), "visible");
   await page.locator(".wordmark").first().waitFor({ state: "hidden" }); // nothing but the codes is printed
-  await shoot(page, "print", ["light"]);
+  await stage.shoot(page, "print", ["light"]);
   await page.emulateMedia({ media: null });
   for (const code of codes) secret("a recovery code", code);
   return codes;
@@ -283,7 +272,7 @@ async function door() {
   await enter(ada, { code: ada.codes[0] });
   await says("This code is wrong, or was used already.");
   const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
-  for (const code of ada.codes.slice(1, 5)) await new Api(BERTH_URL, firefox).login(ada.email, ada.password, code);
+  for (const code of ada.codes.slice(1, 5)) await new Api(url, firefox).login(ada.email, ada.password, code);
   await type(ada.codes[5]);
   await heading("Too many logins");
   await says("You are logged in 4 times");
@@ -307,7 +296,7 @@ async function logins() {
   await others.nth(2).waitFor({ state: "detached" });
   assert.equal(await others.count(), 2);
   // A login from elsewhere appears, without a click here.
-  await new Api(BERTH_URL, "curl/8.5.0").login(ada.email, ada.password, ada.codes[6]);
+  await new Api(url, "curl/8.5.0").login(ada.email, ada.password, ada.codes[6]);
   await page.locator(".rows > li").filter({ hasText: "curl/8.5.0" }).waitFor({ timeout: 60_000 });
   await press(button("End all others"));
   await press(dialog().getByRole("button", { name: "End", exact: true }));
@@ -376,9 +365,9 @@ async function tokens() {
   const token = (await page.getByLabel("Token", { exact: true }).textContent()).trim();
   await row("ci").getByText(`only lab-${run}`).waitFor();
   await look("token-made");
-  const asked = () => new Api(BERTH_URL).bearer(token).ask("{ viewer { user { email } } }");
+  const asked = () => new Api(url).bearer(token).ask("{ viewer { user { email } } }");
   assert.equal((await asked()).viewer.user.email, ada.email);
-  await assert.rejects(new Api(BERTH_URL).bearer(token).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'), /PERMISSION_DENIED/);
+  await assert.rejects(new Api(url).bearer(token).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'), /PERMISSION_DENIED/);
   await press(button("I have kept it"));
   await page.getByLabel("Token", { exact: true }).waitFor({ state: "detached" });
   await page.reload();
@@ -402,7 +391,7 @@ async function keypairs() {
     return pair;
   };
   const change = (name, what) => choose(button(`Change ${name}`), what);
-  const works = (pair) => signed(BERTH_URL, pair, "{ viewer { user { email } } }");
+  const works = (pair) => signed(url, pair, "{ viewer { user { email } } }");
   const one = await make("robot");
   await row("robot").getByText("default", { exact: true }).waitFor();
   await row("robot").getByText("10,000 requests in 15 minutes").waitFor();
@@ -502,7 +491,7 @@ async function activity() {
   await go("Activity");
   await row("Create SSH key").first().waitFor();
   await row("Rotate keypair").getByText("Done").first().waitFor();
-  await row("Reset user password").getByText(`by ${BERTH_EMAIL}`).first().waitFor();
+  await row("Reset user password").getByText(`by ${stage.email}`).first().waitFor();
   await look("activity");
   await page.getByText("Failed", { exact: true }).click();
   await row("Add SSH key").getByText("Bad input").first().waitFor();
@@ -540,7 +529,7 @@ async function providers() {
 async function throttled() {
   const nobody = { email: `nobody-${run}@example.org`, password: "whatever it is" };
   // Ten are let through, fewer where others guessed from here before.
-  for (let i = 0; i < 10; i++) await assert.rejects(new Api(BERTH_URL).login(nobody.email, nobody.password), /UNAUTHENTICATED|RESOURCE_EXHAUSTED/);
+  for (let i = 0; i < 10; i++) await assert.rejects(new Api(url).login(nobody.email, nobody.password), /UNAUTHENTICATED|RESOURCE_EXHAUSTED/);
   await page.goto("/login");
   await enter(nobody);
   await says(/Too many tries. The next one is possible in \d+ (min|s)/);
@@ -555,33 +544,23 @@ async function sweep() {
   if (made.domain) await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, signUp: "off", active: false } });
 }
 
-try {
-  await step("prepare", prepare);
-  await step("sign up by invitation", invited);
-  await step("sign up with approval", approval);
-  await step("what is due", due);
-  await step("profile", profile);
-  await step("password", password);
-  await step("the door", door);
-  await step("logins", logins);
-  await step("second step", secondStep);
-  await step("tokens", tokens);
-  await step("keypairs", keypairs);
-  await step("SSH keys", sshKeys);
-  await step("limits", limits);
-  await step("activity", activity);
-  await step("shut out", ends);
-  await step("providers", providers);
-  await step("throttled", throttled);
-  // What is refused on purpose, the console repeats.
-  assert.deepEqual(faults.filter((f) => !/status of 4\d\d/.test(f)), [], "errors in the browser");
-  assert.deepEqual(barriers, [], "accessibility");
-  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
-} catch (error) {
-  await shoot(page, "failed", ["light"]).catch(() => undefined);
-  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
-  process.exitCode = 1;
-} finally {
-  await sweep().catch((why) => console.error("sweep:", why.message));
-  await close();
-}
+// What is refused on purpose, the console repeats.
+await walk(stage, [
+  ["prepare", prepare],
+  ["sign up by invitation", invited],
+  ["sign up with approval", approval],
+  ["what is due", due],
+  ["profile", profile],
+  ["password", password],
+  ["the door", door],
+  ["logins", logins],
+  ["second step", secondStep],
+  ["tokens", tokens],
+  ["keypairs", keypairs],
+  ["SSH keys", sshKeys],
+  ["limits", limits],
+  ["activity", activity],
+  ["shut out", ends],
+  ["providers", providers],
+  ["throttled", throttled],
+], { sweep, expected: /status of 4\d\d/ });

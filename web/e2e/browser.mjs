@@ -49,6 +49,7 @@ export async function open(url) {
     const expected = /status of (401|412|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
     if (message.type() === "error" && !expected.test(message.text())) faults.push(`console: ${message.text()}`);
   });
+  insist(page);
   return {
     page,
     context,
@@ -60,8 +61,30 @@ export async function open(url) {
   };
 }
 
+/** Makes the page load again what Chromium dropped when an interface of the host came or went: without its script a page stays empty, without its data it stays as it is. */
+function insist(page) {
+  let dropped = 0;
+  page.on("requestfailed", (request) => {
+    if (request.failure()?.errorText === "net::ERR_NETWORK_CHANGED" && ["document", "script", "fetch"].includes(request.resourceType())) dropped++;
+  });
+  const goto = page.goto.bind(page);
+  page.goto = async (path, options) => {
+    for (let tries = 1; ; tries++) {
+      const before = dropped;
+      const went = await goto(path, options).catch((why) => why);
+      if (dropped === before || tries === 10) {
+        if (went instanceof Error) throw went;
+        return went;
+      }
+      console.log(`    ${path} is loaded again: an interface came or went`);
+    }
+  };
+}
+
 /** Serious and critical violations of the page as it stands. */
 export async function violations(page) {
+  // What is being asked again is paler until the answer is there.
+  await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
   // Half-faded text has half the contrast; a dialog begins to fade in only after it is there.
   await page.waitForFunction(() => [...document.querySelectorAll('[role="dialog"]')].every((d) => getComputedStyle(d).opacity === "1"));
   await page.evaluate(() =>

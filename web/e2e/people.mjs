@@ -4,65 +4,45 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Api, secret } from "./account/api.mjs";
-import { album, given, looker, open, step } from "./browser.mjs";
+import { begin, walk } from "./stage.mjs";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
-
-const run = Math.random().toString(36).slice(2, 8);
+const stage = await begin();
+const { run, url } = stage;
 const domain = `lab-${run}`;
 const project = `vision-${run}`;
 const person = (name) => ({ name, email: `${name}-${run}@example.org`, password: `${name} ${run} chose this` });
 const [ada, bo, cy] = ["ada", "bo", "cy"].map(person);
-const started = Date.now();
-const shoot = album(BERTH_SHOTS);
-const barriers = [];
-const browsers = [];
-const api = await new Api(BERTH_URL).login(BERTH_EMAIL, BERTH_PASSWORD);
+const api = await stage.admin.login(stage.email, stage.password);
 
-/** One person at a browser of his own. */
-async function sit() {
-  const browser = await open(BERTH_URL);
-  browsers.push(browser);
-  const { page } = browser;
-  return {
-    page,
-    look: looker(page, shoot, barriers),
-    heading: (name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor(),
-    panel: (name) => page.getByRole("dialog", { name, exact: true }),
-    row: (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text }),
-    async go(name) {
-      await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click();
-      await this.heading(name);
-    },
-    async login(email, password) {
-      await page.goto("/login");
-      await page.getByLabel("E-mail").fill(email);
-      await page.locator('input[name="password"]').fill(password);
-      await page.getByRole("button", { name: "Log in" }).click();
-    },
-    /** Chooses from a box that is searched at the server. */
-    async pick(within, label, text) {
-      const box = within.getByRole("combobox", { name: label });
-      await box.fill(text);
-      await page.getByRole("option", { name: text }).first().click();
-    },
-    /** An imported user chooses his own password first. */
-    async first(who) {
-      await this.login(who.email, who.given);
-      await this.heading("Choose a new password");
-      await page.getByLabel("New password", { exact: false }).first().fill(who.password);
-      await page.getByLabel("New password, again").fill(who.password);
-      await page.getByRole("button", { name: "Change password" }).click();
-      await this.heading("Home");
-    },
-  };
-}
+/** One person at a browser of his own, who goes about the admin pages. */
+const seated = (who) => ({
+  ...who,
+  panel: (name) => who.page.getByRole("dialog", { name, exact: true }),
+  async go(name) {
+    await who.adminPage(name);
+    await who.heading(name);
+  },
+  async login(email, password) {
+    await who.page.goto("/login");
+    await who.enter({ email, password });
+  },
+  /** An imported user chooses his own password first. */
+  async first({ email, given, password }) {
+    await this.login(email, given);
+    await who.heading("Choose a new password");
+    await who.page.getByLabel("New password", { exact: false }).first().fill(password);
+    await who.page.getByLabel("New password, again").fill(password);
+    await who.button("Change password").click();
+    await who.heading("Home");
+  },
+});
+const sit = async () => seated(await stage.sit());
 
-const boss = await sit();
+const boss = seated(stage);
 const { page } = boss;
 
 async function makeDomain() {
-  await boss.login(BERTH_EMAIL, BERTH_PASSWORD);
+  await boss.login(stage.email, stage.password);
   await boss.heading("Home");
   await page.goto("/admin");
   await boss.heading("Users");
@@ -176,7 +156,7 @@ async function leadSees() {
   await member.page.goto("/admin/projects");
   await member.heading("Nothing is here");
   bo.page = member.page;
-  const own = await new Api(BERTH_URL).login(bo.email, bo.password);
+  const own = await new Api(url).login(bo.email, bo.password);
   bo.folder = (await own.ask("mutation($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id } } }", { input: { name: `notes-${run}` } })).createVfolder.vfolder.id;
 }
 
@@ -197,7 +177,7 @@ async function deactivate() {
   await asked.getByRole("button", { name: "Deactivate" }).click();
   await panel.locator('[data-status="inactive"]').waitFor();
   await bo.page.waitForURL("**/login?**");
-  await assert.rejects(new Api(BERTH_URL).login(bo.email, bo.password), "an inactive user does not log in");
+  await assert.rejects(new Api(url).login(bo.email, bo.password), "an inactive user does not log in");
 }
 
 async function purge() {
@@ -268,25 +248,15 @@ async function sweep() {
   for (const { node } of found.projects.edges) await api.ask("mutation($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }", { input: node });
 }
 
-try {
-  await step("domain", makeDomain);
-  await step("project", makeProject);
-  await step("import", importUsers);
-  await step("project admin", makeLead);
-  await step("what he sees", leadSees);
-  await step("deactivate", deactivate);
-  await step("purge", purge);
-  await step("invitation, provider", invite);
-  await step("refused", refused);
-  await step("sweep", sweep);
-  assert.deepEqual(browsers.flatMap((b) => b.faults), [], "errors in the browser");
-  assert.deepEqual(barriers, [], "accessibility");
-  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
-} catch (error) {
-  for (const [i, b] of browsers.entries()) await shoot(b.page, `failed-${i}`, ["light"]).catch(() => undefined);
-  console.error(error, "\nat", browsers.map((b) => b.page.url()).join(" "), "\n", [...browsers.flatMap((b) => b.faults), ...barriers].join("\n"));
-  process.exitCode = 1;
-  await sweep().catch((why) => console.error("sweep:", why.message));
-} finally {
-  for (const b of browsers) await b.close();
-}
+await walk(stage, [
+  ["domain", makeDomain],
+  ["project", makeProject],
+  ["import", importUsers],
+  ["project admin", makeLead],
+  ["what he sees", leadSees],
+  ["deactivate", deactivate],
+  ["purge", purge],
+  ["invitation, provider", invite],
+  ["refused", refused],
+  ["sweep", sweep],
+], { sweep: async (failed) => failed && sweep() });

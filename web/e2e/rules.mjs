@@ -4,60 +4,31 @@
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { Api, secret } from "./account/api.mjs";
-import { album, given, looker, open, step } from "./browser.mjs";
+import { secret } from "./account/api.mjs";
+import { begin, walk } from "./stage.mjs";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
-
-const run = Math.random().toString(36).slice(2, 8);
+const stage = await begin();
+const { run, page, context, look, admin, button, dialog, field, heading, listed, pick, place, send, table } = stage;
 const [policy, group, role, project] = ["policy", "group", "role", "project"].map((what) => `rules-${what}-${run}`);
 const [fits, never] = [`fits-${run}`, `never-${run}`];
 const [ada, eve] = ["ada", "eve"].map((name) => ({ email: `rules-${name}-${run}@example.org`, password: secret(`the password of ${name}`, randomUUID()) }));
-const started = Date.now();
-const { page, context, faults, close } = await open(BERTH_URL);
-const shoot = album(BERTH_SHOTS);
-const barriers = [];
-const look = looker(page, shoot, barriers);
-const admin = new Api(BERTH_URL);
 const made = { since: new Date(Date.now() - 60_000) };
 
-const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
-const button = (name, within = page) => within.getByRole("button", { name, exact: true });
-const dialog = (name) => page.getByRole("dialog", { name });
-const table = (name) => page.getByRole("table", { name });
-const listed = (within, text) => within.getByRole("listitem").filter({ hasText: text });
 const goto = async (label, title = label) => {
-  await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name: label, exact: true }).click();
+  await stage.adminPage(label);
   await heading(title);
 };
 
-/** A field of a form; the label of one that must be filled ends in a star. */
-const field = (within, name) => within.getByLabel(new RegExp(`^${name}( \\*)?$`));
-
-/** Types into a box that is searched at the server, and takes what it finds. */
-async function pick(within, label, text) {
-  await within.getByRole("combobox", { name: label }).fill(text);
-  await page.getByRole("option").filter({ hasText: text }).first().click();
-}
-
-/** Sends a form and waits until it has closed. */
-async function send(within, name) {
-  await button(name, within).click();
-  await within.waitFor({ state: "detached" });
-}
-
-async function as({ email, password }) {
+async function as(who) {
   await context.clearCookies();
   await page.goto("/login");
-  await page.getByLabel("E-mail").fill(email);
-  await page.locator('input[name="password"]').fill(password);
-  await page.getByRole("button", { name: "Log in" }).click();
+  await stage.enter(who);
   await heading("Home");
 }
 
 /** The people and the project whom the rules are about. */
 async function people() {
-  await admin.login(BERTH_EMAIL, BERTH_PASSWORD);
+  await admin.login(stage.email, stage.password);
   const { viewer } = await admin.ask("{ viewer { user { id domain { id } } projects { id } } }");
   made.domain = viewer.user.domain.id;
   made.project = (await admin.ask("mutation($i: CreateProjectInput!) { createProject(input: $i) { project { id } } }", { i: { name: project, domain: made.domain } })).createProject.project.id;
@@ -67,8 +38,8 @@ async function people() {
     await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: who.id, passwordChangeRequired: false, ...(who === eve ? { role: "monitor" } : {}) } });
   }
   for (const id of [ada.id, viewer.user.id]) await admin.ask("mutation($i: SetMembershipInput!) { setMembership(input: $i) { project { id } } }", { i: { project: made.project, user: id } });
-  await as({ email: BERTH_EMAIL, password: BERTH_PASSWORD });
-  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).click();
+  await as(stage);
+  await place("Admin");
   await page.getByRole("navigation", { name: "Admin pages" }).waitFor();
 }
 
@@ -272,7 +243,7 @@ async function trail() {
     await page.getByRole("combobox", { name: "Action", exact: true }).fill(action);
     await page.keyboard.press("Escape");
     await page.waitForURL((url) => url.searchParams.get("action") === action);
-    await table("Audit log").getByRole("row").filter({ hasText: action }).filter({ hasText: BERTH_EMAIL }).first().waitFor();
+    await table("Audit log").getByRole("row").filter({ hasText: action }).filter({ hasText: stage.email }).first().waitFor();
   }
   await page.getByText("A file cannot be narrowed by: Action.").waitFor();
   await look("audit-filter");
@@ -332,7 +303,7 @@ async function others() {
 
 /** What was made goes again, each by its button. */
 async function tidy() {
-  await as({ email: BERTH_EMAIL, password: BERTH_PASSWORD });
+  await as(stage);
   await page.goto("/admin/policies");
   await page.getByLabel("Filter by name").fill(policy);
   await page.getByRole("button", { name: policy, exact: true }).click();
@@ -374,26 +345,16 @@ async function sweep() {
   if (made.project) await quiet("mutation($i: PurgeProjectInput!) { purgeProject(input: $i) { id } }", { i: { id: made.project, name: project } });
 }
 
-try {
-  await step("people", people);
-  await step("policies", policies);
-  await step("what binds whom", binding);
-  await step("resource groups", groups);
-  await step("roles", roles);
-  await step("presets", presets);
-  await step("volumes", volumes);
-  await step("audit log", trail);
-  await step("retention", retention);
-  await step("others", others);
-  await step("tidy", tidy);
-  assert.deepEqual(faults, [], "errors in the browser");
-  assert.deepEqual(barriers, [], "accessibility");
-  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
-} catch (error) {
-  await shoot(page, "failed", ["light"]).catch(() => undefined);
-  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
-  process.exitCode = 1;
-} finally {
-  await sweep().catch((why) => console.error("sweep:", why.message));
-  await close();
-}
+await walk(stage, [
+  ["people", people],
+  ["policies", policies],
+  ["what binds whom", binding],
+  ["resource groups", groups],
+  ["roles", roles],
+  ["presets", presets],
+  ["volumes", volumes],
+  ["audit log", trail],
+  ["retention", retention],
+  ["others", others],
+  ["tidy", tidy],
+], { sweep });

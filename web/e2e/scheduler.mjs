@@ -4,42 +4,18 @@
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/scheduler.mjs
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
 import assert from "node:assert/strict";
-import { Api } from "./account/api.mjs";
-import { album, given, looker, open, step } from "./browser.mjs";
+import { begin, walk } from "./stage.mjs";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
-
-const run = Math.random().toString(36).slice(2, 8);
+const stage = await begin();
+const { run, page, look, admin, button, choose, dialog, field, heading, pick, send } = stage;
 const [group, checker, waits, later, tried, together] = ["group", "checker", "waits", "later", "tried", "together"].map((what) => `sched-${what}-${run}`);
-const started = Date.now();
-const { page, faults, close } = await open(BERTH_URL);
-const shoot = album(BERTH_SHOTS);
-const barriers = [];
-const look = looker(page, shoot, barriers);
-const admin = new Api(BERTH_URL);
 const made = { sessions: [] };
 
-const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
-const button = (name, within = page) => within.getByRole("button", { name, exact: true });
-const dialog = (name) => page.getByRole("dialog", { name });
-const field = (within, name) => within.getByLabel(new RegExp(`^${name}( \\*)?$`));
 const status = (name) => page.locator(`.page-head [data-status="${name}"]`).waitFor({ timeout: 60_000 });
 
-async function choose(within, label, option) {
-  await field(within, label).first().click();
-  await page.getByRole("option", { name: option, exact: true }).click();
-}
-async function pick(within, label, text) {
-  await within.getByRole("combobox", { name: label }).fill(text);
-  await page.getByRole("option").filter({ hasText: text }).first().click();
-}
-async function send(within, name) {
-  await button(name, within).click();
-  await within.waitFor({ state: "detached" });
-}
 const adminPage = async (label) => {
-  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).click();
-  await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name: label, exact: true }).click();
+  await stage.place("Admin");
+  await stage.adminPage(label);
   await heading(label);
 };
 
@@ -53,7 +29,7 @@ async function ask(name, share, more = {}) {
 
 /** Every device is three quarters taken, so that a half is free in sum and on none. */
 async function pieces() {
-  await admin.login(BERTH_EMAIL, BERTH_PASSWORD);
+  await admin.login(stage.email, stage.password);
   const { agents, images, viewer } = await admin.ask(`{
     agents(first: 50) { edges { node { id name resourceGroup { id name } devices { id capacity occupied } } } }
     images(first: 50, where: { status: alive }) { edges { node { reference } } } viewer { projects { id name } } }`);
@@ -72,9 +48,7 @@ async function pieces() {
   made.waits = await ask(waits, 0.5);
   made.later = await ask(later, 0.5);
   await page.goto("/login");
-  await page.getByLabel("E-mail").fill(BERTH_EMAIL);
-  await page.locator('input[name="password"]').fill(BERTH_PASSWORD);
-  await page.getByRole("button", { name: "Log in" }).click();
+  await stage.enter(stage);
   await heading("Home");
 }
 
@@ -179,7 +153,7 @@ async function settings() {
   await button("Close", panel).click();
   // What is used stands in the shares of the group that is used.
   await page.getByRole("button", { name: made.groupName, exact: true }).click();
-  await dialog(made.groupName).getByRole("table", { name: "How they stand" }).getByRole("row").filter({ hasText: BERTH_EMAIL }).waitFor();
+  await dialog(made.groupName).getByRole("table", { name: "How they stand" }).getByRole("row").filter({ hasText: stage.email }).waitFor();
   await look("group-standing");
   await button("Close", dialog(made.groupName)).click();
   await page.getByRole("button", { name: group, exact: true }).click();
@@ -275,22 +249,12 @@ async function sweep() {
   for (const id of made.sessions) await admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", { i: { id } }).catch(() => undefined);
 }
 
-try {
-  await step("pieces of devices", pieces);
-  await step("queue", queue);
-  await step("why it waits", why);
-  await step("launch", launch);
-  await step("group settings", settings);
-  await step("machines", machines);
-  await step("idle checkers", idle);
-  assert.deepEqual(faults, [], "errors in the browser");
-  assert.deepEqual(barriers, [], "accessibility");
-  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
-} catch (error) {
-  await shoot(page, "failed", ["light"]).catch(() => undefined);
-  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
-  process.exitCode = 1;
-} finally {
-  await sweep().catch((why) => console.error("sweep:", why.message));
-  await close();
-}
+await walk(stage, [
+  ["pieces of devices", pieces],
+  ["queue", queue],
+  ["why it waits", why],
+  ["launch", launch],
+  ["group settings", settings],
+  ["machines", machines],
+  ["idle checkers", idle],
+], { sweep });

@@ -2,29 +2,13 @@
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/walk.mjs
 // BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
 import assert from "node:assert/strict";
-import { album, given, open, step, violations } from "./browser.mjs";
+import { begin, walk } from "./stage.mjs";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS, BERTH_IMAGE } = given();
-
-const run = Math.random().toString(36).slice(2, 8);
+const stage = await begin();
+const { run, page, context, look, heading, place: go } = stage;
 const folder = `walk-${run}`;
 const session = `walk-${run}`;
-const started = Date.now();
-const shoot = album(BERTH_SHOTS);
-const { page, context, faults, close } = await open(BERTH_URL);
-const barriers = [];
 let clicks = 0;
-
-/** Checks a page in both themes, and keeps its picture. */
-async function look(name) {
-  for (const theme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme: theme });
-    await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
-    barriers.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-  await shoot(page, name);
-}
 
 const click = async (locator) => {
   clicks++;
@@ -55,18 +39,15 @@ async function beside(query, variables) {
   return data;
 }
 
-const go = (name) => page.getByRole("navigation", { name: "Places" }).getByRole("link", { name }).click();
-const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
-
 async function login() {
   await page.goto("/cluster");
   await heading("Log in");
   await look("login");
-  await page.getByLabel("E-mail").fill(BERTH_EMAIL);
+  await page.getByLabel("E-mail").fill(stage.email);
   await page.locator('input[name="password"]').fill("wrong-password");
   await page.getByRole("button", { name: "Log in" }).click();
   await page.getByRole("alert").getByText("do not belong together").waitFor();
-  await page.locator('input[name="password"]').fill(BERTH_PASSWORD);
+  await page.locator('input[name="password"]').fill(stage.password);
   await page.getByRole("button", { name: "Log in" }).click();
   await heading("Cluster");
   await page.locator(".live.live").waitFor();
@@ -180,14 +161,12 @@ async function sharing() {
   const password = `Walk-with-me-${run}-9`;
   const { viewer } = await call("{ viewer { user { domain { id } } } }");
   await call("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", { input: { email, password, domain: viewer.user.domain.id } });
-  const other = await open(BERTH_URL);
+  const other = await stage.sit();
   try {
     const colleague = other.page;
     await colleague.goto("/data");
-    await colleague.getByLabel("E-mail").fill(email);
-    await colleague.locator('input[name="password"]').fill(password);
-    await colleague.getByRole("button", { name: "Log in" }).click();
-    await colleague.getByRole("heading", { level: 1, name: "Data" }).waitFor();
+    await other.enter({ email, password });
+    await other.heading("Data");
 
     await page.getByRole("button", { name: `Share ${folder}` }).click();
     const dialog = page.getByRole("dialog", { name: `Share ${folder}` });
@@ -198,8 +177,7 @@ async function sharing() {
     await look("share");
 
     await colleague.getByLabel("1 invitation").waitFor();
-    barriers.push(...(await violations(colleague)).map((v) => `invitations: ${v}`));
-    await shoot(colleague, "invitations");
+    await other.look("invitations");
     await colleague.getByRole("button", { name: `Accept ${folder}` }).click();
     await dialog.getByText("invited", { exact: true }).waitFor({ state: "detached" });
     await colleague.getByRole("link", { name: folder }).click();
@@ -207,7 +185,7 @@ async function sharing() {
     await colleague.getByRole("button", { name: "hello.txt", exact: true }).click();
     await colleague.getByText(`hello ${run}`).waitFor();
     assert.equal(await colleague.getByRole("button", { name: "Upload files" }).count(), 0, "who may only read is offered to upload");
-    await shoot(colleague, "shared-folder");
+    await other.look("shared-folder");
 
     await dialog.getByRole("combobox", { name: `What ${email} may` }).click();
     await page.getByRole("option", { name: "read and write", exact: true }).click();
@@ -231,7 +209,7 @@ async function launch() {
   await page.getByRole("radiogroup", { name: "Image" }).getByRole("radio").first().waitFor();
   await page.waitForFunction(() => /room now|would wait/.test(document.body.textContent));
   await look("launch");
-  if (BERTH_IMAGE) await click(page.getByRole("radio", { name: BERTH_IMAGE }));
+  if (process.env.BERTH_IMAGE) await click(page.getByRole("radio", { name: process.env.BERTH_IMAGE }));
   const half = page.getByRole("button", { name: "0.5", exact: true });
   const fraction = (await half.count()) > 0;
   if (fraction) await click(half);
@@ -403,7 +381,8 @@ async function tidy() {
 }
 
 /** Ends what a failed walk left behind, so that the next one finds room. */
-async function sweep() {
+async function sweep(failed) {
+  if (!failed) return;
   const { sessions } = await beside("query($q: String!) { sessions(first: 20, where: { nameContainsFold: $q, terminatedAtIsNil: true }) { edges { node { id } } } }", { q: run });
   for (const { node } of sessions.edges) {
     await beside("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", { input: { id: node.id, force: true } });
@@ -411,29 +390,19 @@ async function sweep() {
 }
 
 let made;
-try {
-  await step("log in", login);
-  await step("folder, upload, download", data);
-  await step("what is in files", contents);
-  await step("sharing", sharing);
-  await step("launch", async () => { made = await launch(); });
-  await step("terminal", terminal);
-  await step("tabs", tabs);
-  await step("logs", logs);
-  await step("cluster", cluster);
-  await step("live", live);
-  await step("reconnect", reconnect);
-  await step("keyboard", keyboard);
-  await step("admin", admin);
-  await step("tidy", tidy);
-  assert.deepEqual(faults, [], "errors in the browser");
-  assert.deepEqual(barriers, [], "accessibility");
-  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
-} catch (error) {
-  await shoot(page, "failed", ["light"]).catch(() => undefined);
-  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
-  process.exitCode = 1;
-  await sweep().catch((why) => console.error("sweep:", why.message));
-} finally {
-  await close();
-}
+await walk(stage, [
+  ["log in", login],
+  ["folder, upload, download", data],
+  ["what is in files", contents],
+  ["sharing", sharing],
+  ["launch", async () => { made = await launch(); }],
+  ["terminal", terminal],
+  ["tabs", tabs],
+  ["logs", logs],
+  ["cluster", cluster],
+  ["live", live],
+  ["reconnect", reconnect],
+  ["keyboard", keyboard],
+  ["admin", admin],
+  ["tidy", tidy],
+], { sweep });

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { type Kept, type Sendable, type Target, Uploads } from "./uploads";
+import { type Kept, type Sendable, type Target, Uploads, full } from "./uploads";
 
 const file = (name: string, text = "data") => ({ path: name, file: new File([text], name) });
 const names = (n: number) => Array.from({ length: n }, (_, i) => file(`f${i}`));
@@ -112,12 +112,13 @@ describe("Uploads", () => {
     expect(saved()).toEqual([]);
   });
 
-  it("holds what else goes into a folder whose quota is full, until it is told to go on", async () => {
+  it.each(["RESOURCE_EXHAUSTED", "HTTP 507"])("holds what else goes into a folder without room (%s), until it is told to go on", async (code) => {
     const { uploads, pending, states } = rig();
     uploads.add("f", names(6));
     await vi.waitFor(() => expect(pending.size).toBe(4));
-    pending.get("f0")!.fail({ code: "RESOURCE_EXHAUSTED", message: "quota" });
+    pending.get("f0")!.fail({ code, message: "no room" });
     await vi.waitFor(() => expect(states()).toEqual(["failed", "sending", "sending", "sending", "paused", "paused"]));
+    expect(full(uploads.list()[0]!.failure!)).toBe(true);
     uploads.resume();
     await vi.waitFor(() => expect(states()[0]).toBe("sending"));
   });

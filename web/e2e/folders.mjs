@@ -1,0 +1,227 @@
+// Walks through what a person's folders do that walk.mjs does not: names that are taken, an upload that a limit stops,
+// many files, a narrow page, and pages that are left and leave nothing behind. Against a running platform:
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/folders.mjs
+// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Api, secret } from "./account/api.mjs";
+import { begin, walk } from "./stage.mjs";
+
+const stage = await begin();
+const { run, url, page, look, admin, button, heading, place } = stage;
+const ada = { email: `folders-${run}@example.org`, password: secret("the password of ada", randomUUID()) };
+const own = new Api(url);
+const source = mkdtempSync(join(tmpdir(), "berth-folders-"));
+const tree = join(source, "set");
+const made = {};
+
+const tray = page.getByRole("region", { name: "Uploads" });
+const question = page.getByRole("dialog").filter({ has: button("Keep both") });
+const file = (name) => button(name);
+const sent = (n) => tray.getByText(`${n} of ${n} files`).waitFor({ timeout: 120_000 });
+async function clear() {
+  await button("Clear finished", tray).click();
+  await tray.waitFor({ state: "detached" });
+}
+const note = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+const write = (name, text) => writeFileSync(join(tree, name), text);
+
+async function prepare() {
+  await admin.login(stage.email, stage.password);
+  const { viewer, volumes } = await admin.ask("{ viewer { user { domain { id } } projects { id } } volumes { id name } }");
+  const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", { i: { ...ada, domain: viewer.user.domain.id, projects: viewer.projects.slice(0, 1).map((p) => p.id) } });
+  made.user = createUser.user.id;
+  await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: made.user, passwordChangeRequired: false } });
+  await own.login(ada.email, ada.password);
+  const { createVfolder } = await own.ask("mutation($i: CreateVfolderInput!) { createVfolder(input: $i) { vfolder { id volume { id } } } }", { i: { name: `names-${run}` } });
+  Object.assign(made, { folder: createVfolder.vfolder.id, volume: createVfolder.vfolder.volume.id });
+  assert(volumes.some((v) => v.id === made.volume));
+  await page.goto(`/data/${made.folder}`);
+  await stage.enter(ada);
+  await page.getByText("Drop files or folders here.").waitFor();
+}
+
+/** What is in a file, as another client reads it. */
+async function inside(path) {
+  const { createDownload } = await own.ask("mutation($i: CreateDownloadInput!) { createDownload(input: $i) { url } }", { i: { vfolder: made.folder, path } });
+  return (await fetch(new URL(createDownload.url, url))).text();
+}
+
+/** By the keyboard alone: the focus is on what loses nothing, and the rest is a Tab away. */
+async function taken() {
+  const files = page.locator("[data-upload]");
+  await files.setInputFiles(["a.txt", "b.txt", "c.txt"].map((n) => note(n, "first")));
+  await sent(3);
+  await clear();
+  await files.setInputFiles(["a.txt", "b.txt", "c.txt", "d.txt"].map((n) => note(n, "second, longer")));
+  await page.getByRole("dialog", { name: "3 of 4 files are there already" }).waitFor();
+  await button("Skip").and(page.locator(":focus")).waitFor();
+  assert.equal(await tray.count(), 0, "something is sent before it was asked");
+  await look("taken");
+  // Of the first it keeps both, of the others it replaces all.
+  const all = page.getByRole("checkbox", { name: "The same for all 3" });
+  await all.focus();
+  await page.keyboard.press("Space");
+  await question.getByText("changed").first().waitFor();
+  await look("taken-one");
+  await button("Keep both").focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "2 of 4 files are there already" }).waitFor();
+  await page.getByRole("checkbox", { name: "The same for all 2" }).focus();
+  await page.keyboard.press("Space");
+  await button("Replace").focus();
+  await page.keyboard.press("Enter");
+  await question.waitFor({ state: "detached" });
+  await sent(4);
+  await clear();
+  await file("a (2).txt").waitFor();
+  assert.deepEqual(await Promise.all(["a.txt", "a (2).txt", "b.txt", "c.txt", "d.txt"].map(inside)), ["first", "second, longer", "second, longer", "second, longer", "second, longer"]);
+  // Escape sends nothing.
+  await files.setInputFiles([note("a.txt", "third"), note("e.txt", "third")]);
+  await page.getByRole("dialog", { name: "a.txt is there already" }).waitFor();
+  await page.keyboard.press("Escape");
+  await question.waitFor({ state: "detached" });
+  assert.equal(await tray.count(), 0, "something is sent after all");
+}
+
+/** A directory of many files that is sent again: one question, for those that have changed. */
+async function again() {
+  mkdirSync(join(tree, "inner"), { recursive: true });
+  for (let i = 0; i < 60; i++) write(`${i % 2 ? "inner/" : ""}n${i}.txt`, `file ${i}`);
+  const dirs = page.locator("[data-upload-folder]");
+  await dirs.setInputFiles(tree);
+  await sent(60);
+  await clear();
+  for (const name of ["n0.txt", "inner/n1.txt"]) write(name, "changed");
+  utimesSync(join(tree, "n2.txt"), 1e9, 1e9);
+  write("n60.txt", "new");
+  await dirs.setInputFiles(tree);
+  await page.getByRole("dialog", { name: "3 of 61 files are there already" }).waitFor();
+  await question.getByText("57 files are there already, unchanged").waitFor();
+  await button("Replace", question).click();
+  await sent(4);
+  await clear();
+  assert.deepEqual(await Promise.all(["set/n0.txt", "set/inner/n1.txt", "set/n4.txt", "set/n60.txt"].map(inside)), ["changed", "changed", "file 4", "new"]);
+}
+
+/** What was decided holds when the page is loaded again: it goes on without a question. */
+async function reloaded() {
+  let hold = true;
+  await page.route(/\/storage\/uploads/, async (route) => (hold ? undefined : route.continue())); // never answered
+  const mine = note("a.txt", "after the reload");
+  const path = join(source, "a.txt");
+  writeFileSync(path, mine.buffer);
+  await page.locator("[data-upload]").setInputFiles(path);
+  await button("Keep both", question).click();
+  await tray.getByText("a (3).txt").waitFor();
+  await button("Pause all", tray).click();
+  page.once("dialog", (dialog) => dialog.accept());
+  await page.reload();
+  hold = false;
+  await page.unroute(/\/storage\/uploads/);
+  await tray.getByText(/interrupted when the page closed/).waitFor();
+  await page.locator("[data-upload-again]").setInputFiles(path);
+  await sent(1);
+  assert.equal(await question.count(), 0, "it is asked again");
+  await clear();
+  assert.deepEqual(await Promise.all(["a.txt", "a (3).txt"].map(inside)), ["first", "after the reload"]);
+}
+
+/** A limit stops an upload; with more room it goes on. */
+async function limited() {
+  const limit = (limitBytes) => admin.ask("mutation($i: SetQuotaScopeInput!) { setQuotaScope(input: $i) { quotaScope { id } } }", { i: { volume: made.volume, user: made.user, limitBytes } });
+  await limit(1 << 20);
+  const parts = Array.from({ length: 8 }, (_, i) => ({ name: `part-${i}.bin`, mimeType: "application/octet-stream", buffer: Buffer.alloc(400 << 10, i) }));
+  await page.locator("[data-upload]").setInputFiles(parts);
+  await tray.locator(".bad").first().waitFor();
+  await tray.getByRole("alert").getByText(/limit/).first().waitFor();
+  await tray.getByText("There is no more room").waitFor();
+  await look("limit");
+  await limit(64 << 20);
+  // The page need not be told: one tries again, as often as it takes for the new limit to be known.
+  for (let tries = 0; !(await tray.getByText("8 of 8 files").count()); tries++) {
+    assert(tries < 60, `it does not go on: ${await tray.innerText()}`);
+    const on = tray.getByRole("button", { name: /Resume all|Try failed again/ });
+    await on.or(tray.getByText("8 of 8 files")).first().waitFor({ timeout: 60_000 });
+    if (await on.count()) await on.click().catch(() => undefined);
+  }
+  await clear();
+}
+
+/** All columns are of use on a narrow page, however long the list. */
+async function narrow() {
+  await page.setViewportSize({ width: 390, height: 860 });
+  await heading(`names-${run}`);
+  const list = page.getByRole("table", { name: "Files" });
+  const [box, head] = [await page.locator(".explorer").boundingBox(), await list.boundingBox()];
+  assert(Math.abs(box.width - head.width) < 4, `the list has ${head.width} of ${box.width} px`);
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0);
+  await page.setViewportSize({ width: 1360, height: 860 });
+}
+
+/** What a page listens to ends when it is left. */
+async function left() {
+  const going = new Map();
+  page.on("websocket", (socket) => {
+    going.clear();
+    const follow = (sent) => ({ payload }) => {
+      const { type, id, payload: body } = JSON.parse(payload);
+      if (sent && type === "subscribe") going.set(id, /subscription (\w+)/.exec(body.query)?.[1]);
+      else if (type === "complete" || type === "error") going.delete(id);
+    };
+    socket.on("framesent", follow(true));
+    socket.on("framereceived", follow(false));
+  });
+  const names = () => [...going.values()].sort().join(" ");
+  const until = async (what, is) => {
+    for (let tries = 0; !is(names()); tries++) {
+      assert(tries < 300, `${what}: ${names()}`);
+      await page.waitForTimeout(100);
+    }
+  };
+  await page.goto("/");
+  await heading("Home");
+  await page.locator(".live.live").waitFor();
+  await until("the frame listens", (now) => now !== "");
+  await page.waitForLoadState("networkidle");
+  const before = names();
+  const visit = async (title, listens, go) => {
+    await go();
+    await heading(title);
+    await until(`${title} listens`, listens);
+    await place("Home");
+    await heading("Home");
+    await until(`after ${title}`, (now) => now === before);
+  };
+  const has = (name) => (now) => now.includes(name);
+  for (let i = 0; i < 3; i++) {
+    await visit("Data", has("FoldersChanged"), () => place("Data"));
+    await visit(`names-${run}`, has("FolderChanged"), async () => {
+      await place("Data");
+      await page.getByRole("link", { name: `names-${run}` }).click();
+    });
+    await visit("Cluster", has("AgentChanged"), () => place("Cluster"));
+    await visit("Queue", has("QueueChanged"), () => place("Queue"));
+  }
+}
+
+/** Takes away what was made; the folder goes with its owner. */
+async function sweep() {
+  rmSync(source, { recursive: true, force: true });
+  if (!made.user) return;
+  await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: made.user, status: "inactive" } });
+  await admin.ask("mutation($i: PurgeUserInput!) { purgeUser(input: $i) { task { id } } }", { i: { id: made.user, deleteFolders: true } });
+}
+
+await walk(stage, [
+  ["prepare", prepare],
+  ["names that are taken", taken],
+  ["a directory that is sent again", again],
+  ["the page is loaded again", reloaded],
+  ["a limit in the middle", limited],
+  ["a narrow page", narrow],
+  ["pages that are left", left],
+], { sweep, expected: /status of (403|409|413|507)/ });

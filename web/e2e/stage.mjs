@@ -1,0 +1,82 @@
+// What the walks through the pages have in common: how one begins and ends, and what a person does to a page.
+import assert from "node:assert/strict";
+import { Api } from "./account/api.mjs";
+import { album, given, looker, open, step } from "./browser.mjs";
+
+/** Begins a walk: a person at a browser, an API beside it, and a part of the names of all that is made. */
+export async function begin() {
+  const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
+  const shoot = album(BERTH_SHOTS);
+  const barriers = [];
+  const browsers = [];
+  /** Another person, at a browser of his own. */
+  async function sit() {
+    const browser = await open(BERTH_URL);
+    browsers.push(browser);
+    return { ...browser, look: looker(browser.page, shoot, barriers), ...hands(browser.page) };
+  }
+  const first = await sit();
+  return { url: BERTH_URL, email: BERTH_EMAIL, password: BERTH_PASSWORD, run: Math.random().toString(36).slice(2, 8), started: Date.now(), admin: new Api(BERTH_URL), shoot, barriers, browsers, sit, ...first };
+}
+
+/**
+ * Goes through the steps, each with its name. Afterwards no browser may have met an error
+ * but those that are expected, nor a page have had a barrier. The sweep comes in any case.
+ */
+export async function walk({ browsers, barriers, shoot, started }, steps, { sweep = async () => undefined, expected = /^$/ } = {}) {
+  const faults = () => browsers.flatMap((b) => b.faults).filter((f) => !expected.test(f));
+  try {
+    for (const [name, act] of steps) await step(name, act);
+    assert.deepEqual(faults(), [], "errors in the browser");
+    assert.deepEqual(barriers, [], "accessibility");
+    console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
+  } catch (error) {
+    for (const [i, b] of browsers.entries()) await shoot(b.page, `failed-${i}`, ["light"]).catch(() => undefined);
+    console.error(error, "\nat", browsers.map((b) => b.page.url()).join(" "), "\n", [...faults(), ...barriers].join("\n"));
+    process.exitCode = 1;
+  } finally {
+    await sweep(process.exitCode === 1).catch((why) => console.error("sweep:", why.message));
+    for (const b of browsers) await b.close();
+  }
+}
+
+const escaped = (text) => text.replace(/[.*+?()]/g, "\\$&");
+
+/** What one finds on a page and does to it. */
+export function hands(page) {
+  const button = (name, within = page) => within.getByRole("button", { name, exact: true });
+  /** A field of a form by the whole of its label, which ends in a star when it must be filled. */
+  const field = (within, name) => within.getByLabel(new RegExp(`^${escaped(name)}( \\*)?$`));
+  return {
+    button,
+    field,
+    heading: (name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor(),
+    dialog: (name) => page.getByRole("dialog", { name }),
+    table: (name) => page.getByRole("table", { name }),
+    listed: (within, text) => within.getByRole("listitem").filter({ hasText: text }),
+    row: (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text }),
+    place: (name) => page.getByRole("navigation", { name: "Places" }).getByRole("link", { name }).click(),
+    adminPage: (name) => page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click(),
+    /** Chooses one of a few. */
+    async choose(within, label, option) {
+      await field(within, label).first().click();
+      await page.getByRole("option", { name: option, exact: true }).click();
+    },
+    /** Types into a box that is searched at the server, and takes what it finds. */
+    async pick(within, label, text) {
+      await within.getByRole("combobox", { name: label }).fill(text);
+      await page.getByRole("option").filter({ hasText: text }).first().click();
+    },
+    /** Sends a form and waits until it has closed. */
+    async send(within, name) {
+      await button(name, within).click();
+      await within.waitFor({ state: "detached" });
+    },
+    /** Logs in where the form is. */
+    async enter({ email, password }) {
+      await page.getByLabel("E-mail").fill(email);
+      await page.locator('input[name="password"]').fill(password);
+      await button("Log in").click();
+    },
+  };
+}
