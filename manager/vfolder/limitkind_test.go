@@ -68,11 +68,12 @@ func TestLimitsThatAPluginRefuses(t *testing.T) {
 type rounder struct {
 	storagepb.StorageClient
 	limit *int64
+	used  *int64
 	sets  int
 }
 
 func (r *rounder) GetScope(context.Context, *storagepb.ScopeRequest, ...grpc.CallOption) (*storagepb.Scope, error) {
-	return &storagepb.Scope{LimitBytes: r.limit}, nil
+	return &storagepb.Scope{LimitBytes: r.limit, UsedBytes: r.used, Enforcement: "hard"}, nil
 }
 
 func (r *rounder) SetScopeLimit(ctx context.Context, q *storagepb.ScopeRequest, _ ...grpc.CallOption) (*storagepb.Scope, error) {
