@@ -19,7 +19,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/minio/minio-go/v7"
 
+	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -247,7 +249,18 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 		l.write(t, "out/large", large)
 		l.write(t, "out/sub/small", []byte("small"))
 		l.write(t, "out/nothing", nil)
+		var unsummed atomic.Int32
+		l.breaks(func(_ http.ResponseWriter, r *http.Request) bool {
+			if isObject(r, http.MethodPut) && r.Header.Get("Content-MD5") == "" {
+				unsummed.Add(1)
+			}
+			return false
+		})
 		got := l.ends(t, l.send(t, managertest.Vars{"path": "out", "directory": "back/up"}), task.StatusDone)
+		l.breaks(nil)
+		if n := unsummed.Load(); n > 0 {
+			t.Errorf("%d requests without the sum of what they send", n)
+		}
 		if f := got.ObjectTransfer; f.Files != 3 || f.Bytes != int64(len(large)+5) {
 			t.Errorf("figures %+v", f)
 		}
@@ -260,6 +273,15 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 		got = l.ends(t, l.send(t, managertest.Vars{"path": "out", "directory": "back/up"}), task.StatusDone)
 		if f := got.ObjectTransfer; f.Left != 3 {
 			t.Errorf("equal ones were sent again: %+v", f)
+		}
+		l.write(t, "out/sub/small", []byte("newer"))
+		later := time.Now().Add(time.Hour)
+		if err := os.Chtimes(filepath.Join(l.dir, "out/sub/small"), later, later); err != nil {
+			t.Fatal(err)
+		}
+		got = l.ends(t, l.send(t, managertest.Vars{"path": "out", "directory": "back/up"}), task.StatusDone)
+		if f := got.ObjectTransfer; f.Left != 2 || string(l.object(t, "back/up/sub/small")) != "newer" {
+			t.Errorf("a newer file of the same size was not sent: %+v", f)
 		}
 		if got := l.ends(t, l.send(t, managertest.Vars{"path": "out/large", "directory": "back/up", "existing": "fail"}), task.StatusFailed); got.ObjectTransfer.Failed != 1 {
 			t.Errorf("fail: %+v", got)
@@ -558,8 +580,9 @@ func TestATransferEndsWithItsRights(t *testing.T) {
 		"it becomes read-only": func(t *testing.T, l *lake) {
 			l.m.As(t, l.A.Admin).Must(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "readOnly": true}}, nil)
 		},
-		"it becomes another's": func(t *testing.T, l *lake) {
-			l.Client.ObjectStorage.UpdateOneID(l.id).ClearDomainID().SetOwnerID(l.A.Admin.ID).ExecX(l.System(t))
+		"he is no longer active": func(t *testing.T, l *lake) {
+			l.Client.User.UpdateOneID(l.A.Member.ID).SetStatus(user.StatusInactive).ExecX(l.System(t))
+			l.as = l.m.As(t, l.Superadmin) // who may look still
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -690,6 +713,19 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 				t.Errorf("%s: %s", field, errs)
 			}
 		}
+	})
+	t.Run("too many", func(t *testing.T) {
+		own := func(n int) managertest.Vars {
+			return l.storage(fmt.Sprint("own-", n), "lake", managertest.Vars{"domain": nil})
+		}
+		there := l.Client.ObjectStorage.Query().Where(objectstorage.OwnerID(l.A.Member.ID)).CountX(l.System(t))
+		for n := range 100 - there {
+			l.Client.ObjectStorage.Create().SetName(fmt.Sprint("many-", n)).SetEndpoint("https://s3.example.org").SetBucket("lake").SetOwnerID(l.A.Member.ID).ExecX(l.System(t))
+		}
+		if errs := member.Ask(t, createStorage, managertest.Vars{"in": own(100)}, nil); errs.Code() != "RESOURCE_EXHAUSTED" || errs[0].Extensions.Limit != "100" {
+			t.Errorf("the 101st: %s", errs)
+		}
+		l.Client.ObjectStorage.Delete().Where(objectstorage.NameHasPrefix("many-")).ExecX(l.System(t))
 	})
 	t.Run("another endpoint", func(t *testing.T) {
 		errs := admin.Ask(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "endpoint": "https://thief.example.org"}}, nil)

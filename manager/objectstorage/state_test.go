@@ -2,9 +2,11 @@ package objectstorage
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/minio/minio-go/v7"
 
 	"github.com/berthhq/berth/internal/problem"
@@ -127,5 +129,29 @@ func TestWhatIsThereMayBeOurs(t *testing.T) {
 		if item.Existing != c.want || item.Path != "in/a b" || err != nil || u.Path != "/lake/p/a b" {
 			t.Errorf("%s, ours %v: %v", c.existing, c.ours, item)
 		}
+	}
+}
+
+func TestFilesThatCannotBeObjects(t *testing.T) {
+	for name, c := range map[string]struct {
+		key   string
+		file  *storagepb.TreeFile
+		field string
+	}{
+		"as long as can be":   {strings.Repeat("k", maxKey), &storagepb.TreeFile{Path: "k", Size: maxObject}, ""},
+		"a key too long":      {strings.Repeat("k", maxKey+1), &storagepb.TreeFile{Path: "k"}, "key"},
+		"a control character": {"k\n", &storagepb.TreeFile{Path: "k\n"}, "key"},
+		"too large":           {"k", &storagepb.TreeFile{Path: "k", Size: maxObject + 1}, "size"},
+	} {
+		p, known := problem.From(refusedFile(c.key, c.file))
+		if known != (c.field != "") || p.Field != c.field {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	if p, _ := problem.From(unreadable("a\uFFFD", errdefs.ErrNotFound)); !strings.Contains(p.Message, "not UTF-8") {
+		t.Errorf("a name that is not UTF-8: %s", p.Message)
+	}
+	if err := unreadable("a", errdefs.ErrNotFound); err != errdefs.ErrNotFound {
+		t.Errorf("a file that is gone: %v", err)
 	}
 }
