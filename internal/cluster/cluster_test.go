@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/berthhq/berth/internal/testenv"
 )
 
 const patience = 2 * time.Minute
@@ -416,80 +418,11 @@ func TestSilentNode(t *testing.T) {
 	s := newSite(t)
 	s.hidden = true // the wire is the only way
 	m := s.manager(t, "127.0.0.1:0")
-	w := newWire(t, m.addr)
-	serve(t, s.node(t, "n1", w.addr))
+	w := testenv.NewWire(t, "tcp", m.addr)
+	serve(t, s.node(t, "n1", w.Addr))
 	p := m.next(t)
-	w.cut()
+	w.Cut()
 	begun := time.Now()
 	waitClosed(t, p.Done, "tunnel of a silent node")
 	t.Logf("noticed after %v, on a quiet machine within 10 s", time.Since(begun))
-}
-
-// wire forwards connections until it is cut.
-type wire struct {
-	addr string
-	mu   sync.Mutex
-	open bool
-}
-
-func newWire(t *testing.T, to string) *wire {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wire{addr: l.Addr().String(), open: true}
-	var conns []net.Conn
-	t.Cleanup(func() {
-		l.Close()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for _, c := range conns {
-			c.Close()
-		}
-	})
-	go func() {
-		for {
-			a, err := l.Accept()
-			if err != nil {
-				return
-			}
-			b, err := net.Dial("tcp", to)
-			if err != nil {
-				a.Close()
-				continue
-			}
-			w.mu.Lock()
-			conns = append(conns, a, b)
-			w.mu.Unlock()
-			go w.copy(a, b)
-			go w.copy(b, a)
-		}
-	}()
-	return w
-}
-
-func (w *wire) cut() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.open = false
-}
-
-// copy swallows everything once the wire is cut.
-func (w *wire) copy(to, from net.Conn) {
-	buf := make([]byte, 4096)
-	for {
-		n, err := from.Read(buf)
-		w.mu.Lock()
-		open := w.open
-		w.mu.Unlock()
-		if open {
-			_, _ = to.Write(buf[:n])
-		}
-		if err != nil {
-			if open {
-				to.Close()
-			}
-			return
-		}
-	}
 }
