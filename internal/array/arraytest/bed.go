@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
@@ -75,15 +74,18 @@ type Bed struct {
 	*testing.T
 	*volume.Client
 	Array *array.Array
-	log   *suite.Log // of the plugin
+	log   string // the file with the plugin's
 }
 
 // NewBed starts both until the end of the test and opens the volume; more are
 // options over the array's.
 func NewBed(t *testing.T, make array.Maker, o array.Options, more map[string]any) (*Bed, *pb.OpenVolumeResponse) {
 	t.Helper()
-	b := &Bed{T: t, Array: Start(t, make, o), log: &suite.Log{}}
-	b.Client = launch(t, slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	b := &Bed{T: t, Array: Start(t, make, o), log: filepath.Join(t.TempDir(), "log")}
+	lines, err := os.Create(b.log)
+	b.Must(err)
+	t.Cleanup(func() { lines.Close() }) // after the plugin
+	b.Client = launch(t, slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	return b, b.Open(more)
 }
 

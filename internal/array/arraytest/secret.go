@@ -76,7 +76,9 @@ func said(err error) string { return status.Convert(err).Proto().String() }
 // log, or in the arguments and the environment of any process.
 func (b *Bed) keeps(t *testing.T, places map[string]string) {
 	t.Helper()
-	places["log"] = b.log.String()
+	lines, err := os.ReadFile(b.log)
+	b.Must(err)
+	places["log"] = string(lines)
 	for _, kind := range []string{"cmdline", "environ"} {
 		files, err := filepath.Glob("/proc/[0-9]*/" + kind)
 		if err != nil || len(files) == 0 {

@@ -51,7 +51,7 @@ func TestLaneSuite(t *testing.T) {
 // ours, so zero is a limit that can be kept.
 func TestLaneNoFilesAtAll(t *testing.T) {
 	s := lane(t)
-	c, _, err := lanetest.Open(t, s.program, s.mount, "")
+	c, _, err := volumetest.Open(t, s.program, s.mount, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestLaneNoFilesAtAll(t *testing.T) {
 // TestLaneHoleCounts holds docs/storage/cephfs.md to the truth: Ceph counts lengths.
 func TestLaneHoleCounts(t *testing.T) {
 	s := lane(t)
-	c, _, err := lanetest.Open(t, s.program, s.mount, "")
+	c, _, err := volumetest.Open(t, s.program, s.mount, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestLaneHoleCounts(t *testing.T) {
 // refused.
 func TestLaneHealth(t *testing.T) {
 	s := lane(t)
-	c, r, err := lanetest.Open(t, s.program, s.mount, "")
+	c, r, err := volumetest.Open(t, s.program, s.mount, "")
 	if err != nil || r.Enforcement != pb.Enforcement_DELAYED {
 		t.Fatalf("opened as %v, %v", r, err)
 	}
@@ -127,7 +127,7 @@ func TestLaneHealth(t *testing.T) {
 	if err != nil || h.State != pb.HealthReport_HEALTHY || h.Metadata["client"] != "ceph-fuse" {
 		t.Errorf("health %v, %v", h, err)
 	}
-	c, r, err = lanetest.Open(t, s.program, s.mount, `{"quota": false}`)
+	c, r, err = volumetest.Open(t, s.program, s.mount, `{"quota": false}`)
 	if err != nil || r.Enforcement != pb.Enforcement_NONE {
 		t.Fatalf("without quotas opened as %v, %v", r, err)
 	}
@@ -135,7 +135,7 @@ func TestLaneHealth(t *testing.T) {
 	if err != nil || h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "option quota") {
 		t.Errorf("health without quotas %v, %v", h, err)
 	}
-	if _, _, err := lanetest.Open(t, s.program, t.TempDir(), ""); status.Code(err) != codes.FailedPrecondition {
+	if _, _, err := volumetest.Open(t, s.program, t.TempDir(), ""); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a directory that is not on CephFS: %v", err)
 	}
 }

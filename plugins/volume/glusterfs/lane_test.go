@@ -88,7 +88,7 @@ func create(t *testing.T, c *volume.Client, l *pb.Limit) {
 // ours, so zero is a limit that can be kept.
 func TestLaneNoFilesAtAll(t *testing.T) {
 	s := lane(t)
-	c, _, err := lanetest.Open(t, s.program, s.Mount, s.options())
+	c, _, err := volumetest.Open(t, s.program, s.Mount, s.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestLaneBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(below) })
-	c, _, err := lanetest.Open(t, s.program, below, s.options("path", "/below"))
+	c, _, err := volumetest.Open(t, s.program, below, s.options("path", "/below"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestLaneBelow(t *testing.T) {
 	if err != nil || got.Limit.GetBytes() != size {
 		t.Errorf("scope %v, %v", got, err)
 	}
-	wrong, _, err := lanetest.Open(t, s.program, below, s.options())
+	wrong, _, err := volumetest.Open(t, s.program, below, s.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestLaneBelow(t *testing.T) {
 // TestLaneHealth: what is not running is said, and what is none of Gluster's refused.
 func TestLaneHealth(t *testing.T) {
 	s := lane(t)
-	c, r, err := lanetest.Open(t, s.program, s.Mount, s.options())
+	c, r, err := volumetest.Open(t, s.program, s.Mount, s.options())
 	if err != nil || r.Enforcement != pb.Enforcement_DELAYED {
 		t.Fatalf("opened as %v, %v", r, err)
 	}
@@ -149,13 +149,13 @@ func TestLaneHealth(t *testing.T) {
 	if h := health(t, c); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "every 60 s") {
 		t.Errorf("health with the timeout of a new volume %v", h)
 	}
-	if _, _, err := lanetest.Open(t, s.program, t.TempDir(), s.options()); status.Code(err) != codes.FailedPrecondition {
+	if _, _, err := volumetest.Open(t, s.program, t.TempDir(), s.options()); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a directory that is not on GlusterFS: %v", err)
 	}
-	if _, _, err := lanetest.Open(t, s.program, s.Mount, s.options("volume", "other")); status.Code(err) != codes.FailedPrecondition {
+	if _, _, err := volumetest.Open(t, s.program, s.Mount, s.options("volume", "other")); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a volume that the pool does not have: %v", err)
 	}
-	c, r, err = lanetest.Open(t, s.program, s.Mount, s.options("gluster", "/no/such/program"))
+	c, r, err = volumetest.Open(t, s.program, s.Mount, s.options("gluster", "/no/such/program"))
 	if err != nil || r.Enforcement != pb.Enforcement_NONE {
 		t.Fatalf("without the program opened as %v, %v", r, err)
 	}
@@ -176,7 +176,7 @@ func health(t *testing.T, c *volume.Client) *pb.HealthReport {
 // TestLaneQuotaDisabled: a limit is never dropped in silence.
 func TestLaneQuotaDisabled(t *testing.T) {
 	s := lane(t)
-	c, _, err := lanetest.Open(t, s.program, s.Mount, s.options())
+	c, _, err := volumetest.Open(t, s.program, s.Mount, s.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestLaneQuotaDisabled(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.Mount, scopeA)); !os.IsNotExist(err) {
 		t.Errorf("a scope without its limit was left: %v", err)
 	}
-	again, r, err := lanetest.Open(t, s.program, s.Mount, s.options())
+	again, r, err := volumetest.Open(t, s.program, s.Mount, s.options())
 	if err != nil || r.Enforcement != pb.Enforcement_NONE {
 		t.Fatalf("opened as %v, %v", r, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/lane/lanetest"
 	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/plugins/volume/volumetest"
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
@@ -74,7 +75,7 @@ func (s site) limit(t *testing.T, scope string, bytes int64) {
 // open starts the plugin on the mount.
 func (s site) open(t *testing.T) *volume.Client {
 	t.Helper()
-	c, _, err := lanetest.Open(t, s.Program("nfs"), s.mount, `{"usage_max_age_s": 0}`)
+	c, _, err := volumetest.Open(t, s.Program("nfs"), s.mount, `{"usage_max_age_s": 0}`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func each(t *testing.T, server, options string, f func(*testing.T, site)) {
 // open starts the plugin on the mount.
 func (s site) open(t *testing.T, accept ...string) (*volume.Client, *pb.OpenVolumeResponse, error) {
 	t.Helper()
-	return lanetest.Open(t, s.Program("smb"), s.mount, settings(t, accept))
+	return volumetest.Open(t, s.Program("smb"), s.mount, settings(t, accept))
 }
 
 func settings(t *testing.T, accept []string) string {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		if out, err := exec.Command("go", "build", "-o", dir+"/", "../vfs", "./testdata/villain").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", dir+"/", "../vfs", "../template", "./testdata/villain").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build plugins: %v\n%s", err, out)
 			return 1
 		}
@@ -39,6 +39,11 @@ func TestMain(m *testing.M) {
 
 func TestVFS(t *testing.T) {
 	volumetest.Test(t, volumetest.Plugin{Path: filepath.Join(dir, "vfs"), Options: `{"usage_max_age_s": 0}`})
+}
+
+// TestTemplate: what vendors copy keeps every promise.
+func TestTemplate(t *testing.T) {
+	volumetest.Test(t, volumetest.Plugin{Path: filepath.Join(dir, "template"), Options: `{"usage_max_age": "0s"}`})
 }
 
 // villain is the plugin that does nothing wrong unless it is told to.
