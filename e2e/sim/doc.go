@@ -27,8 +27,11 @@
 // with a growing version, its history says so, and it is placed when its time
 // has come and what it needs has succeeded. I9 who was replaced as leader
 // changes no session, kernel or allocation. I10 every goroutine ends with its
-// manager. I12 a gang has all its places or none. I7 (bytes of folders) and I11
-// (the audit log) have no part here.
+// manager. I12 a gang has all its places or none. Two are held elsewhere, because
+// what they are about is not played here: I7, bytes of folders that were
+// acknowledged are there, by TestUploadsSurviveKillsAtRandom of storage and
+// e2e/folders; I11, every change is in the audit log once, by the tests of graph,
+// which writes it.
 //
 // What it found when the product was broken on purpose, by the first seed of 1,
 // 2, 3… that failed:
