@@ -3,25 +3,28 @@ package manager
 import (
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
-	"sync/atomic"
+	"os"
+	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/berthhq/berth/internal/testenv"
 )
 
 // What counts requests does not come between a file and its connection, or the process
 // would copy every byte of a download that goes by the manager's address.
 func TestFilesReachTheConnection(t *testing.T) {
 	m := &Manager{log: slog.New(slog.DiscardHandler)}
-	file := strings.Repeat("x", 1<<20)
+	const size = 1 << 20
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewUnstartedServer(m.observe(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, "f", time.Time{}, strings.NewReader(file))
+		http.ServeFile(w, r, path)
 	})))
-	var handed atomic.Int64
-	server.Listener = handedListener{server.Listener, &handed}
+	handed := testenv.Handed(server)
 	server.Start()
 	defer server.Close()
 	resp, err := http.Get(server.URL)
@@ -29,33 +32,11 @@ func TestFilesReachTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != int64(len(file)) {
+	if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != size {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	server.Close() // waits for the handler
-	if n := handed.Load(); n < int64(len(file))*9/10 {
-		t.Errorf("the connection was handed %d bytes of a file, the rest was copied", n)
+	if n := handed.Load(); n < size*9/10 {
+		t.Errorf("the connection was handed %d bytes as a file, the rest was copied", n)
 	}
-}
-
-// handedListener counts what its connections are handed as a whole.
-type handedListener struct {
-	net.Listener
-	handed *atomic.Int64
-}
-
-func (l handedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	return handedConn{c, l.handed}, err
-}
-
-type handedConn struct {
-	net.Conn
-	handed *atomic.Int64
-}
-
-func (c handedConn) ReadFrom(src io.Reader) (int64, error) {
-	n, err := io.Copy(c.Conn, src)
-	c.handed.Add(n)
-	return n, err
 }
