@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,8 +35,8 @@ type side struct {
 }
 
 // inTurn has the sides do the work in turn, five rounds and more: what else the machine
-// does comes and goes. It reports the median of each, and how often it is that of the
-// last one, which is bare: compare these, not the figures.
+// does comes and goes. It reports the median of each, and of how often it was that of
+// the last one, which is bare, in the same round: compare these, not the figures.
 func inTurn(b *testing.B, sides ...side) {
 	took, cpu := make([][]float64, len(sides)), make([][]float64, len(sides))
 	for b.Loop() {
@@ -58,12 +57,17 @@ func inTurn(b *testing.B, sides ...side) {
 	}
 	b.ReportMetric(0, "ns/op") // of all together
 	report := func(unit string, rows [][]float64) {
-		bare := median(rows[len(rows)-1])
+		bare := rows[len(rows)-1]
 		for i, s := range sides {
 			b.ReportMetric(median(rows[i]), s.name+"-"+unit)
-			if i < len(sides)-1 {
-				b.ReportMetric(median(rows[i])/bare, s.name+"-x-"+unit)
+			if i == len(sides)-1 {
+				break
 			}
+			times := make([]float64, len(bare))
+			for k := range bare {
+				times[k] = rows[i][k] / bare[k]
+			}
+			b.ReportMetric(median(times), s.name+"-x-"+unit)
 		}
 	}
 	report("ms", took)
@@ -118,135 +122,6 @@ func BenchmarkUpload(b *testing.B) {
 	inTurn(b, side{name: "16MiB", run: tus(16 << 20)}, side{name: "whole", run: tus(benchSize)}, side{name: "copy", run: copied})
 }
 
-// servers are a proxy and nginx, each a process of its own, that serve the
-// folder's files.
-func (h *host) servers(b *testing.B) []server {
-	h.stop()
-	cmd := h.startChild()
-	b.Cleanup(func() { h.kill(cmd) })
-	all := []server{{"berth", cmd.Process.Pid, func(name string) string {
-		return h.http.URL + "/storage/download?ticket=" + h.ticket("download", name, 0)
-	}}}
-	nginx, err := exec.LookPath("/usr/sbin/nginx")
-	if err != nil {
-		b.Log("without nginx: ", err)
-		return all
-	}
-	dir := b.TempDir()
-	conf := fmt.Sprintf(`daemon off; master_process off; worker_processes 1; pid %s/pid; error_log %s/error;
-events { worker_connections 256; }
-http { access_log off; sendfile on; tcp_nopush on; client_body_temp_path %s/b; proxy_temp_path %s/p; fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s;
-server { listen 127.0.0.1:18467; root %s; } }`, dir, dir, dir, dir, dir, dir, dir, h.path)
-	if err := os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	bare := exec.Command(nginx, "-c", filepath.Join(dir, "conf"))
-	bare.Stderr = os.Stderr
-	if err := bare.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = bare.Process.Kill(); _ = bare.Wait() })
-	other := server{"nginx", bare.Process.Pid, func(name string) string { return "http://127.0.0.1:18467/" + name }}
-	eventually(b, "nginx serves", func() bool {
-		resp, err := http.Get(other.url("small0"))
-		if err == nil {
-			resp.Body.Close()
-		}
-		return err == nil && resp.StatusCode == 200
-	})
-	return append(all, other)
-}
-
-type server struct {
-	name string
-	pid  int
-	url  func(name string) string
-}
-
-// cpu is the processor time that the server's process has used.
-func (s server) cpu(b *testing.B) time.Duration {
-	b.Helper()
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var sum time.Duration
-	for _, thread := range threads {
-		raw, err := os.ReadFile(thread)
-		if err != nil {
-			continue // it has ended
-		}
-		var ran int64
-		if _, err := fmt.Sscan(string(raw), &ran); err != nil {
-			b.Fatal(err)
-		}
-		sum += time.Duration(ran)
-	}
-	return sum
-}
-
-// BenchmarkDownload reports the server's processor time, which is what differs:
-// the bytes are moved by the kernel.
-func BenchmarkDownload(b *testing.B) {
-	h := newHost(b)
-	h.write("large", string(random(benchSize)))
-	const small = 64
-	for i := range small {
-		h.write(fmt.Sprintf("small%d", i), string(random(16<<10)))
-	}
-	servers := h.servers(b)
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
-	fetch := func(url string, want int64) {
-		resp, err := client.Get(url)
-		if err != nil {
-			b.Error(err)
-			return
-		}
-		defer resp.Body.Close()
-		if n, err := io.Copy(struct{ io.Writer }{io.Discard}, resp.Body); err != nil || n != want {
-			b.Error(n, err)
-		}
-	}
-	const connections, each = 8, 256
-	name := func(i int) string { return fmt.Sprintf("small%d", i%small) }
-	many := func(url func(i int) string) {
-		var wg sync.WaitGroup
-		for c := range connections {
-			wg.Go(func() {
-				for i := range each {
-					fetch(url(c*each+i), 16<<10)
-				}
-			})
-		}
-		wg.Wait()
-	}
-	var large, again, once []side
-	for _, s := range servers {
-		cpu := func() time.Duration { return s.cpu(b) }
-		large = append(large, side{s.name, func() { fetch(s.url("large"), benchSize) }, cpu})
-		urls := make([]string, small)
-		for i := range urls {
-			urls[i] = s.url(name(i))
-		}
-		again = append(again, side{s.name, func() { many(func(i int) string { return urls[i%small] }) }, cpu})
-		// A ticket costs half of what a file does, so it is signed before.
-		var fresh []string
-		next := 0
-		for range connections * each * 64 {
-			fresh = append(fresh, s.url(name(len(fresh))))
-		}
-		once = append(once, side{s.name, func() {
-			many(func(i int) string { return fresh[(next+i)%len(fresh)] })
-			next += connections * each
-		}, cpu})
-	}
-	b.Run("256MiB", func(b *testing.B) { inTurn(b, large...) })
-	// 2,048 files over 8 connections. Ranges and files that are read again come with a
-	// ticket that the proxy has seen; files of a tree each with a new one.
-	b.Run("16KiB", func(b *testing.B) { inTurn(b, again...) })
-	b.Run("16KiB-once", func(b *testing.B) { inTurn(b, once...) })
-}
-
 // BenchmarkMemory reports the most memory that a proxy has used while a hundred
 // uploads and downloads were under way.
 func BenchmarkMemory(b *testing.B) {
@@ -299,17 +174,32 @@ func memoryOf(b *testing.B, pid int, field string) float64 {
 	return 0
 }
 
+// BenchmarkListFirstPage is beside ls(1): with -l it looks at all names and sorts them,
+// with -f it does neither. Processor time is that of the benchmark's process and of ls.
 func BenchmarkListFirstPage(b *testing.B) {
 	h := newHostOn(b, memory(b))
 	for i := range 100_000 {
 		h.touch(fmt.Sprintf("f%06d", i))
 	}
-	q := &storagepb.ListFilesRequest{Folder: h.ref, Limit: 1000}
-	for b.Loop() {
-		if _, err := h.api.ListFiles(context.Background(), q); err != nil {
-			b.Fatal(err)
+	used := func(who int) func() time.Duration {
+		return func() time.Duration {
+			var u unix.Rusage
+			if err := unix.Getrusage(who, &u); err != nil {
+				b.Fatal(err)
+			}
+			return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 		}
 	}
+	q := &storagepb.ListFilesRequest{Folder: h.ref, Limit: 1000}
+	page := func() {
+		if page, err := h.api.ListFiles(context.Background(), q); err != nil || len(page.Files) != 1000 {
+			b.Fatal(len(page.GetFiles()), err)
+		}
+	}
+	ls := func(how string) side {
+		return side{"ls" + how, func() { bare(b, h.path, "ls", how) }, used(unix.RUSAGE_CHILDREN)}
+	}
+	inTurn(b, side{"berth", page, used(unix.RUSAGE_SELF)}, ls("-l"), ls("-f"))
 }
 
 // BenchmarkTree walks a million files: the proxy's search, its pages of every
@@ -389,27 +279,6 @@ func BenchmarkClone(b *testing.B) {
 		bare(b, h.mount, "cp", "-a", h.path, fmt.Sprintf("copy%d", k))
 		unix.Sync()
 	}})
-}
-
-// BenchmarkZip packs half that shrinks and half that does not.
-func BenchmarkZip(b *testing.B) {
-	h := newHost(b)
-	h.write("d/random", string(random(64<<20)))
-	h.write("d/text", strings.Repeat("the same line again and again, with a number\n", 64<<20/45))
-	tk := h.ticket("archive", "d", 0)
-	archive := func(format string) func() {
-		return func() {
-			resp := h.get("/archive?format=" + format + "&ticket=" + tk)
-			defer resp.Body.Close()
-			n, err := io.Copy(io.Discard, resp.Body)
-			if err != nil || resp.StatusCode != 200 {
-				b.Fatal(resp.Status, err)
-			}
-			b.ReportMetric(float64(n)/(128<<20), format+"-size")
-		}
-	}
-	inTurn(b, side{name: "zip", run: archive("zip")}, side{name: "tar.zst", run: archive("tar.zst")},
-		side{name: "zip-1", run: func() { bare(b, h.path, "zip", "-1", "-q", "-r", "-", "d") }})
 }
 
 // BenchmarkPluginCall is a scope asked for through the proxy and its plugin, and
