@@ -28,8 +28,8 @@ import (
 
 // Generous, for a loaded machine; nothing waits that long when all is well.
 const (
-	startTimeout = 2 * time.Minute
-	stopTimeout  = 2 * time.Minute
+	startTimeout = 5 * time.Minute
+	stopTimeout  = 3 * time.Minute
 )
 
 // Options of a platform.
@@ -152,8 +152,12 @@ func (p *Platform) images() string {
 // Start runs the server until Stop, Kill or its own end, and returns when its
 // agent is there with all accelerators.
 func (p *Platform) Start(flags ...string) error {
+	listen, err := p.listen()
+	if err != nil {
+		return err
+	}
 	p.up.args = append([]string{
-		"up", "--data", p.data, "--listen", p.listen(), "--bin", p.bin, "--images", p.images(),
+		"up", "--data", p.data, "--listen", listen, "--bin", p.bin, "--images", p.images(),
 		"--mock-accelerators", strconv.Itoa(p.mock), "--log-level", "info",
 	}, flags...)
 	for _, name := range p.made {
@@ -172,11 +176,11 @@ func (p *Platform) Start(flags ...string) error {
 }
 
 // listen is the address of before, so that clients outlive a restart.
-func (p *Platform) listen() string {
+func (p *Platform) listen() (string, error) {
 	if p.URL == "" {
-		return "127.0.0.1:0"
+		return freePort("tcp")
 	}
-	return strings.TrimPrefix(p.URL, "http://")
+	return strings.TrimPrefix(p.URL, "http://"), nil
 }
 
 func (p *Platform) ready(ctx context.Context, from int) error {

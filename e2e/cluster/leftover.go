@@ -19,7 +19,7 @@ import (
 // directory, and otherwise says what there is: processes, mounts (network
 // namespaces are some), interfaces, firewall tables, cgroups, subnets.
 func (p *Platform) Leftovers() error {
-	deadline := time.Now().Add(20 * time.Second) // killed processes take a moment
+	deadline := time.Now().Add(stopTimeout) // killed processes take a moment
 	for {
 		left, err := p.leftovers()
 		if err != nil || len(left) == 0 {

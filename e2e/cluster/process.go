@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -44,6 +46,16 @@ func (x *Process) Start() error {
 		close(ended)
 	}()
 	return os.WriteFile(x.pidFile(), []byte(strconv.Itoa(x.Pid())), 0o644)
+}
+
+// Return starts it again, and waits until it is open to a manager.
+func (x *Process) Return(t testing.TB) {
+	t.Helper()
+	from := x.log.Len()
+	if err := x.Start(); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, x.name+" is back", func() bool { return strings.Contains(x.log.From(from), "tunnel open") })
 }
 
 // Name is that of the node, or of the role.

@@ -105,11 +105,11 @@ func (s *Spread) joinProxies(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		port, err := freePorts(1)
+		port, err := freePort("tcp")
 		if err != nil {
 			return err
 		}
-		w := &Wire{to: port}
+		w := &Wire{to: []string{port}}
 		url, err := w.Open()
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func (s *Spread) joinProxies(ctx context.Context) error {
 		x := s.process("proxy-" + strconv.Itoa(i+1))
 		s.Proxies = append(s.Proxies, x)
 		x.args = append(strings.Fields(token.Command)[1:], "--name", x.name, "--data", filepath.Join(s.data, "storage", x.name), "--bin", s.bin,
-			"--volume-file", file, "--listen", port[0], "--public-url", url, "--origin", s.URL)
+			"--volume-file", file, "--listen", port, "--public-url", url, "--origin", s.URL)
 		if err := x.Start(); err != nil {
 			return err
 		}

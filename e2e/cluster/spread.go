@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -89,19 +88,23 @@ func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
 		return err
 	}
 	for i := range n {
-		ports, err := freePorts(2)
+		web, err := freePort("tcp")
+		if err != nil {
+			return err
+		}
+		nodes, err := freePort("tcp")
 		if err != nil {
 			return err
 		}
 		m := s.process("manager-" + strconv.Itoa(i+1))
 		s.Managers = append(s.Managers, m)
-		m.args = []string{"manager", "--http", ports[0], "--cluster", ports[1], "--secrets", filepath.Join(s.data, "secrets"),
+		m.args = []string{"manager", "--http", web, "--cluster", nodes, "--secrets", filepath.Join(s.data, "secrets"),
 			"--postgres", s.stores.Postgres.DSN("berth"), "--redis", s.stores.Redis.URL(), "--etcd", s.stores.Etcd.Endpoint()}
 		if err := m.Start(); err != nil {
 			return err
 		}
-		s.door.to = append(s.door.to, ports[0])
-		one := Platform{URL: "http://" + ports[0]}
+		s.door.to = append(s.door.to, web)
+		one := Platform{URL: "http://" + web}
 		if err := s.until(ctx, "the manager answers", func() bool { return one.answers(ctx, "/readyz") }); err != nil {
 			return err
 		}
@@ -150,7 +153,7 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 		}
 		name := "node-" + strconv.Itoa(i+1)
 		dirs = append(dirs, filepath.Join("agent", name))
-		overlay, err := freeUDP() // on machines of their own all have the same port
+		overlay, err := freePort("udp") // on machines of their own all have the same port
 		if err != nil {
 			return err
 		}
@@ -231,26 +234,4 @@ func (s *Spread) discard(err error) error {
 		err = errors.Join(err, s.stores.Stop(ctx))
 	}
 	return s.remove(err)
-}
-
-func freeUDP() (string, error) {
-	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	return c.LocalAddr().String(), nil
-}
-
-func freePorts(n int) ([]string, error) {
-	var list []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // all of them at the end, so that they differ
-		list = append(list, l.Addr().String())
-	}
-	return list, nil
 }

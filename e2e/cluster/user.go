@@ -10,7 +10,7 @@ import (
 )
 
 // Patience bounds a wait of a scenario.
-const Patience = 90 * time.Second
+const Patience = 5 * time.Minute
 
 // User is somebody who is logged in, with an access token.
 type User struct {

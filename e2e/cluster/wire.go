@@ -20,7 +20,7 @@ type Wire struct {
 	sent int64             // bytes from people
 	hold int64             // no more than these are passed on; 0 is no bound
 	turn chan struct{}     // closed when hold or cut changes
-	held int               // connections that wait
+	held int               // connections that have begun to wait for this turn
 	cut  bool              // none is taken
 	open map[net.Conn]bool // both ends of what passes
 }
@@ -96,7 +96,7 @@ func (w *Wire) Mend() {
 
 // changed lets those go on that were held. The caller has the lock.
 func (w *Wire) changed() {
-	w.hold = 0
+	w.hold, w.held = 0, 0 // they wait no more, though they may not have noticed
 	close(w.turn)
 	w.turn = make(chan struct{})
 }
@@ -111,7 +111,6 @@ func (w *Wire) pace() {
 		w.mu.Unlock()
 		<-turn
 		w.mu.Lock()
-		w.held--
 	}
 }
 

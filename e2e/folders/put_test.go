@@ -77,9 +77,7 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 	if err := wait(); err != nil {
 		t.Fatalf("put goes on: %v", err)
 	}
-	if err := platform.Proxies[0].Start(); err != nil {
-		t.Fatal(err)
-	}
+	platform.Proxies[0].Return(t)
 
 	again := sent() - before - total
 	t.Logf("%d bytes of files, %d more were sent", total, again)
