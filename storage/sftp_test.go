@@ -274,6 +274,13 @@ func TestHalfIsFoundAgain(t *testing.T) {
 		t.Error("a half is the file")
 	}
 	h.stop() // it outlives the proxy
+	o.mu.Lock()
+	for _, d := range o.told {
+		if i := slices.IndexFunc(d.Done, func(x *storagepb.Doing) bool { return x.Kind == storagepb.Doing_WROTE }); i >= 0 {
+			t.Errorf("the trail has a file that is not there: %v", d.Done[i])
+		}
+	}
+	o.mu.Unlock()
 	h.cfg.SFTP = must(net.Listen("tcp", "127.0.0.1:0"))
 	address = h.cfg.SFTP.Addr().String()
 	h.start()
@@ -324,6 +331,22 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	if left := h.staged(); len(left) != 0 {
 		t.Errorf("left: %q", left)
 	}
+
+	if err := me.Remove("/mine/data/f"); err != nil {
+		t.Error(err)
+	}
+	cut(fresh, 0, 1<<20)
+	eventually(t, "the fifth half is there", size(me, 1<<20))
+	h.stop()
+	ago := time.Now().Add(-25 * time.Hour)
+	for _, name := range h.staged() {
+		if err := os.Chtimes(filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload", name), ago, ago); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.cfg.SFTP = must(net.Listen("tcp", "127.0.0.1:0"))
+	h.start()
+	eventually(t, "it is swept after a day", func() bool { return len(h.staged()) == 0 })
 }
 
 // denied and absent are what clients see.
@@ -359,6 +382,13 @@ func TestSFTPTree(t *testing.T) {
 		_, err = f.Write([]byte("x"))
 		return firstError(err, f.Close())
 	}
+	begin := func(name string, flags int) error {
+		f, err := rw.OpenFile(name, os.O_WRONLY|flags)
+		if err == nil {
+			f.Close() // which may be refused, too
+		}
+		return err
+	}
 	get := func(c *sftp.Client, name string) error {
 		f, err := c.Open(name)
 		if err != nil {
@@ -392,6 +422,8 @@ func TestSFTPTree(t *testing.T) {
 		{"write to nothing", put(rw, "/mine/data/new", 0), "absent"},
 		{"write to a directory", put(rw, "/mine/data/a", fresh), "failure"},
 		{"write beside folders", put(rw, "/mine/new", fresh), "absent"},
+		{"open a directory", begin("/mine/data/a", fresh), "failure"},
+		{"open one alone", begin("/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
 		{"make one alone", put(rw, "/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
 		{"write what is to be read", put(ro, "/shared/a@b/data/new", fresh), "denied"},
 		{"change what is to be read", put(ro, "/shared/a@b/data/a/b.txt", 0), "denied"},
@@ -433,6 +465,109 @@ func TestSFTPTree(t *testing.T) {
 	}
 	if st, err := ro.Stat("/shared/a@b/data/a"); err != nil || st.Mode().Perm() != 0o555 {
 		t.Errorf("what is to be read is shown as %v %v", st, err)
+	}
+}
+
+// A file that must be new replaces none that came while it was written; one that
+// replaces another has its mode.
+func TestSFTPNewAlone(t *testing.T) {
+	h, _, address := newSFTP(t)
+	f, err := client(t, address, "rw").OpenFile("/mine/data/f", os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("second")); err != nil {
+		t.Fatal(err)
+	}
+	h.write("f", "first")
+	if err := f.Close(); class(err) != "failure" {
+		t.Errorf("close: %v", err)
+	}
+	if raw, err := os.ReadFile(filepath.Join(h.path, "f")); string(raw) != "first" {
+		t.Errorf("is now %q, %v", raw, err)
+	}
+	if err := os.Chmod(filepath.Join(h.path, "f"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	again, err := client(t, address, "rw").Create("/mine/data/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Write([]byte("third")); err != nil || again.Close() != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(filepath.Join(h.path, "f")); err != nil || st.Mode() != 0o750 || st.Size() != 5 {
+		t.Errorf("after it was replaced: %v %v", st, err)
+	}
+}
+
+// What is set of a file while it is written is so of the file that appears.
+func TestSFTPSetWhileWriting(t *testing.T) {
+	h, _, address := newSFTP(t)
+	c := client(t, address, "rw")
+	f, err := c.Create("/mine/data/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("12345")); err != nil {
+		t.Fatal(err)
+	}
+	when := time.Unix(1e9, 0)
+	if err := firstError(f.Chmod(0o700), c.Chtimes("/mine/data/f", when, when), f.Truncate(2)); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(filepath.Join(h.path, "f")); err != nil || st.Mode() != 0o700 || !st.ModTime().Equal(when) || st.Size() != 2 {
+		t.Errorf("%v %v", st, err)
+	}
+}
+
+// A channel has 256 files and directories open, however many it had before.
+func TestSFTPOpenFiles(t *testing.T) {
+	h, _, address := newSFTP(t)
+	h.write("f", "f")
+	c := client(t, address, "rw")
+	read := func() (*sftp.File, error) { return c.Open("/mine/data/f") }
+	for range 260 {
+		r, err := read()
+		if err != nil || r.Close() != nil {
+			t.Fatal(err)
+		}
+		w, err := c.OpenFile("/mine/data/f", os.O_WRONLY)
+		if err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ReadDir("/mine/data"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Open("/mine/data/none"); !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	var first *sftp.File
+	for i := range 256 {
+		f, err := read()
+		if err != nil {
+			t.Fatalf("file %d: %v", i+1, err)
+		}
+		if first == nil {
+			first = f
+		}
+	}
+	if _, err := read(); class(err) != "failure" {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := c.Create("/mine/data/new"); class(err) != "failure" {
+		t.Errorf("one to write: %v", err)
+	}
+	if _, err := c.ReadDir("/mine/data"); class(err) != "failure" {
+		t.Errorf("a directory: %v", err)
+	}
+	first.Close()
+	if _, err := read(); err != nil {
+		t.Errorf("after one was closed: %v", err)
 	}
 }
 
@@ -482,6 +617,11 @@ func TestSFTPLimit(t *testing.T) {
 		t.Errorf("a part is there: %v", err)
 	}
 	c := client(t, address, "rw")
+	h.write("used", string(random(1<<20)))
+	eventually(t, "what is used is told", func() bool {
+		st, err := c.StatVFS("/mine/data")
+		return err == nil && st.Blocks*st.Bsize == 4<<20 && st.Bavail*st.Bsize <= 3<<20 && st.Bavail > 0
+	})
 	if err := c.Truncate("/mine/data/old", 1<<40); class(err) != "failure" {
 		t.Errorf("made longer than the limit: %v", err)
 	}
@@ -541,6 +681,28 @@ func TestSFTPShareEnds(t *testing.T) {
 	})
 	if _, err := c.ReadDir("/"); err != nil {
 		t.Errorf("the rest ends too: %v", err)
+	}
+	c = client(t, address, "rw")
+	w, err := c.Create("/mine/data/new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := c.Create("/mine/data/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.set("rw", &storagepb.ListResponse{User: user[:]})
+	eventually(t, "writing ends", func() bool {
+		_, err := w.WriteAt([]byte("x"), 0)
+		return class(err) == "denied"
+	})
+	for _, w := range []*sftp.File{w, late} {
+		if err := w.Close(); class(err) != "denied" {
+			t.Errorf("close %s: %v", w.Name(), err)
+		}
+		if _, err := os.Stat(filepath.Join(h.path, filepath.Base(w.Name()))); !os.IsNotExist(err) {
+			t.Errorf("%s is there: %v", w.Name(), err)
+		}
 	}
 }
 

@@ -80,6 +80,9 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 		c, err := l.Accept()
 		switch {
 		case ctx.Err() != nil:
+			if err == nil {
+				c.Close()
+			}
 			return nil
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ECONNABORTED):
 			d.log.Warn("accept", "error", err)

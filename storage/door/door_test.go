@@ -27,7 +27,13 @@ type visitor string
 
 func (v visitor) User() string                { return string(v) }
 func (v visitor) Still(context.Context) error { return nil }
-func (v visitor) Serve(_ context.Context, s io.ReadWriteCloser, _ func(string)) error {
+func (v visitor) Serve(_ context.Context, s io.ReadWriteCloser, say func(string)) error {
+	if v == "talker" {
+		for range 2 * maxSaid {
+			say("words")
+		}
+		return nil
+	}
 	_, err := io.Copy(s, s)
 	return err
 }
@@ -36,9 +42,11 @@ func (v visitor) Serve(_ context.Context, s io.ReadWriteCloser, _ func(string)) 
 type house struct {
 	*Door
 	address string
+	close   func()
 
 	mu    sync.Mutex
-	shown int // passwords
+	shown int    // passwords
+	said  string // to the last who knocked, before the login
 }
 
 // newHouse is a house with a patience, nil for the usual one, which is what
@@ -76,12 +84,18 @@ func newHouse(t *testing.T, p *patience) *house {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Serve(ctx, l) }()
-	t.Cleanup(func() {
+	h.close = sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("serve: %v", err)
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("serve: %v", err)
+			}
+		case <-time.After(long):
+			t.Error("the door is open still")
 		}
 	})
+	t.Cleanup(h.close)
 	h.Door, h.address = d, l.Addr().String()
 	return h
 }
@@ -93,8 +107,10 @@ func (h *house) enter(t *testing.T, user string, passwords ...string) (*ssh.Clie
 		passwords = []string{user}
 	}
 	tries := 0
+	h.said = ""
 	c, err := ssh.Dial("tcp", h.address, &ssh.ClientConfig{
-		User: user, HostKeyCallback: ssh.FixedHostKey(h.host.PublicKey()), Timeout: long,
+		BannerCallback: func(words string) error { h.said += words; return nil },
+		User:           user, HostKeyCallback: ssh.FixedHostKey(h.host.PublicKey()), Timeout: long,
 		Auth: []ssh.AuthMethod{ssh.RetryableAuthMethod(ssh.PasswordCallback(func() (string, error) {
 			tries++
 			return passwords[(tries-1)%len(passwords)], nil
@@ -297,14 +313,73 @@ func TestTries(t *testing.T) {
 	if guessed() != shown {
 		t.Errorf("%d of %d count", guessed(), shown)
 	}
+	if h.said != "" {
+		t.Errorf("who is wrong is told %q", h.said)
+	}
 	if _, err := h.enter(t, "ann", "away"); err == nil {
 		t.Error("came in while nobody could be asked")
+	}
+	if !strings.Contains(h.said, "try again") {
+		t.Errorf("who cannot be told yet is told %q", h.said)
 	}
 	if guessed() != shown {
 		t.Error("what nobody looked at counts as wrong")
 	}
 	if c, err := h.enter(t, "ann", "wrong", "ann"); err != nil || serves(c) != nil {
 		t.Errorf("right at the second try: %v", err)
+	}
+	for guessed() < maxWrong-1 {
+		h.guard.guessed("127.0.0.1", time.Now())
+	}
+	if _, err := h.enter(t, "ann", "wrong", "ann"); err == nil {
+		t.Error("came in by the connection that guessed too often")
+	}
+}
+
+// A door that closes puts out who is in, and who is not in yet.
+func TestClosing(t *testing.T) {
+	h := newHouse(t, nil)
+	c, err := h.enter(t, "ann")
+	if err != nil || serves(c) != nil {
+		t.Fatal(err)
+	}
+	stranger, err := net.Dial("tcp", h.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	h.close()
+	ends(t, stranger)
+	if _, err := h.enter(t, "ann"); err == nil {
+		t.Error("came in when it was closed")
+	}
+}
+
+// A guest is told no more beside the protocol than he has room for, though he does not
+// listen.
+func TestFewWordsBeside(t *testing.T) {
+	h := newHouse(t, nil)
+	c, err := h.enter(t, "talker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside, err := s.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RequestSubsystem("sftp"); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(beside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(said), "\n"); n != maxSaid {
+		t.Errorf("told %d lines", n)
 	}
 }
 

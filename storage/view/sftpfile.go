@@ -95,7 +95,7 @@ func (w *sftpWriting) TransferError(err error) { w.cut = err }
 // Close publishes the file.
 func (w *sftpWriting) Close() error {
 	err := w.close()
-	if w.inPlace && w.written.Load() > 0 || !w.inPlace && w.cut == nil && err == nil {
+	if w.inPlace && w.written.Load() > 0 || !w.inPlace && w.cut == nil && !w.untouched() && err == nil {
 		w.fs.t.did(w.at, storagepb.Doing_WROTE, w.at.path, w.written.Load())
 	}
 	return w.fs.told(w.name, err)
@@ -108,7 +108,7 @@ func (w *sftpWriting) close() error {
 		delete(w.fs.writing, w.name)
 	}
 	w.fs.mu.Unlock()
-	if w.cut != nil || w.resumed && w.floor.Load() > 0 && w.written.Load() == 0 {
+	if w.cut != nil || w.untouched() {
 		return w.spare()
 	}
 	if err := w.fs.t.still(w.fs.ctx, w.at.folder, true); err != nil {
@@ -131,6 +131,11 @@ func (w *sftpWriting) close() error {
 		}
 	}
 	return err
+}
+
+// untouched is a half that nobody went on with.
+func (w *sftpWriting) untouched() bool {
+	return w.resumed && w.floor.Load() > 0 && w.written.Load() == 0
 }
 
 // spare keeps what there is of a new file for who goes on with it.

@@ -158,12 +158,9 @@ func (f *sftpFS) command(r *sftp.Request) error {
 	case "Rmdir":
 		return f.t.rmdir(f.ctx, r.Filepath)
 	case "Remove":
-		i, err := f.t.stat(f.ctx, r.Filepath)
+		_, err := f.t.stat(f.ctx, r.Filepath) // nothing that is not shown
 		if _, half := f.half(r.Filepath, err); half {
 			return f.t.dropHalf(f.ctx, r.Filepath)
-		}
-		if err == nil && i.dir {
-			err = fmt.Errorf("%q: is a directory: %w", r.Filepath, errdefs.ErrFailedPrecondition)
 		}
 		if err != nil {
 			return err
