@@ -1,10 +1,13 @@
 package driver_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -29,6 +32,29 @@ func TestGive(t *testing.T) {
 	}
 	if err := driver.NewHost(&pb.Roots{Dev: dir}).Give(e, "card0"); err == nil || len(e.GetDeviceNodes()) != 2 {
 		t.Errorf("a file that is no device: %v, %v", err, e)
+	}
+}
+
+// A container gets the groups that own its device files, each once, and never root's.
+func TestGiveGroups(t *testing.T) {
+	dir := t.TempDir()
+	for name, group := range map[string]int{"card0": 4242, "card1": 4242, "control": 0} {
+		path := filepath.Join(dir, name)
+		if err := unix.Mknod(path, unix.S_IFCHR|0o660, int(unix.Mkdev(1, 3))); errors.Is(err, unix.EPERM) {
+			t.Skip("only root makes device files")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(path, 0, group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &pb.ContainerEdits{}
+	if err := driver.NewHost(&pb.Roots{Dev: dir}).Give(e, "card0", "card1", "control"); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.GetAdditionalGids(); !slices.Equal(got, []uint32{4242}) {
+		t.Errorf("groups %v", got)
 	}
 }
 

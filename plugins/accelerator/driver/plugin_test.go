@@ -166,6 +166,21 @@ func TestWhenNobodyCanLookNothingIsGivenAway(t *testing.T) {
 	}
 }
 
+// An event that a device is ill says nothing to a person without a reason.
+func TestWhatIsNotHealthySaysWhy(t *testing.T) {
+	scan := func() (*pb.DeviceSnapshot, error) {
+		s, _ := cards("a", "b")()
+		s.Devices[0].Health = pb.Health_HEALTH_UNKNOWN
+		driver.Reject(s.Devices[0], "no driver serves it")
+		driver.Reject(s.Devices[1], "it is too old")
+		return s, nil
+	}
+	s := shown(t, driver.New(&acme{scan: scan}), &pb.ConfigureRequest{})
+	if a, b := s.Devices[0].HealthMessage, s.Devices[1].HealthMessage; a != "no driver serves it" || b != "" {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
 func TestMaskedDevicesLeaveNothing(t *testing.T) {
 	const part = "acme.device:half"
 	scan := func() (*pb.DeviceSnapshot, error) {

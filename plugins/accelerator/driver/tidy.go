@@ -81,7 +81,7 @@ func masked(d *pb.DescribeResponse, s *pb.DeviceSnapshot, mask []string) *pb.Dev
 
 // Tidy makes a snapshot keep the contract's rules: a device that breaks one is
 // kept visible without what it said, and with the reason; two of the same name
-// cannot be told apart, and both are rejected.
+// cannot be told apart, and both are rejected. What is not healthy says why.
 func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	if len(s.Devices) > accelerator.MaxDevices {
 		s.DriverInfo = map[string]string{"error": fmt.Sprintf("%d devices, of which at most %d are shown", len(s.Devices), accelerator.MaxDevices)}
@@ -118,6 +118,9 @@ func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 		if dev.GetParentId() != "" && !here[dev.GetParentId()] {
 			Reject(dev, "the device it is cut from is not there")
 			dev.ParentId = ""
+		}
+		if dev.GetHealth() != pb.Health_HEALTH_HEALTHY && dev.GetHealthMessage() == "" && len(dev.GetRejectReasons()) > 0 {
+			dev.HealthMessage = dev.GetRejectReasons()[0] // an event of it would say nothing
 		}
 	}
 	s.Links = slices.DeleteFunc(s.Links, func(l *pb.Link) bool { return !here[l.GetA()] || !here[l.GetB()] || l.GetA() == l.GetB() })
