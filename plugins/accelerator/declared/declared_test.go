@@ -149,6 +149,20 @@ func TestADeviceThatGoesLeavesTheOthersTheirs(t *testing.T) {
 	}
 }
 
+// A device at the limit that the program tells is not given away.
+func TestTooHot(t *testing.T) {
+	m := &machine{Spec: &Spec{Program: &Program{
+		Run: []string{"acme-stat"}, By: "index", Fields: map[string]Field{"temperature": {From: "now"}, "temperature_max": {From: "most"}},
+	}}}
+	for now, want := range map[string]pb.Health{"89 C": pb.Health_HEALTH_HEALTHY, "90 C": pb.Health_HEALTH_UNHEALTHY} {
+		d := &pb.Device{Health: pb.Health_HEALTH_HEALTHY, Allocatable: true}
+		m.complete(d, found{}, report{"0": says{"now": now, "most": "90 C"}}, nil)
+		if d.GetHealth() != want || d.GetAllocatable() != (want == pb.Health_HEALTH_HEALTHY) {
+			t.Errorf("%s: %v", now, d)
+		}
+	}
+}
+
 // What contradicts itself says nothing: no device is given away on its word.
 func TestAProgramThatListsADeviceTwice(t *testing.T) {
 	p := &Program{Run: []string{"acme-stat"}, Format: "lines", Line: `^card(?P<card>\d+)`, Match: "card", By: "index"}
