@@ -330,21 +330,30 @@ func TestALargeObjectTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// An object that turns out to be longer than it was listed is refused, though its storage
-// did not say how long it is.
-func TestAnObjectThatIsLonger(t *testing.T) {
+// An object that turns out to be another than was listed is refused, though its storage
+// neither says how long it is nor minds If-Match.
+func TestObjectsThatAreOthers(t *testing.T) {
 	h := newHost(t)
-	s := newShop(t, made{5, 3 << 20})
-	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("ETag", `"`+s.etag+`"`)
-		w.WriteHeader(http.StatusOK)
-		_, _ = io.Copy(w, made{5, 4 << 20}.reader())
-	})
-	r, err := h.bring(t.Context(), s, s.etag)
-	if err != nil || codes.Code(r.GetCode()) != codes.FailedPrecondition || !strings.Contains(r.GetError(), "longer than the 3145728 bytes") {
-		t.Errorf("%v, %v", r, err)
-	}
-	if left := h.staged(); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	for name, c := range map[string]struct {
+		etag func(listed string) string
+		size int64
+		says string
+	}{
+		"longer":      {func(listed string) string { return listed }, 4 << 20, "longer than the 3145728 bytes"},
+		"another tag": {func(string) string { return "another" }, 3 << 20, "has changed since it was listed"},
+	} {
+		s := newShop(t, made{5, 3 << 20})
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", `"`+c.etag(s.etag)+`"`)
+			w.WriteHeader(http.StatusOK)
+			_, _ = io.Copy(w, made{5, c.size}.reader())
+		})
+		r, err := h.bring(t.Context(), s, s.etag)
+		if err != nil || codes.Code(r.GetCode()) != codes.FailedPrecondition || !strings.Contains(r.GetError(), c.says) {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+		if left := h.staged(); len(left) > 0 {
+			t.Errorf("%s: left behind: %v", name, left)
+		}
 	}
 }
