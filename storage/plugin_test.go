@@ -142,3 +142,13 @@ func TestWrongChecksumIsRefused(t *testing.T) {
 	// Those of tests before may be about to end.
 	eventually(t, "no plugin runs", func() bool { return len(pluginPids(t)) == 0 })
 }
+
+// An option that is wrong is named where the operator looks.
+func TestWrongOptionIsNamed(t *testing.T) {
+	h := &host{t: t, mount: t.TempDir(), signer: newSigner(t)}
+	h.cfg = storage.Config{Name: "s1", Dir: t.TempDir(), Volumes: []storage.VolumeConfig{{
+		Name: "main", Backend: vfs, MountPath: h.mount, Create: true, OptionsJSON: `{"usage_max_age_s": -1}`,
+	}}}
+	h.startUntil(storagepb.Volume_DEGRADED, "usage_max_age_s: -1 is below 0")
+	h.stop()
+}

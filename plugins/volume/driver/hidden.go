@@ -32,6 +32,7 @@ type Hidden struct {
 func (h *Hidden) Add(texts ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	known := true // as they mostly are: this is called for every request
 	for _, t := range texts {
 		safe, _ := json.Marshal(t) // a string always can be
 		quoted := strconv.Quote(t)
@@ -39,10 +40,14 @@ func (h *Hidden) Add(texts ...string) {
 			if len(form) < minHidden || slices.Contains(h.came, form) {
 				continue
 			}
+			known = false
 			if h.came = append(h.came, form); len(h.came) > maxHidden {
 				h.came = slices.Delete(h.came, firstHidden, firstHidden+1)
 			}
 		}
+	}
+	if known {
+		return
 	}
 	h.texts = slices.SortedFunc(slices.Values(h.came), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 }

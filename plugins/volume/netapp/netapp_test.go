@@ -107,7 +107,7 @@ func TestQuotasRefused(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{}, nil)
+	b, _ := arraytest.NewBed(t, netapp.New, array.Options{Settings: map[string]string{"answers": "job"}}, nil)
 	b.Secrets()
 	b.EchoJob()
 }
