@@ -29,9 +29,11 @@ func (v visitor) User() string                { return string(v) }
 func (v visitor) Still(context.Context) error { return nil }
 func (v visitor) Serve(_ context.Context, s io.ReadWriteCloser, say func(string)) error {
 	if v == "talker" {
-		for range 2 * maxSaid {
-			say("words")
+		var all sync.WaitGroup
+		for i := range 2 * maxSaid {
+			all.Go(func() { say(strings.Repeat(string(rune('a'+i%26)), 1+i*50)) })
 		}
+		all.Wait()
 		return nil
 	}
 	_, err := io.Copy(s, s)
@@ -355,8 +357,8 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// A guest is told no more beside the protocol than he has room for, though he does not
-// listen.
+// A guest is told no more beside the protocol than he has room for, and one thing after
+// the other, whatever happens at once.
 func TestFewWordsBeside(t *testing.T) {
 	h := newHouse(t, nil)
 	c, err := h.enter(t, "talker")
@@ -380,6 +382,11 @@ func TestFewWordsBeside(t *testing.T) {
 	}
 	if n := strings.Count(string(said), "\n"); n != maxSaid {
 		t.Errorf("told %d lines", n)
+	}
+	for line := range strings.Lines(string(said)) {
+		if words := strings.TrimSuffix(line, "\r\n"); words == "" || strings.Trim(words, words[:1]) != "" {
+			t.Errorf("told %q", line)
+		}
 	}
 }
 

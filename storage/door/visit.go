@@ -204,9 +204,13 @@ func (v *visit) session(ch ssh.Channel, requests <-chan *ssh.Request) {
 const maxSaid = 20
 
 func (v *visit) subsystem(ch ssh.Channel) {
-	var said atomic.Int32
+	// Package ssh has one buffer for what is written beside: one at a time.
+	var mu sync.Mutex
+	said := 0
 	say := func(words string) {
-		if said.Add(1) <= maxSaid {
+		mu.Lock()
+		defer mu.Unlock()
+		if said++; said <= maxSaid {
 			_, _ = io.WriteString(ch.Stderr(), words+"\r\n")
 		}
 	}
