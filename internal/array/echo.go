@@ -29,13 +29,13 @@ func (a *Array) proof(r *http.Request) string {
 	if kind == "Basic" && err == nil {
 		sent += string(plain)
 	}
-	out := []string{r.Header.Get("Authorization")}
+	var out []string
 	for _, s := range a.Secrets() {
 		if strings.Contains(sent, s) {
 			out = append(out, s)
 		}
 	}
-	return strings.Join(out, " ")
+	return strings.Join(append(out, r.Header.Get("Authorization")), " ") // the longest last: messages are cut
 }
 
 // repeat puts a text behind every text of an answer.
