@@ -184,6 +184,9 @@ func TestFoldersAreBounded(t *testing.T) {
 	if _, errs := folder(t, c.as, managertest.Vars{"name": "in-its-place"}); len(errs) > 0 {
 		t.Errorf("in place of a deleted one: %s", errs)
 	}
+	if errs := c.as.Ask(t, `mutation($id: ID!) { restoreVfolder(input: {id: $id}) { vfolder { id } } }`, managertest.Vars{"id": mine[1].ID}, nil); errs.Code() != "RESOURCE_EXHAUSTED" {
+		t.Errorf("back from the trash beyond the limit: %s", errs)
+	}
 	c.changePolicy(t, id, managertest.Vars{"maxVfolders": 1, "maxScopeBytes": 2_000_000}) // what is there stays
 	if n := d.Client.Vfolder.Query().Where(vfolder.OwnerID(c.A.Member.ID), vfolder.DeletedAtIsNil()).CountX(d.System(t)); n != 3 {
 		t.Errorf("%d folders after the limit was lowered", n)

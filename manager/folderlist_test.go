@@ -93,6 +93,7 @@ func TestFoldersAreFilteredByWhoseTheyAre(t *testing.T) {
 		{"of another state", member, managertest.Vars{"kind": "mine", "statusIn": []string{"trash"}}, nil, nil},
 		{"of another use", member, managertest.Vars{"kind": "mine", "usageMode": "model"}, nil, nil},
 		{"an admin's view of users'", admin, managertest.Vars{"kind": "others"}, append([]string{"hidden", "lent"}, all...), []string{"others"}},
+		{"shared with an admin, who sees them all", admin, managertest.Vars{"kind": "shared"}, nil, nil},
 		{"an admin's view of one user's", admin, managertest.Vars{"ownerIDIn": []uuid.UUID{c.A.Loner.ID}}, []string{"hidden", "lent"}, []string{"others"}},
 	} {
 		got, kinds := pages(one.as, one.where)

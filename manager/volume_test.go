@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
@@ -268,18 +269,36 @@ func TestAFolderIsHandedOver(t *testing.T) {
 	f := d.filled(t, c.as, managertest.Vars{"name": "data"}, 5)
 	const handOver = `mutation($id: ID!, $user: ID!) { handOverVfolder(input: {id: $id, user: $user}) { task { id } } }`
 	vars := managertest.Vars{"id": f.ID, "user": c.A.Loner.ID}
-	if errs := c.as.Ask(t, handOver, vars, nil); errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("by its owner: %s", errs)
+	admin := c.m.As(t, c.A.Admin)
+	refused := func(what string, as *managertest.Client, to uuid.UUID, code string) {
+		t.Helper()
+		if errs := as.Ask(t, handOver, managertest.Vars{"id": f.ID, "user": to}, nil); errs.Code() != code {
+			t.Errorf("%s: %s", what, errs)
+		}
+	}
+	refused("by its owner", c.as, c.A.Loner.ID, "PERMISSION_DENIED")
+	refused("to another domain", c.m.As(t, c.Superadmin), c.B.Member.ID, "NOT_FOUND")
+	c.Client.User.UpdateOne(c.A.Lead).SetStatus(user.StatusInactive).ExecX(c.System(t))
+	refused("to who is not active", admin, c.A.Lead.ID, "FAILED_PRECONDITION")
+	mounts, errs := tryCreate(t, c.as, input(managertest.Vars{"mounts": []managertest.Vars{{"vfolder": f.ID.String()}}}, "exit", "0"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	refused("while a session that waits is to mount it", admin, c.A.Loner.ID, "FAILED_PRECONDITION")
+	c.end(t, mounts, true)
+	c.over(t, mounts)
+	if _, errs := folder(t, c.m.As(t, c.A.Loner), managertest.Vars{"name": "data"}); len(errs) > 0 {
+		t.Fatal(errs)
 	}
 	var got struct {
 		HandOverVfolder struct{ Task struct{ ID uuid.UUID } }
 	}
-	c.m.As(t, c.A.Admin).Must(t, handOver, vars, &got)
+	admin.Must(t, handOver, vars, &got)
 	if job := c.ended(t, got.HandOverVfolder.Task.ID); job.Status != task.StatusDone {
 		t.Fatalf("%v", job)
 	}
 	after := d.row(t, f.ID)
-	if *after.OwnerID != c.A.Loner.ID || after.Path == f.Path || after.Status != vfolder.StatusReady || d.files(t, after) != 5 {
+	if *after.OwnerID != c.A.Loner.ID || after.Name != "data-2" || after.Path == f.Path || after.Status != vfolder.StatusReady || d.files(t, after) != 5 {
 		t.Errorf("%v", after)
 	}
 }
