@@ -1,5 +1,5 @@
 import { Checkbox } from "@mantine/core";
-import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
+import { type KeyboardEvent, useLayoutEffect, useMemo, useRef } from "react";
 import type { FileEntry } from "../../api/files";
 import { dirName } from "../../api/path";
 import { useWindow } from "../../hooks/useWindow";
@@ -61,20 +61,24 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
     event.preventDefault();
     found();
   }
-  /** The row may be drawn only after the scrolling. */
   function focus(i: number) {
     if (rows.length === 0) return;
     wanted.current = Math.max(0, Math.min(rows.length - 1, i));
-    show(wanted.current);
     reach();
   }
+  /**
+   * The row may be drawn only after the scrolling. It is scrolled to again then: with the
+   * row that had the focus gone and the others not there yet, the list was too short.
+   */
   function reach() {
-    const button = wanted.current === null ? null : body.current?.querySelector<HTMLElement>(`tr[aria-rowindex="${wanted.current + 2}"] button.row-name`);
+    if (wanted.current === null) return;
+    show(wanted.current);
+    const button = body.current?.querySelector<HTMLElement>(`tr[aria-rowindex="${wanted.current + 2}"] button.row-name`);
     if (!button) return;
     wanted.current = null;
     button.focus({ preventScroll: true });
   }
-  useEffect(reach);
+  useLayoutEffect(reach);
 
   return (
     <div className="list" ref={box} onScroll={onScroll}>
@@ -90,8 +94,7 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
           </tr>
         </thead>
         <tbody ref={body}>
-          {/* Without the last column, which a narrow page does not have: a wider row would make it again. */}
-          {before > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={3} style={{ height: before }} /></tr> : null}
+          <Gap key={`before ${before}`} height={before} />
           {rows.slice(first, end).map((f, n) => (
             <tr key={f.path} aria-rowindex={first + n + 2} aria-selected={picked.has(f.path)} data-at={at === f.path} onClick={() => onAt(f.path)} onDoubleClick={() => onOpen(f)}>
               <td className="pick" onClick={(e) => e.stopPropagation()}>
@@ -108,9 +111,18 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
               <td className="nowrap dim wide">{when(f.modifiedAt)}</td>
             </tr>
           ))}
-          {after > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={3} style={{ height: after }} /></tr> : null}
+          <Gap key={`after ${after}`} height={after} />
         </tbody>
       </table>
     </div>
   );
+}
+
+/**
+ * In the place of rows that are not drawn. Its key has its height: Chromium does not always
+ * see that the height of a row has changed. It is without the last column, which a narrow
+ * page does not have: a wider row would make it again.
+ */
+function Gap({ height }: { height: number }) {
+  return height > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={3} style={{ height }} /></tr> : null;
 }
