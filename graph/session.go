@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/99designs/gqlgen/graphql/handler/transport"
@@ -30,6 +32,14 @@ func (r queryResolver) Usage(ctx context.Context, where *stats.UsageWhereInput) 
 func (r sessionResolver) Usage(ctx context.Context, s *ent.Session) ([]*stats.UsageEntry, error) {
 	entries, err := loaders(ctx).usage.Load(ctx, s.ID)
 	return pointers(entries), err
+}
+
+// History is told in the order in which it happened. Ids sort by time, and are there
+// whichever fields were asked for.
+func (r sessionResolver) History(ctx context.Context, s *ent.Session) ([]*ent.SessionEvent, error) {
+	events, err := s.History(ctx)
+	slices.SortFunc(events, func(a, b *ent.SessionEvent) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return events, err
 }
 
 // Stats are the latest samples while the kernel lives, and its last ones after.

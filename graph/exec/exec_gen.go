@@ -2146,6 +2146,7 @@ type RoleGrantResolver interface {
 type SessionResolver interface {
 	EndsAt(ctx context.Context, obj *ent.Session) (*time.Time, error)
 
+	History(ctx context.Context, obj *ent.Session) ([]*ent.SessionEvent, error)
 	Pending(ctx context.Context, obj *ent.Session) (*model.PendingReport, error)
 	Usage(ctx context.Context, obj *ent.Session) ([]*stats.UsageEntry, error)
 
@@ -44841,7 +44842,7 @@ func (ec *executionContext) _Session_history(ctx context.Context, field graphql.
 			return ec.fieldContext_Session_history(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.History(ctx)
+			return ec.Resolvers.Session().History(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*ent.SessionEvent) graphql.Marshaler {
@@ -44856,7 +44857,7 @@ func (ec *executionContext) fieldContext_Session_history(_ context.Context, fiel
 		Object:     "Session",
 		Field:      field,
 		IsMethod:   true,
-		IsResolver: false,
+		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_SessionEvent(ctx, field)
 		},

@@ -304,7 +304,6 @@ func (c *Client) Session(ctx context.Context, id string) (*SessionDetail, error)
 	if out.Node == nil || out.Node.ID == "" {
 		return nil, notFound("session", id)
 	}
-	slices.SortStableFunc(out.Node.History, func(a, b SessionEvent) int { return a.At.Compare(b.At) })
 	return out.Node, nil
 }
 

@@ -1,0 +1,33 @@
+package graph_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// A session's history is told in the order in which it happened, in whichever it is stored.
+func TestHistoryIsInOrder(t *testing.T) {
+	w, m, mine, _ := world(t)
+	ctx := w.System(t)
+	w.Client.SessionEvent.Delete().ExecX(ctx)
+	ids := []uuid.UUID{id.New(id.SessionEvent), id.New(id.SessionEvent), id.New(id.SessionEvent), id.New(id.SessionEvent)}
+	for _, i := range []int{2, 0, 3, 1} {
+		w.Client.SessionEvent.Create().SetID(ids[i]).SetSession(mine).SetPhase(string(rune('a' + i))).SetResult("info").SaveX(ctx)
+	}
+	var got struct {
+		Node struct{ History []struct{ Phase string } }
+	}
+	m.As(t, w.A.Member).Must(t, `query($id: ID!) { node(id: $id) { ... on Session { history { phase } } } }`, managertest.Vars{"id": mine.ID}, &got)
+	var phases []string
+	for _, e := range got.Node.History {
+		phases = append(phases, e.Phase)
+	}
+	if want := []string{"a", "b", "c", "d"}; !slices.Equal(phases, want) {
+		t.Errorf("%v, want %v", phases, want)
+	}
+}
