@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
 	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/internal/wholefile"
 )
 
 // Network is what kernels need of network.Manager.
@@ -113,7 +114,7 @@ func (m *Manager) Fence(epoch int64) error {
 	if epoch == m.epoch {
 		return nil
 	}
-	if err := replace(m.epochPath(), []byte(strconv.FormatInt(epoch, 10))); err != nil {
+	if err := wholefile.Write(m.epochPath(), []byte(strconv.FormatInt(epoch, 10))); err != nil {
 		return fmt.Errorf("note leader's epoch: %w", err)
 	}
 	m.epoch = epoch

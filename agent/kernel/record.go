@@ -3,7 +3,6 @@ package kernel
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
+	"github.com/berthhq/berth/internal/wholefile"
 )
 
 // record is everything about a kernel that must survive the agent.
@@ -82,42 +82,10 @@ func (k *Kernel) save() error {
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(k.m.dir(k.ID), recordFile), text)
+	return wholefile.Write(filepath.Join(k.m.dir(k.ID), recordFile), text)
 }
 
 const recordFile = "record.json"
-
-// replace writes a file so that after a crash it is the old or the new one.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path))
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	return err
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
 
 // change edits the state, saves it, makes it true and tells it. When it cannot
 // be saved, it has not changed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/e2e/cluster"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/internal/testenv"
 )
 
 // greedy is a vendor that is described, whose devices want the host's /etc.
@@ -60,12 +61,7 @@ func TestBadPlugins(t *testing.T) {
 	refused := u.Run(takes.asks("1"))
 	for _, kind := range []string{"duplicate", "foreign"} {
 		// At once: a plugin that reads an empty file tells no lie for that moment.
-		if err := os.WriteFile(lie+".new", []byte(kind), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(lie+".new", lie); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Replace(t, lie, kind)
 		said := ""
 		waitFor(t, &said, func() bool {
 			said = message(t, u, "mock")

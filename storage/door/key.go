@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/wholefile"
 )
 
 // hostKey reads a key that nobody else may read, or makes it: a host that changes
@@ -53,13 +55,5 @@ func makeKey(path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	err = pem.Encode(f, block)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return wholefile.Write(path, pem.EncodeToMemory(block))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/berthhq/berth/internal/wholefile"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -200,13 +201,5 @@ func (t *trail) write(untold []*storagepb.Doings) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(t.file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(t.file+".new", t.file)
+	return wholefile.Write(t.file, raw)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/wholefile"
 )
 
 // Where a volume carries its identity. Only a mounted volume has it, so a bare
@@ -120,12 +122,10 @@ func (i *identity) remember(id string) error {
 	if err := os.MkdirAll(filepath.Dir(i.state), 0o700); err != nil {
 		return fmt.Errorf("identity of volume %s: %w", i.name, err)
 	}
-	// Written in full or not at all; without it the volume is claimed again.
-	next := i.state + ".new"
-	if err := os.WriteFile(next, []byte(id+"\n"), 0o600); err != nil {
+	if err := wholefile.Write(i.state, []byte(id+"\n")); err != nil { // without it the volume is claimed again
 		return fmt.Errorf("identity of volume %s: %w", i.name, err)
 	}
-	return os.Rename(next, i.state)
+	return nil
 }
 
 // readMarker returns the id on the volume, "" when there is none.

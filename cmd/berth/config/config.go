@@ -12,6 +12,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/goccy/go-yaml"
+
+	"github.com/berthhq/berth/internal/wholefile"
 )
 
 // Context is one server with one login.
@@ -70,16 +72,7 @@ func (f *File) Save(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("save configuration: %w", err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".config-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("save configuration: %w", err)
-	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
-	_, err = tmp.Write(b)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
+	if err := wholefile.Write(path, b); err != nil {
 		return fmt.Errorf("save configuration: %w", err)
 	}
 	return nil
