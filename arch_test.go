@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -171,6 +173,32 @@ func TestNoGrabBags(t *testing.T) {
 		switch p.Name {
 		case "util", "utils", "common", "helper", "helpers", "misc":
 			t.Errorf("%s: name the package after its idea", p.ImportPath)
+		}
+	}
+}
+
+// TestOneRowIsFirst keeps ent's Only from queries with a limit: Only sets a limit of two
+// rows of its own, so a second matching row is an error. First is meant.
+func TestOneRowIsFirst(t *testing.T) {
+	limited := regexp.MustCompile(`\.Limit\([^()]*\)[\w\s.()\[\],*"&]*?\.Only(ID)?X?\(`)
+	files, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "manager", "graph", "ent/schema", "cmd", "e2e").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	for path := range strings.Lines(string(files)) {
+		path = strings.TrimSpace(path)
+		if !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "graph/exec/") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // removed, not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := limited.FindIndex(text); at != nil {
+			t.Errorf("%s:%d: call First: Only ignores the limit before it", path, 1+strings.Count(string(text[:at[0]]), "\n"))
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 			task.StatusIn(task.StatusWaiting, task.StatusRunning),
 			task.IDNotIn(active...),
 			task.Or(task.RetryAtIsNil(), task.RetryAtLTE(clock.Now())),
-		).Order(task.ByCreatedAt()).Limit(1).ForUpdate(sql.WithLockAction(sql.SkipLocked)).Only(ctx)
+		).Order(task.ByCreatedAt(), task.ByID()).ForUpdate(sql.WithLockAction(sql.SkipLocked)).First(ctx)
 		if ent.IsNotFound(err) {
 			return nil
 		}
