@@ -18,10 +18,14 @@ const codeTries = 3
 // another login may end when there are too many.
 func (a *app) enter(ctx context.Context, c *client.Client, as client.Credentials) (*client.Login, error) {
 	_, interactive := terminal(a.in)
+	as.Device = a.knownDevice(c.Base())
 	for tries := 0; ; {
 		in, err := c.LoginWith(ctx, as)
 		var refused *client.Error
 		if !errors.As(err, &refused) {
+			if err == nil {
+				a.keepDevice(c.Base(), in.Device)
+			}
 			return in, err
 		}
 		switch {
@@ -48,6 +52,30 @@ func (a *app) enter(ctx context.Context, c *client.Client, as client.Credentials
 		default:
 			return nil, err
 		}
+	}
+}
+
+// knownDevice is the cookie of an earlier login to the server; empty without one.
+func (a *app) knownDevice(server string) string {
+	_, file, err := a.config()
+	if err != nil {
+		return "" // what needs the configuration says so
+	}
+	return file.Devices[server]
+}
+
+// keepDevice keeps the cookie of a login. A login works without it.
+func (a *app) keepDevice(server, device string) {
+	if device == "" {
+		return
+	}
+	path, file, err := a.config()
+	if err == nil {
+		file.Know(server, device)
+		err = file.Save(path)
+	}
+	if err != nil {
+		a.note("Warning: the server will not know this device at the next login: %s", oneLine(err))
 	}
 }
 

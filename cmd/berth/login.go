@@ -83,6 +83,9 @@ func (a *app) doLogin(ctx context.Context, f loginFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if path, file, err = a.config(); err != nil { // again: the login kept its device in it
+		return err
+	}
 	old, _ := file.Get(next.Name)
 	var replaced config.Context
 	if old != nil {

@@ -98,3 +98,31 @@ func TestStoredTokenStaysHome(t *testing.T) {
 		t.Errorf("the same server: %+v", r)
 	}
 }
+
+// A server knows the command at its next login, after a logout too, and no other
+// server gets to see by what.
+func TestLoginsAreKnown(t *testing.T) {
+	f, other := newFake(t), newFake(t)
+	var shown []string
+	for server, name := range map[*fake]string{f: "one", other: "other"} {
+		server.rest = func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/auth/login" {
+				shown = append(shown, name+" "+r.Header.Get("Cookie"))
+				http.SetCookie(w, &http.Cookie{Name: "berth-device", Value: fmt.Sprintf("of-%s-%d", name, len(shown))})
+				fmt.Fprint(w, `{"user":{"email":"a@b"}}`)
+			}
+		}
+		server.data("Viewer", `{"viewer":{"user":{"email":"a@b"}}}`)
+		server.data("CreateAccessToken", `{"payload":{"accessToken":{"id":"t"},"secret":"s"}}`)
+		server.data("RevokeAccessToken", `{"payload":{"accessToken":{"id":"t"}}}`)
+	}
+	env := map[string]string{"BERTH_CONFIG": filepath.Join(t.TempDir(), "config.yaml"), "BERTH_PASSWORD": "p"}
+	for _, args := range [][]string{{"login", f.url, "--email", "a@b"}, {"logout"}, {"login", other.url, "--email", "a@b"}, {"login", f.url, "--email", "a@b"}} {
+		if r := f.with(env, "", args...); r.code != 0 {
+			t.Fatalf("%v: %+v", args, r)
+		}
+	}
+	if got, want := strings.Join(shown, ", "), "one , other , one berth-device=of-one-1"; got != want {
+		t.Errorf("servers were shown %q, want %q", got, want)
+	}
+}

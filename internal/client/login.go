@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/cookiejar"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,9 @@ type Login struct {
 	ExpiresAt       time.Time `json:"expiresAt"`
 	// Due is what comes before anything else: password, totp or nothing.
 	Due string `json:"due"`
+	// Device is a cookie, NAME=VALUE, by which the server knows this device at its
+	// next login; empty from a server without such cookies.
+	Device string `json:"-"`
 }
 
 // Credentials are what one logs in with.
@@ -32,6 +36,9 @@ type Credentials struct {
 	Code string `json:"code,omitempty"`
 	// Force ends the oldest login when there are as many as are allowed.
 	Force bool `json:"force,omitempty"`
+	// Device is that of an earlier Login to the same server: wrong guesses of
+	// strangers do not lock it out.
+	Device string `json:"-"`
 }
 
 // Login asks as the user from now on, by a cookie that the client keeps in
@@ -57,6 +64,9 @@ func (c *Client) LoginWith(ctx context.Context, as Credentials) (*Login, error) 
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if as.Device != "" {
+		req.Header.Set("Cookie", as.Device)
+	}
 	resp, err := c.send(req)
 	if err != nil {
 		return nil, err
@@ -68,6 +78,11 @@ func (c *Client) LoginWith(ctx context.Context, as Credentials) (*Login, error) 
 	var out Login
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
 		return nil, fmt.Errorf("read the login's answer: %w", err)
+	}
+	for _, k := range resp.Cookies() {
+		if strings.HasSuffix(k.Name, "berth-device") {
+			out.Device = k.Name + "=" + k.Value
+		}
 	}
 	return &out, nil
 }

@@ -10,7 +10,8 @@ const (
 	RegistryPassword Purpose = "registry password"
 	ProviderSecret   Purpose = "identity provider"
 	StorageSecret    Purpose = "object storage"
-	LoginState       Purpose = "login state" // of a browser at an identity provider, for minutes; in no table
+	LoginState       Purpose = "login state"  // of a browser at an identity provider, for minutes; in no table
+	KnownDevice      Purpose = "known device" // a cookie of who logged in before; in no table
 )
 
 // Column is a column of sealed values, in a table with an id.

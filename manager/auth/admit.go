@@ -33,6 +33,7 @@ type beginning struct {
 	secret  string
 	expires time.Time
 	old     uuid.UUID // the login that the browser had
+	codes   []bucket  // that count its tries at the second factor
 
 	ended []*ent.LoginSession // to make room
 }
@@ -94,7 +95,7 @@ func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, err
 	if err := tx.Commit(); err != nil {
 		return "", err
 	}
-	s.forgetCodes(r.Context(), u.ID)
+	s.forgetCodes(r.Context(), b.codes)
 	return loginattempt.ResultSuccess, nil
 }
 

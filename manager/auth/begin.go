@@ -36,6 +36,11 @@ func (s *Service) BeginExternal(w http.ResponseWriter, r *http.Request, u *ent.U
 	}
 	s.cut(r.Context(), b.ended)
 	s.setCookie(w, r, b.secret, int(loginLife.Seconds()))
+	c, err := s.login(r.Context(), b.secret)
+	if err != nil {
+		return "", err
+	}
+	s.remember(w, r, c.viewer)
 	return result, nil
 }
 
@@ -101,6 +106,15 @@ func (s *Service) PublicURL(r *http.Request) string {
 
 // OverTLS tells whether the browser speaks TLS, to us or to a trusted proxy.
 func (s *Service) OverTLS(r *http.Request) bool { return s.overTLS(r) }
+
+// ThrottleLogin counts one attempt at a login by an identity provider, of a device
+// that is known for itself, of others by their address. It returns as Throttle does.
+func (s *Service) ThrottleLogin(r *http.Request, what string, most int) (forget func(context.Context), wait time.Duration) {
+	if list := s.devices(r); len(list) > 0 {
+		return s.throttle.take(r.Context(), []bucket{{what + ":" + list[0].ID.String(), most}})
+	}
+	return s.Throttle(r.Context(), what, s.ClientAddress(r), most)
+}
 
 // Throttle counts one attempt at something that is open to everybody. A wait
 // says that it must not be made; one that went well may be forgotten.

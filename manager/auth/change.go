@@ -33,7 +33,7 @@ func (s *Service) ChangePassword(ctx context.Context, in ChangePasswordInput) er
 	if err := rules.Check("new", in.New, u.Email, u.Username); err != nil {
 		return err
 	}
-	succeeded, wait := s.throttle.take(ctx, []bucket{{"change:" + v.User.String(), mostPair}})
+	succeeded, wait := s.throttle.take(ctx, ownBuckets("change", v))
 	if wait > 0 {
 		return problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
 	}

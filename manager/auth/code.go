@@ -52,12 +52,20 @@ func codeURL(email string, secret []byte) string {
 // recoveryCodes is how many codes a user gets at once.
 const recoveryCodes = 10
 
-// newRecoveryCode has 80 random bits, so that a fast hash does.
+// recoveryBytes are 80 random bits, so that a fast hash does and nobody guesses one.
+const recoveryBytes = 10
+
 func newRecoveryCode() string {
-	b := make([]byte, 10)
+	b := make([]byte, recoveryBytes)
 	rand.Read(b) // never fails
 	text := strings.ToLower(base32Plain.EncodeToString(b))
 	return strings.Join([]string{text[:4], text[4:8], text[8:12], text[12:]}, "-")
+}
+
+// isRecoveryCode reports whether a code has the form of a recovery code.
+func isRecoveryCode(code string) bool {
+	raw, err := base32Plain.DecodeString(strings.ToUpper(plainCode(code)))
+	return err == nil && len(raw) == recoveryBytes
 }
 
 // plainCode takes away what people type between the characters of a code.

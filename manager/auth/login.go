@@ -64,24 +64,30 @@ func (s *Service) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in.Email = strings.ToLower(strings.TrimSpace(in.Email))
-	succeeded, wait := s.throttle.take(r.Context(), loginBuckets(in.Email, s.ClientAddress(r)))
+	from := s.ClientAddress(r)
+	known, err := s.familiar(r, in.Email)
+	if err != nil {
+		return err
+	}
+	succeeded, wait := s.throttle.take(r.Context(), loginBuckets(in.Email, from, known))
 	if wait > 0 {
-		s.log.WarnContext(r.Context(), "logins throttled", "address", s.ClientAddress(r))
+		s.log.WarnContext(r.Context(), "logins throttled", "address", from)
 		s.note(r, nil, in.Email, loginattempt.ResultThrottled)
 		return problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
 	}
-	u, result, err := s.verify(r.Context(), in.Email, in.Password, s.ClientAddress(r))
+	u, result, err := s.verify(r.Context(), in.Email, in.Password, from)
 	if err != nil {
 		return err
 	}
 	if result != loginattempt.ResultSuccess {
-		s.log.InfoContext(r.Context(), "login refused", "address", s.ClientAddress(r), "result", result)
+		s.log.InfoContext(r.Context(), "login refused", "address", from, "result", result)
 		s.note(r, u, in.Email, result)
 		return errLogin()
 	}
 	b := beginning{
 		user: u, method: loginsession.MethodPassword, code: in.Code, force: in.Force,
 		secret: newCookie(), expires: clock.Now().Add(loginLife), old: s.oldLogin(r),
+		codes: codeBuckets(u.ID, in.Code, from, known),
 	}
 	if result, err = s.begin(r, &b); err != nil {
 		if result != "" {
@@ -92,11 +98,12 @@ func (s *Service) logIn(w http.ResponseWriter, r *http.Request) error {
 	succeeded(r.Context())
 	s.cut(r.Context(), b.ended)
 	s.setCookie(w, r, b.secret, int(loginLife.Seconds()))
-	s.log.InfoContext(r.Context(), "logged in", "user", u.ID, "address", s.ClientAddress(r))
+	s.log.InfoContext(r.Context(), "logged in", "user", u.ID, "address", from)
 	c, err := s.login(r.Context(), b.secret)
 	if err != nil {
 		return err
 	}
+	s.remember(w, r, c.viewer)
 	return write(w, c.answer())
 }
 
@@ -246,6 +253,7 @@ func (s *Service) session(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.remember(w, r, c.viewer) // again: a new password ends what devices were given before
 	return write(w, c.answer())
 }
 

@@ -94,12 +94,16 @@ func (s *Service) sameOrigin(r *http.Request) bool {
 const (
 	cookieTLS   = "__Host-berth"
 	cookiePlain = "berth"
+	deviceTLS   = "__Host-berth-device"
+	devicePlain = "berth-device"
 )
 
-func (s *Service) cookie(r *http.Request) string {
-	name := cookiePlain
+func (s *Service) cookie(r *http.Request) string { return s.cookieOf(r, cookiePlain, cookieTLS) }
+
+func (s *Service) cookieOf(r *http.Request, plain, tls string) string {
+	name := plain
 	if s.overTLS(r) {
-		name = cookieTLS
+		name = tls
 	}
 	c, err := r.Cookie(name)
 	if err != nil {
@@ -110,11 +114,15 @@ func (s *Service) cookie(r *http.Request) string {
 
 // setCookie gives the browser a cookie for some seconds; less than 0 takes it away.
 func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
+	s.setCookieOf(w, r, cookiePlain, cookieTLS, value, seconds)
+}
+
+func (s *Service) setCookieOf(w http.ResponseWriter, r *http.Request, plain, tls, value string, seconds int) {
 	c := &http.Cookie{
-		Name: cookiePlain, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: plain, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 	if s.overTLS(r) {
-		c.Name, c.Secure = cookieTLS, true
+		c.Name, c.Secure = tls, true
 	}
 	http.SetCookie(w, c)
 }

@@ -13,14 +13,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// How many failures are let through in a window. The pair stops one who
-// guesses; the address one who tries many users; the user many addresses that
-// try one, so high that it takes effort to lock somebody out.
+// How many failures are let through in a window. The pair of a user and an address
+// stops somebody who guesses; the address somebody who tries many users; the user
+// many addresses that try one. Known devices and known addresses count apart, so
+// that failures elsewhere do not lock them out (familiar.go).
 const (
 	window        = 15 * time.Minute
 	mostPair      = 10
 	mostAddress   = 50
 	mostUser      = 100
+	mostFamiliar  = 100 // of one address, at all users who are known there
 	mostKeys      = 50_000 // kept in this process
 	redisPatience = 300 * time.Millisecond
 )
@@ -54,8 +56,17 @@ func newThrottle(client redis.UniversalClient, log *slog.Logger) *throttle {
 
 // loginBuckets are the buckets of a login. The e-mail is hashed: Redis needs no
 // names, and keys stay short.
-func loginBuckets(email string, from netip.Addr) []bucket {
+func loginBuckets(email string, from netip.Addr, f familiar) []bucket {
 	user := hex.EncodeToString(hash(email)[:12])
+	switch {
+	case f.device != uuid.Nil:
+		return []bucket{{"device:" + f.device.String(), mostPair}}
+	case f.address:
+		return []bucket{
+			{"known:" + user + ":" + network(from), mostPair},
+			{"familiar:" + network(from), mostFamiliar},
+		}
+	}
 	return []bucket{
 		{"pair:" + user + ":" + network(from), mostPair},
 		{"address:" + network(from), mostAddress},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func (s *Service) withCode(ctx context.Context, code string, f func(context.Cont
 	if err != nil {
 		return err
 	}
-	if _, wait := s.throttle.take(ctx, codeBuckets(v.User)); wait > 0 {
+	if _, wait := s.throttle.take(ctx, ownBuckets("code", v)); wait > 0 {
 		return problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
 	}
 	ctx = viewer.SystemContext(ctx)
@@ -150,7 +151,7 @@ func (s *Service) withCode(ctx context.Context, code string, f func(context.Cont
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	s.forgetCodes(ctx, v.User)
+	s.forgetCodes(ctx, ownBuckets("code", v))
 	return nil
 }
 
@@ -195,19 +196,40 @@ func clearTotp(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	return tx.User.UpdateOneID(id).ClearTotpSealed().ClearTotpEnabledAt().SetTotpStep(0).Exec(ctx)
 }
 
-// codeBuckets count wrong codes of a user from everywhere: six digits need it,
-// and who gets here knows the password.
-func codeBuckets(id uuid.UUID) []bucket { return []bucket{{"code:" + id.String(), mostPair}} }
+// codeBuckets count the tries at a second factor during a login: six digits need
+// it, and who gets here knows the password. Tries of unknown devices at unknown
+// addresses count together, and never for the known ones. A recovery code is too
+// long to guess, so it is not counted here; the login's own buckets bound the work.
+func codeBuckets(user uuid.UUID, code string, from netip.Addr, f familiar) []bucket {
+	key := "code:" + user.String()
+	switch {
+	case isRecoveryCode(code):
+		return nil
+	case f.device != uuid.Nil:
+		key = "code:" + f.device.String()
+	case f.address:
+		key += ":" + network(from)
+	}
+	return []bucket{{key, mostPair}}
+}
+
+// ownBuckets count what a logged-in user tries. Each login counts for itself:
+// somebody with a stolen login must not keep the owner from ending it.
+func ownBuckets(what string, v *viewer.Viewer) []bucket {
+	return []bucket{{what + ":" + v.User.String() + ":" + v.Credential.String(), mostPair}}
+}
 
 // tooManyCodes counts an attempt at a code before it is looked at.
 func (s *Service) tooManyCodes(ctx context.Context, b *beginning) time.Duration {
-	if b.user.TotpEnabledAt == nil || b.code == "" {
+	if b.user.TotpEnabledAt == nil || b.code == "" || len(b.codes) == 0 {
 		return 0
 	}
-	_, wait := s.throttle.take(ctx, codeBuckets(b.user.ID))
+	_, wait := s.throttle.take(ctx, b.codes)
 	return wait
 }
 
-func (s *Service) forgetCodes(ctx context.Context, id uuid.UUID) {
-	s.throttle.forget(ctx, attempt{}, codeBuckets(id))
+func (s *Service) forgetCodes(ctx context.Context, buckets []bucket) {
+	if len(buckets) > 0 {
+		s.throttle.forget(ctx, attempt{}, buckets)
+	}
 }

@@ -141,7 +141,12 @@ func TestGuessedCodesLockOut(t *testing.T) {
 	resp, _ := m.loginWith(t, loginBody{Email: w.A.Member.Email, Code: app(t, secret, 0)})
 	status(t, resp, http.StatusTooManyRequests)
 	// with the page open, one cannot go on guessing either
-	err := m.DisableTotp(w.As(t, w.A.Member), auth.DisableTotpInput{Password: identitytest.Password, Code: app(t, secret, 0)})
+	ctx := w.As(t, w.A.Member)
+	for i := range 10 {
+		err := m.DisableTotp(ctx, auth.DisableTotpInput{Password: identitytest.Password, Code: fmt.Sprintf("x%05d", i)})
+		code(t, err, problem.CodeInvalidArgument)
+	}
+	err := m.DisableTotp(ctx, auth.DisableTotpInput{Password: identitytest.Password, Code: app(t, secret, 0)})
 	code(t, err, problem.CodeResourceExhausted)
 }
 

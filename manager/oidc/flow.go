@@ -94,7 +94,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 		s.end(w, r, nil, err)
 		return
 	}
-	forget, wait := s.auth.Throttle(r.Context(), "oidc", s.auth.ClientAddress(r), mostFailures)
+	forget, wait := s.auth.ThrottleLogin(r, "oidc", mostFailures)
 	if wait > 0 {
 		s.end(w, r, nil, refuse(codeThrottled, "wait %s", wait))
 		return

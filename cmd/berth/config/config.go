@@ -29,6 +29,8 @@ type Context struct {
 type File struct {
 	Current  string    `yaml:"current"`
 	Contexts []Context `yaml:"contexts"`
+	// Devices are the cookies by which servers know this command at its next login, by URL.
+	Devices map[string]string `yaml:"devices,omitempty"`
 }
 
 // Path is where the configuration lies: $BERTH_CONFIG, or config.yaml in the
@@ -115,4 +117,13 @@ func (f *File) Remove(name string) {
 	if f.Current == name {
 		f.Current = ""
 	}
+}
+
+// Know keeps the cookie by which the server at a URL knows this command. It
+// outlives the context: at the next login there may be none.
+func (f *File) Know(url, device string) {
+	if f.Devices == nil {
+		f.Devices = map[string]string{}
+	}
+	f.Devices[url] = device
 }

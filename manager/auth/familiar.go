@@ -1,0 +1,122 @@
+package auth
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+const (
+	deviceLife  = 180 * 24 * time.Hour // since the last use of the page
+	deviceUsers = 4                    // that one browser is known for
+	// addressLife is how long a login is remembered for the address that it came from.
+	addressLife = 90 * 24 * time.Hour
+)
+
+// familiar is how an attempt at a login differs from one of a stranger.
+type familiar struct {
+	device  uuid.UUID // of which the cookie says that the user logged in with it; zero: none
+	address bool      // reports whether the user logged in from this address before
+}
+
+// device is a browser, or a berth command, with which a user logged in.
+type device struct {
+	User, ID uuid.UUID
+	At       int64 // Unix milliseconds
+}
+
+// devices reads the cookie of known devices: nil when there is none, or one that
+// this cluster did not make.
+func (s *Service) devices(r *http.Request) (list []device) {
+	text := s.cookieOf(r, devicePlain, deviceTLS)
+	if text == "" || s.keys == nil {
+		return nil
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	plain, err := s.keys.Open(seal.KnownDevice, sealed)
+	if err != nil || json.Unmarshal(plain, &list) != nil {
+		return nil
+	}
+	oldest := clock.Now().Add(-deviceLife).UnixMilli()
+	return slices.DeleteFunc(list, func(d device) bool { return d.At < oldest })
+}
+
+// remember gives the browser of a login a cookie by which it is known. A device
+// keeps its number; a new one has that of the login, so that one login makes one
+// device at most, however often it asks.
+func (s *Service) remember(w http.ResponseWriter, r *http.Request, v *viewer.Viewer) {
+	if s.keys == nil {
+		return
+	}
+	now := device{User: v.User, ID: v.Credential, At: clock.Now().UnixMilli()}
+	list := []device{now}
+	for _, d := range s.devices(r) {
+		switch {
+		case d.User == v.User:
+			list[0].ID = d.ID
+		case len(list) < deviceUsers:
+			list = append(list, d)
+		}
+	}
+	plain, err := json.Marshal(list)
+	if err != nil {
+		return // uuids and numbers always encode
+	}
+	value := base64.RawURLEncoding.EncodeToString(s.keys.Seal(seal.KnownDevice, plain))
+	s.setCookieOf(w, r, devicePlain, deviceTLS, value, int(deviceLife.Seconds()))
+}
+
+// knownAddress finds the user of an e-mail, when the password last changed, and
+// whether a login came from the network before.
+const knownAddress = `
+SELECT u.id, coalesce(u.password_changed_at, u.created_at), EXISTS (
+  SELECT FROM login_attempts a WHERE a.user_id = u.id AND a.result = 'success' AND a.at > $2
+  AND CASE WHEN a.client_address <> '' THEN a.client_address::inet <<= $3::inet END)
+FROM users u WHERE u.email = $1`
+
+// familiar reports how well the device and the address of a request are known to
+// the user of an e-mail. A device from before the last change of the password is
+// not known.
+func (s *Service) familiar(r *http.Request, email string) (f familiar, err error) {
+	if !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
+		return f, nil // the database refuses such text
+	}
+	var from *string
+	if a := s.ClientAddress(r); a.IsValid() {
+		n := network(a)
+		from = &n
+	}
+	rows, err := s.client.QueryContext(r.Context(), knownAddress, email, clock.Now().Add(-addressLife), from)
+	if err != nil {
+		return f, fmt.Errorf("look up known address: %w", err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return f, rows.Err()
+	}
+	var user uuid.UUID
+	var changed time.Time
+	if err := rows.Scan(&user, &changed, &f.address); err != nil {
+		return f, fmt.Errorf("read known address: %w", err)
+	}
+	for _, d := range s.devices(r) {
+		if d.User == user && d.At >= changed.UnixMilli() {
+			f.device = d.ID
+		}
+	}
+	return f, rows.Err()
+}
