@@ -70,6 +70,7 @@ var rules = []rule{
 	{"manager/overlay", downhill(), "services import siblings only downhill"},
 	{"manager/session", downhill("manager/session", "manager/policy", "manager/overlay", "manager/vfolder"), "services import siblings only downhill"},
 	{"manager/scheduler", downhill("manager/scheduler", "manager/session", "manager/policy", "manager/stats", "manager/overlay"), "services import siblings only downhill"},
+	{"manager/leader", downhill("manager/session"), "services import siblings only downhill"},
 	{"manager/occupancy", downhill("manager/occupancy"), "services import siblings only downhill"},
 	{"manager/preset", downhill("manager/preset", "manager/scheduler"), "services import siblings only downhill"},
 	{"manager/idle", downhill("manager/idle", "manager/session", "manager/policy"), "services import siblings only downhill"},

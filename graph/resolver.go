@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
@@ -53,6 +54,7 @@ type Resolver struct {
 	ObjectStores *objectstorage.Service
 	Presets      *preset.Service
 	Idle         *idle.Service
+	Leadership   *leader.Service
 	Scheduler    *scheduler.Scheduler
 	Advisor      *scheduler.Advisor
 	Version      string

@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -168,8 +169,12 @@ func (c *cluster) fencedOff(t *testing.T, old int64, id uuid.UUID) {
 		}
 		_ = tx.Rollback()
 	}
-	if err := msession.RaiseFence(ctx, c.Client, old); !errdefs.IsAborted(err) {
+	lost := func(context.Context) error { return errdefs.ErrAborted }
+	if _, _, err := msession.RaiseFence(ctx, c.Client, old, lost); !errdefs.IsAborted(err) {
 		t.Errorf("an old leader takes the fence back: %v", err)
+	}
+	if got := c.Client.Fence.Query().Where(fence.Name(msession.FenceName)).OnlyX(ctx).Epoch; got != now {
+		t.Errorf("an old leader moved the fence from %d to %d", now, got)
 	}
 }
 

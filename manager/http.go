@@ -113,6 +113,21 @@ func (m *Manager) ready(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintf(w, "%s %s\n", c.name, state)
 	}
+	fmt.Fprintf(w, "leader %s\n", m.leaderState(r.Context()))
+}
+
+// leaderState returns ok, none or unknown. It does not change the status of /readyz: a
+// manager answers people without a leader too, and to send people to no manager would help
+// nobody.
+func (m *Manager) leaderState(ctx context.Context) string {
+	l, err := m.leader.Current(ctx)
+	switch {
+	case err != nil:
+		return "unknown"
+	case l == nil:
+		return "none"
+	}
+	return "ok"
 }
 
 func (m *Manager) pingEtcd(ctx context.Context) error {

@@ -36,6 +36,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
@@ -83,6 +84,7 @@ type Manager struct {
 	sessions  *session.Service
 	providers *oidc.Service
 	signups   *signup.Service
+	leader    *leader.Service
 	scheduler *scheduler.Scheduler
 	occupancy *occupancy.Service
 	idle      *idle.Service
@@ -137,6 +139,7 @@ func (m *Manager) wire() error {
 		return err
 	}
 	m.bus = event.New(m.redis, m.log)
+	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Logger: m.log})
 	managers := m.addresses
 	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Fence: session.Fence, Logger: m.log})
 	m.audit = audit.New(m.client, m.log)
@@ -187,7 +190,7 @@ func (m *Manager) wire() error {
 	m.graph = &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Occupancy: m.occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
-		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle,
+		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle, Leadership: m.leader,
 		Version: m.cfg.Version, Logger: m.log,
 	}
 	return nil
@@ -300,51 +303,12 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { m.watchManagers(ctx); return nil })
 	g.Go(func() error { m.folders.Guard(ctx); return nil })
 	g.Go(func() error { m.idle.Watch(ctx); return nil })
-	g.Go(func() error { m.campaign(ctx); return nil })
+	g.Go(func() error { m.leader.Run(ctx, m.lead); return nil })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
-}
-
-// campaign stands for election again and again: a term may end early because
-// a store could not be reached.
-func (m *Manager) campaign(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := discovery.Campaign(ctx, m.etcd, "/berth/leader", m.id, m.lead); err != nil && ctx.Err() == nil {
-			m.log.Error("lead", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
-		}
-	}
-}
-
-// lead runs the loops that only one manager may run, for one term.
-func (m *Manager) lead(ctx context.Context, epoch int64) error {
-	ctx = viewer.SystemContext(ctx)
-	if err := session.RaiseFence(ctx, m.client, epoch); err != nil {
-		return err
-	}
-	m.log.Info("leading", "epoch", epoch)
-	defer m.log.Info("no longer leading", "epoch", epoch)
-	g, ctx := errgroup.WithContext(ctx)
-	for _, loop := range []func(){
-		func() { m.agents.Lead(ctx, epoch, m.sessions) },
-		func() { m.sessions.Lead(ctx, epoch) },
-		func() { m.scheduler.Lead(ctx, epoch) },
-		func() { m.occupancy.Lead(ctx, epoch) },
-		func() { m.idle.Lead(ctx, epoch) },
-		func() { m.folders.Lead(ctx) },
-		func() { m.folders.Measure(ctx) },
-		func() { m.tasks.Lead(ctx, epoch) },
-		func() { m.audit.Lead(ctx) },
-	} {
-		g.Go(func() error { loop(); return nil })
-	}
-	return g.Wait()
 }
 
 // Close gives the connections back.

@@ -8,5 +8,5 @@ func (a *app) adminCommand() *cobra.Command {
 	return group("admin", "Look after people, what they may do, and how much of it",
 		a.domainCommand(), a.projectCommand(), a.userCommand(), a.policyCommand(), a.groupCommand(), a.shareCommand(), a.idleCommand(), a.roleCommand(),
 		a.presetAdminCommand(), a.providerCommand(), a.invitationCommand(), a.auditCommand(), a.retentionCommand(),
-		a.taskCommand(), a.volumeCommand(), a.quotaCommand(), a.occupancyCommand())
+		a.taskCommand(), a.volumeCommand(), a.quotaCommand(), a.occupancyCommand(), a.clusterCommand())
 }

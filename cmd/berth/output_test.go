@@ -92,9 +92,12 @@ func TestGoldenOutput(t *testing.T) {
 		})
 	}
 	f.data("Session", `{"node":`+sampleDetail+pendingReport+`}}`)
-	f.data("Why", `{"node":{`+pendingReport+`}}`)
+	f.data("Why", `{"node":{`+pendingReport+`},"cluster":{"led":true}}`)
 	golden(t, "session-why", f.berth("session", "why", "train").out)
 	golden(t, "session-why-json", f.berth("session", "why", "train", "-o", "json").out)
+	f.data("Session", `{"node":`+sampleDetail+`"pending":null}}`)
+	f.data("Why", `{"node":{"pending":null},"cluster":{"led":false}}`)
+	golden(t, "session-why-leaderless", f.berth("session", "why", "train").out)
 }
 
 func TestAPI(t *testing.T) {

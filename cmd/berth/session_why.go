@@ -19,8 +19,9 @@ func (a *app) sessionWhy() *cobra.Command {
 		Args:  count(1, 1),
 	}, func(ctx context.Context, c *client.Client, d *client.SessionDetail) (err error) {
 		var r *client.Advice
-		if d.Pending != nil {
-			if r, err = c.Why(ctx, d.ID); err != nil {
+		led := true
+		if !d.Ended() {
+			if r, led, err = c.Why(ctx, d.ID); err != nil {
 				return err
 			}
 		}
@@ -34,16 +35,26 @@ func (a *app) sessionWhy() *cobra.Command {
 			StartsAt          *time.Time          `json:"startsAt"`
 			DependsOn         []client.Dependency `json:"dependsOn"`
 			Pending           *client.Advice      `json:"pending"`
+			Led               bool                `json:"led"`
 		}
-		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.StartsAt, d.DependsOn, r}, func() error {
+		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.StartsAt, d.DependsOn, r, led}, func() error {
+			if !led {
+				fmt.Fprintln(a.out, leaderless)
+			}
 			return a.explain(d, r)
 		})
 	})
 }
 
+// leaderless is why no session moves at all.
+const leaderless = "No manager leads the cluster: no session starts, ends or moves until one does."
+
 func (a *app) explain(d *client.SessionDetail, r *client.Advice) error {
 	if r == nil {
 		text := fmt.Sprintf("%s does not wait: it is %s", d.Name, d.Status)
+		if d.Status == "pending" {
+			text = d.Name + " waits, and no manager has planned it yet"
+		}
 		if d.TerminationReason != nil {
 			text += " (" + *d.TerminationReason + ")"
 		}

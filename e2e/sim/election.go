@@ -2,17 +2,32 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/containerd/errdefs"
 )
 
-// election plays etcd: one manager holds the lease, each with a higher epoch
-// than the one before. Who loses it may not know for a while.
+// election plays etcd: one manager holds the lease, each with a higher revision
+// than the one before, until etcd loses its data. Who loses the lease may not know for
+// a while.
 type election struct {
-	w      *world
-	epoch  int64
-	leader *term // holds the lease
+	w        *world
+	revision int64
+	leader   *term // holds the lease
 
 	changed time.Time // when somebody else began or ended to lead
+}
+
+// forgets is the chance that etcd was lost and replaced before an election.
+const forgets = 0.1
+
+// confirm returns nil if t holds the lease.
+func (e *election) confirm(t *term) error {
+	if e.leader != t {
+		return fmt.Errorf("the election of revision %d was lost: %w", t.revision, errdefs.ErrAborted)
+	}
+	return nil
 }
 
 // run gives the lease to somebody whenever nobody holds it.
@@ -41,11 +56,15 @@ func (w *world) tick() time.Duration { return 1013 * time.Millisecond }
 
 func (e *election) elect(p *process) {
 	w := e.w
-	e.epoch += 1 + w.Int64N(3)
+	if !w.calm && w.chance(forgets) {
+		w.logf("etcd loses its data")
+		e.revision = 0
+	}
+	e.revision += 1 + w.Int64N(3)
 	ctx, cancel := context.WithCancel(p.ctx)
-	t := &term{p, e.epoch, cancel}
+	t := &term{p: p, revision: e.revision, cancel: cancel}
 	e.leader, p.leading, e.changed = t, true, time.Now()
-	w.logf("%s is elected in epoch %d", p.name, t.epoch)
+	w.logf("%s is elected at revision %d", p.name, t.revision)
 	w.play(func() {
 		p.lead(ctx, t)
 		cancel()

@@ -152,19 +152,23 @@ type termKey struct{}
 
 // term is one manager's time as leader, as it believes.
 type term struct {
-	p      *process
-	epoch  int64
-	cancel context.CancelFunc
+	p        *process
+	revision int64
+	epoch    int64 // 0 before the fence is raised
+	cancel   context.CancelFunc
 }
 
 // lead does what manager.lead does.
 func (p *process) lead(ctx context.Context, t *term) {
 	ctx = viewer.SystemContext(context.WithValue(ctx, termKey{}, t))
-	if err := session.RaiseFence(ctx, p.client(), t.epoch); err != nil {
-		p.w.enter(p.name + " does not lead")
-		p.w.logf("%s does not lead in epoch %d: %v", p.name, t.epoch, err)
+	epoch, _, err := session.RaiseFence(ctx, p.client(), t.revision, func(context.Context) error { return p.w.election.confirm(t) })
+	p.w.enter(p.name + " has raised the fence")
+	if err != nil {
+		p.w.logf("%s does not lead: %v", p.name, err)
 		return
 	}
+	t.epoch = epoch
+	p.w.logf("%s leads in epoch %d", p.name, t.epoch)
 	var loops sync.WaitGroup
 	loops.Go(func() { p.agents.Lead(ctx, t.epoch, p.sessions) })
 	loops.Go(func() { p.sessions.Lead(ctx, t.epoch) })

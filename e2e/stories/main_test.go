@@ -95,7 +95,7 @@ func waits(t *testing.T, u *cluster.User, session, stage string) *client.Advice 
 			return false
 		}
 		var err error
-		why, err = u.Why(t.Context(), session)
+		why, _, err = u.Why(t.Context(), session)
 		return err == nil && why != nil && why.Stage == stage
 	})
 	return why

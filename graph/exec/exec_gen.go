@@ -51,6 +51,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
@@ -263,6 +264,11 @@ type ComplexityRoot struct {
 	AuditEntryEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	Cluster struct {
+		Leader func(childComplexity int) int
+		Led    func(childComplexity int) int
 	}
 
 	CreateDownloadPayload struct {
@@ -693,6 +699,13 @@ type ComplexityRoot struct {
 		Secret  func(childComplexity int) int
 	}
 
+	Leader struct {
+		Address func(childComplexity int) int
+		Epoch   func(childComplexity int) int
+		ID      func(childComplexity int) int
+		Since   func(childComplexity int) int
+	}
+
 	LimitReached struct {
 		Holder        func(childComplexity int) int
 		Limit         func(childComplexity int) int
@@ -1068,6 +1081,7 @@ type ComplexityRoot struct {
 		Activity            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) int
 		Agents              func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
 		AuditEntries        func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) int
+		Cluster             func(childComplexity int) int
 		Devices             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) int
 		Domains             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) int
 		DryRun              func(childComplexity int, input session.CreateSessionInput) int
@@ -2088,6 +2102,7 @@ type QueryResolver interface {
 	IdleDryRun(ctx context.Context, checker *uuid.UUID, input *idle.CreateIdleCheckerInput, domain *uuid.UUID, project *uuid.UUID, resourceGroup *uuid.UUID) (*idle.Trial, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	Registries(ctx context.Context) ([]*ent.Registry, error)
+	Cluster(ctx context.Context) (*model.Cluster, error)
 	LoginSessions(ctx context.Context, user *uuid.UUID) ([]*ent.LoginSession, error)
 	LoginAttempts(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginAttemptOrder, where *ent.LoginAttemptWhereInput) (*ent.LoginAttemptConnection, error)
 	ObjectStorages(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ObjectStorageOrder, where *ent.ObjectStorageWhereInput) (*ent.ObjectStorageConnection, error)
@@ -2805,6 +2820,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AuditEntryEdge.Node(childComplexity), true
+
+	case "Cluster.leader":
+		if e.ComplexityRoot.Cluster.Leader == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cluster.Leader(childComplexity), true
+	case "Cluster.led":
+		if e.ComplexityRoot.Cluster.Led == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cluster.Led(childComplexity), true
 
 	case "CreateDownloadPayload.expiresAt":
 		if e.ComplexityRoot.CreateDownloadPayload.ExpiresAt == nil {
@@ -4380,6 +4408,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.KeypairPayload.Secret(childComplexity), true
+
+	case "Leader.address":
+		if e.ComplexityRoot.Leader.Address == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Leader.Address(childComplexity), true
+	case "Leader.epoch":
+		if e.ComplexityRoot.Leader.Epoch == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Leader.Epoch(childComplexity), true
+	case "Leader.id":
+		if e.ComplexityRoot.Leader.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Leader.ID(childComplexity), true
+	case "Leader.since":
+		if e.ComplexityRoot.Leader.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Leader.Since(childComplexity), true
 
 	case "LimitReached.holder":
 		if e.ComplexityRoot.LimitReached.Holder == nil {
@@ -6600,6 +6653,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.AuditEntries(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.AuditEntryOrder), args["where"].(*ent.AuditEntryWhereInput)), true
+	case "Query.cluster":
+		if e.ComplexityRoot.Query.Cluster == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Cluster(childComplexity), true
 	case "Query.devices":
 		if e.ComplexityRoot.Query.Devices == nil {
 			break
@@ -11485,6 +11544,28 @@ extend type Mutation {
   forgetImage(input: ForgetImageInput!): ForgetImagePayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
+	{Name: "../leader.graphql", Input: `"The state of the whole cluster."
+type Cluster @allow(to: USER) {
+  "False while no manager leads: no session starts, ends or moves then. A healthy cluster has a new leader in seconds."
+  led: Boolean!
+  "Null while no manager leads."
+  leader: Leader @allow(to: SUPERADMIN)
+}
+
+"The manager that schedules sessions and drives the agents."
+type Leader @allow(to: SUPERADMIN) {
+  id: String!
+  "Where nodes reach it."
+  address: String!
+  since: Time!
+  "Grows with every leader; agents and the database refuse a lower one."
+  epoch: Int64!
+}
+
+extend type Query {
+  cluster: Cluster! @allow(to: USER)
+}
+`, BuiltIn: false},
 	{Name: "../login.graphql", Input: `"One login of a browser."
 type LoginSession implements Node @allow(to: USER) {
   id: ID!
@@ -13662,6 +13743,16 @@ func (ec *executionContext) childFields_AuditEntryEdge(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type AuditEntryEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_Cluster(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "led":
+		return ec.fieldContext_Cluster_led(ctx, field)
+	case "leader":
+		return ec.fieldContext_Cluster_leader(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Cluster", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateDownloadPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "url":
@@ -14516,6 +14607,20 @@ func (ec *executionContext) childFields_KeypairPayload(ctx context.Context, fiel
 		return ec.fieldContext_KeypairPayload_secret(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KeypairPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Leader(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Leader_id(ctx, field)
+	case "address":
+		return ec.fieldContext_Leader_address(ctx, field)
+	case "since":
+		return ec.fieldContext_Leader_since(ctx, field)
+	case "epoch":
+		return ec.fieldContext_Leader_epoch(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Leader", field.Name)
 }
 
 func (ec *executionContext) childFields_LimitReached(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -22535,6 +22640,61 @@ func (ec *executionContext) fieldContext_AuditEntryEdge_cursor(_ context.Context
 	return graphql.NewScalarFieldContext("AuditEntryEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
+func (ec *executionContext) _Cluster_led(ctx context.Context, field graphql.CollectedField, obj *model.Cluster) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Cluster_led(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Led, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Cluster_led(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Cluster", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Cluster_leader(ctx context.Context, field graphql.CollectedField, obj *model.Cluster) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Cluster_leader(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Leader, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *leader.Leader) graphql.Marshaler {
+			return ec.marshalOLeader2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋleaderᚐLeader(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Cluster_leader(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Cluster",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Leader(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CreateDownloadPayload_url(ctx context.Context, field graphql.CollectedField, obj *vfolder.CreateDownloadPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -28933,6 +29093,98 @@ func (ec *executionContext) _KeypairPayload_secret(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_KeypairPayload_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("KeypairPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Leader_id(ctx context.Context, field graphql.CollectedField, obj *leader.Leader) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Leader_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Leader_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Leader", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Leader_address(ctx context.Context, field graphql.CollectedField, obj *leader.Leader) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Leader_address(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Address, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Leader_address(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Leader", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Leader_since(ctx context.Context, field graphql.CollectedField, obj *leader.Leader) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Leader_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Leader_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Leader", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Leader_epoch(ctx context.Context, field graphql.CollectedField, obj *leader.Leader) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Leader_epoch(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Epoch, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Leader_epoch(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Leader", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
 func (ec *executionContext) _LimitReached_scope(ctx context.Context, field graphql.CollectedField, obj *report.LimitReached) (ret graphql.Marshaler) {
@@ -38605,6 +38857,38 @@ func (ec *executionContext) fieldContext_Query_registries(_ context.Context, fie
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_cluster(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_cluster(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().Cluster(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Cluster) graphql.Marshaler {
+			return ec.marshalNCluster2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐCluster(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_cluster(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Cluster(ctx, field)
 		},
 	}
 	return fc, nil
@@ -63361,6 +63645,49 @@ func (ec *executionContext) _AuditEntryEdge(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var clusterImplementors = []string{"Cluster"}
+
+func (ec *executionContext) _Cluster(ctx context.Context, sel ast.SelectionSet, obj *model.Cluster) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, clusterImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Cluster")
+		case "led":
+			out.Values[i] = ec._Cluster_led(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "leader":
+			out.Values[i] = ec._Cluster_leader(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var createDownloadPayloadImplementors = []string{"CreateDownloadPayload"}
 
 func (ec *executionContext) _CreateDownloadPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.CreateDownloadPayload) graphql.Marshaler {
@@ -67949,6 +68276,59 @@ func (ec *executionContext) _KeypairPayload(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var leaderImplementors = []string{"Leader"}
+
+func (ec *executionContext) _Leader(ctx context.Context, sel ast.SelectionSet, obj *leader.Leader) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, leaderImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Leader")
+		case "id":
+			out.Values[i] = ec._Leader_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "address":
+			out.Values[i] = ec._Leader_address(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "since":
+			out.Values[i] = ec._Leader_since(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "epoch":
+			out.Values[i] = ec._Leader_epoch(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var limitReachedImplementors = []string{"LimitReached"}
 
 func (ec *executionContext) _LimitReached(ctx context.Context, sel ast.SelectionSet, obj *report.LimitReached) graphql.Marshaler {
@@ -71930,6 +72310,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_registries(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "cluster":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_cluster(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -81869,6 +82271,16 @@ func (ec *executionContext) unmarshalNCloneVfolderInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNCluster2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐCluster(ctx context.Context, sel ast.SelectionSet, v *model.Cluster) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Cluster(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNConfirmTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐConfirmTotpInput(ctx context.Context, v any) (auth.ConfirmTotpInput, error) {
 	res, err := ec.unmarshalInputConfirmTotpInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -87337,6 +87749,13 @@ func (ec *executionContext) unmarshalOKeypairWhereInput2ᚖgithubᚗcomᚋberthh
 	}
 	res, err := ec.unmarshalInputKeypairWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOLeader2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋleaderᚐLeader(ctx context.Context, sel ast.SelectionSet, v *leader.Leader) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Leader(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOLoginAttempt2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttempt(ctx context.Context, sel ast.SelectionSet, v *ent.LoginAttempt) graphql.Marshaler {

@@ -7,7 +7,17 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/berthhq/berth/manager/leader"
 )
+
+// The state of the whole cluster.
+type Cluster struct {
+	// False while no manager leads: no session starts, ends or moves then. A healthy cluster has a new leader in seconds.
+	Led bool `json:"led"`
+	// Null while no manager leads.
+	Leader *leader.Leader `json:"leader,omitempty"`
+}
 
 type Subscription struct {
 }

@@ -104,19 +104,23 @@ var whyWaits = define[struct {
 	Node *struct {
 		Pending *Advice `json:"pending"`
 	} `json:"node"`
-}](`query Why($id: ID!) { node(id: $id) { ... on Session { pending { ...adviceFields } } } }`, reportFields, entryFields, adviceFields)
+	Cluster struct {
+		Led bool `json:"led"`
+	} `json:"cluster"`
+}](`query Why($id: ID!) { node(id: $id) { ... on Session { pending { ...adviceFields } } } cluster { led } }`, reportFields, entryFields, adviceFields)
 
 // Why says why a session waits, who is before it and what would let it start; nil
-// when it does not wait.
-func (c *Client) Why(ctx context.Context, id string) (*Advice, error) {
+// when it does not wait. It reports whether a manager leads, too: otherwise no session
+// moves.
+func (c *Client) Why(ctx context.Context, id string) (a *Advice, led bool, err error) {
 	out, err := whyWaits.run(ctx, c, vars{"id": id})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if out.Node == nil {
-		return nil, notFound("session", id)
+		return nil, false, notFound("session", id)
 	}
-	return out.Node.Pending, nil
+	return out.Node.Pending, out.Cluster.Led, nil
 }
 
 // DryRun is what would become of a session.

@@ -41,8 +41,8 @@ func candidate(t *testing.T, c *clientv3.Client, id string, terms chan<- term) (
 	ctx, cancel := context.WithCancel(context.Background())
 	var run sync.WaitGroup
 	run.Go(func() {
-		err := discovery.Campaign(ctx, c, "scheduler", id, func(ctx context.Context, epoch int64) error {
-			terms <- term{id, epoch, ctx}
+		err := discovery.Campaign(ctx, c, "scheduler", id, func(ctx context.Context, won *discovery.Term) error {
+			terms <- term{id, won.Revision, ctx}
 			<-ctx.Done()
 			return ctx.Err()
 		})
@@ -101,7 +101,7 @@ func TestOneLeaderAtATime(t *testing.T) {
 func TestLeadersEndIsTheCampaigns(t *testing.T) {
 	c := dial(t, testenv.Etcd(t))
 	broken := errors.New("broken")
-	err := discovery.Campaign(t.Context(), c, "x", "a", func(context.Context, int64) error { return broken })
+	err := discovery.Campaign(t.Context(), c, "x", "a", func(context.Context, *discovery.Term) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}

@@ -4,36 +4,69 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/containerd/errdefs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Campaign stands for election under name until ctx ends. Whenever it wins it
+// Term is an election that was won.
+type Term struct {
+	// Revision is the place in etcd's history at which the winner stood for election.
+	// It grows from one leader to the next for as long as etcd keeps its data.
+	Revision int64
+
+	lease       *lease
+	prefix, key string
+}
+
+// Confirm returns nil if etcd says that the term lasts, and Aborted if somebody else may lead.
+func (t *Term) Confirm(ctx context.Context) error {
+	first, err := t.lease.client.Get(ctx, t.prefix, clientv3.WithFirstCreate()...)
+	if err != nil {
+		return fmt.Errorf("look who leads: %w", err)
+	}
+	if len(first.Kvs) == 0 || string(first.Kvs[0].Key) != t.key || t.lease.ctx.Err() != nil {
+		return fmt.Errorf("the election of revision %d was lost: %w", t.Revision, errdefs.ErrAborted)
+	}
+	return nil
+}
+
+// Announce replaces the value that Leader returns for as long as the term lasts.
+func (t *Term) Announce(ctx context.Context, value string) error {
+	_, err := t.lease.client.Put(ctx, t.key, value, clientv3.WithLease(t.lease.id))
+	if err != nil {
+		return fmt.Errorf("announce who leads: %w", err)
+	}
+	return nil
+}
+
+// Campaign stands for election under name until ctx ends; until Announce, value is
+// what Leader returns of the winner. Whenever it wins it
 // runs lead, whose ctx ends when the election can no longer be relied on; etcd
-// lets nobody else win before that, as long as clocks run at the same speed.
-// epoch rises from one leader to the next: writers check it, for the case that
-// they do not. When lead returns by itself Campaign resigns and returns lead's
+// lets nobody else win before that, as long as clocks run at the same speed. For the
+// case that they do not, writers check an epoch that the leader makes of its term.
+// When lead returns by itself Campaign resigns and returns lead's
 // error; it resigns, too, when ctx ends, and then returns nil.
-func Campaign(ctx context.Context, client *clientv3.Client, name, id string, lead func(ctx context.Context, epoch int64) error) error {
+func Campaign(ctx context.Context, client *clientv3.Client, name, value string, lead func(ctx context.Context, t *Term) error) error {
 	for {
-		again, err := campaignOnce(ctx, client, name, id, lead)
+		again, err := campaignOnce(ctx, client, name, value, lead)
 		if !again || !pause(ctx) {
 			return err
 		}
 	}
 }
 
-// campaignOnce spends one lease. again says that it was lost or never had.
-func campaignOnce(ctx context.Context, client *clientv3.Client, name, id string, lead func(context.Context, int64) error) (again bool, err error) {
+// campaignOnce spends one lease. again reports whether it was lost or never had.
+func campaignOnce(ctx context.Context, client *clientv3.Client, name, value string, lead func(context.Context, *Term) error) (again bool, err error) {
 	l, err := grant(ctx, client)
 	if err != nil {
 		return ctx.Err() == nil, nil
 	}
 	defer l.close()
-	epoch, err := elect(l, electionPrefix(name), id)
+	t, err := elect(l, electionPrefix(name), value)
 	if err != nil {
 		return ctx.Err() == nil, nil
 	}
-	err = lead(l.ctx, epoch)
+	err = lead(l.ctx, t)
 	if ctx.Err() != nil {
 		return false, nil
 	}
@@ -47,24 +80,24 @@ func electionPrefix(name string) string { return "election/" + name + "/" }
 
 // elect queues up and returns when nobody is before us. The place in the queue
 // is the revision that made our key, so leaders have rising revisions.
-func elect(l *lease, prefix, id string) (epoch int64, err error) {
+func elect(l *lease, prefix, value string) (*Term, error) {
 	key := fmt.Sprintf("%s%016x", prefix, l.id)
-	put, err := l.client.Put(l.ctx, key, id, clientv3.WithLease(l.id))
+	put, err := l.client.Put(l.ctx, key, value, clientv3.WithLease(l.id))
 	if err != nil {
-		return 0, fmt.Errorf("stand for election: %w", err)
+		return nil, fmt.Errorf("stand for election: %w", err)
 	}
-	epoch = put.Header.Revision
+	t := &Term{Revision: put.Header.Revision, lease: l, prefix: prefix, key: key}
 	for {
-		before, err := l.client.Get(l.ctx, prefix, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(epoch-1))...)
+		before, err := l.client.Get(l.ctx, prefix, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(t.Revision-1))...)
 		if err != nil {
-			return 0, fmt.Errorf("look who leads: %w", err)
+			return nil, fmt.Errorf("look who leads: %w", err)
 		}
 		if len(before.Kvs) == 0 {
-			return epoch, nil
+			return t, nil
 		}
 		waitDeleted(l.ctx, l.client, string(before.Kvs[0].Key), before.Header.Revision+1)
 		if l.ctx.Err() != nil {
-			return 0, l.ctx.Err()
+			return nil, l.ctx.Err()
 		}
 	}
 }
@@ -84,7 +117,7 @@ func waitDeleted(ctx context.Context, client *clientv3.Client, key string, revis
 	pause(ctx)
 }
 
-// Leader returns the id that the present leader gave, "" when there is none.
+// Leader returns the value that the present leader gave, "" when there is none.
 func Leader(ctx context.Context, client *clientv3.Client, name string) (string, error) {
 	res, err := client.Get(ctx, electionPrefix(name), clientv3.WithFirstCreate()...)
 	if err != nil {

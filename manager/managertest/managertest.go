@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
@@ -87,6 +89,17 @@ func (w *World) Bus(t testing.TB) *event.Bus {
 		<-done
 	})
 	return bus
+}
+
+// Etcd returns a client of the world's etcd that ends with the test.
+func (w *World) Etcd(t testing.TB) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{w.etcd}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // Samples writes samples as another manager would, where those of this world read them.

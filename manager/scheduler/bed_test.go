@@ -53,7 +53,7 @@ func newBed(t testing.TB, client *ent.Client, db *sql.DB) *bed {
 	reg := client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)
 	client.Image.Create().SetReference("registry.test/prog:latest").SetName("prog:latest").SetArchitecture(architecture).
 		SetDigest("sha256:1").SetRegistry(reg).ExecX(ctx)
-	if err := session.RaiseFence(ctx, client, b.epoch); err != nil {
+	if _, _, err := session.RaiseFence(ctx, client, b.epoch, elected); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -164,3 +164,6 @@ func logger() *slog.Logger {
 
 // system returns a context in which the platform itself asks.
 func (b *bed) system(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
+
+// elected answers a leader who asks whether they still lead.
+func elected(context.Context) error { return nil }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
-	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
@@ -20,38 +19,6 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 )
-
-// FenceName is the row that holds the epoch of the leader.
-const FenceName = "leader"
-
-// Fence makes the transaction fail unless epoch is still the newest: a leader
-// that was replaced without noticing changes nothing.
-func Fence(ctx context.Context, tx *ent.Tx, epoch int64) error {
-	f, err := tx.Fence.Query().Where(fence.Name(FenceName)).ForShare().Only(ctx)
-	if err != nil {
-		return fmt.Errorf("read fence: %w", err)
-	}
-	if f.Epoch != epoch {
-		return fmt.Errorf("epoch %d was replaced by %d: %w", epoch, f.Epoch, errdefs.ErrAborted)
-	}
-	return nil
-}
-
-// RaiseFence makes epoch the newest; a higher one already there is an error.
-func RaiseFence(ctx context.Context, client *ent.Client, epoch int64) error {
-	err := client.Fence.Create().SetName(FenceName).SetEpoch(0).OnConflictColumns(fence.FieldName).Ignore().Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("create fence: %w", err)
-	}
-	n, err := client.Fence.Update().Where(fence.Name(FenceName), fence.EpochLT(epoch)).SetEpoch(epoch).Save(ctx)
-	if err != nil {
-		return fmt.Errorf("raise fence: %w", err)
-	}
-	if n == 0 {
-		return fmt.Errorf("another leader has an epoch of at least %d: %w", epoch, errdefs.ErrAborted)
-	}
-	return nil
-}
 
 // move is one change of a session's state, with its history entry.
 type move struct {

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useSubscription } from "urql";
 import { fromGraphQL } from "../api/errors";
 import { type FragmentOf, type ResultOf, graphql } from "../api/graphql";
+import { Leaderless } from "../components/Leaderless";
 import { Empty, FailureNote } from "../components/Note";
 import { AgentCard } from "../components/device/AgentCard";
 import { AgentTable } from "../components/device/AgentTable";
@@ -72,6 +73,7 @@ export function Cluster() {
         </div>
       </div>
       <Legend />
+      <Leaderless />
       <FailureNote failure={failure ?? (error ? fromGraphQL(error) : null)} what={t("The agents could not be read")} />
       {data && all.length === 0 ? (
         <div className="panel">

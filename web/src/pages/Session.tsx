@@ -4,6 +4,7 @@ import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Suspense, lazy, useState } from "react";
 import { useSubscription } from "urql";
 import { type FragmentOf, graphql } from "../api/graphql";
+import { Leaderless } from "../components/Leaderless";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
 import { duration } from "../components/format";
@@ -129,6 +130,7 @@ function Detail({ session }: { session: SessionDetail }) {
       <section className="panel pad scroll-x" aria-label={t("Timeline")} tabIndex={0}>
         <Timeline session={session} now={now} />
       </section>
+      {session.status === "pending" ? <Leaderless /> : null}
       {session.pending && session.status === "pending" ? <Pending session={session.id} report={session.pending} may={session.permissions.includes("update")} now={now} /> : null}
       {over ? null : <DrainNote session={session} now={now} />}
       {over ? null : <MountsNote session={session} />}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/internal/client"
+)
+
+func (a *app) clusterCommand() *cobra.Command {
+	return a.verb("cluster", "Show which manager leads; exits with 1 while none does", count(0, 0),
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			found, err := c.Cluster(ctx)
+			if err != nil {
+				return err
+			}
+			if err := a.print().Print(found, func() error { a.describeCluster(found); return nil }); err != nil {
+				return err
+			}
+			if !found.Led {
+				return fmt.Errorf("no manager leads the cluster")
+			}
+			return nil
+		})
+}
+
+func (a *app) describeCluster(found *client.Cluster) {
+	s := sheet{a.out}
+	if found.Leader == nil {
+		s.fact("Leader", "none")
+		return
+	}
+	s.fact("Leader", found.Leader.Address)
+	s.fact("ID", found.Leader.ID)
+	s.fact("Since", a.moment(&found.Leader.Since))
+	s.fact("Epoch", strconv.FormatInt(found.Leader.Epoch, 10))
+}

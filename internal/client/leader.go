@@ -1,0 +1,33 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Cluster is the state of the whole cluster.
+type Cluster struct {
+	Led    bool    `json:"led"`
+	Leader *Leader `json:"leader"` // nil while no manager leads
+}
+
+// Leader is the manager that schedules.
+type Leader struct {
+	ID      string    `json:"id"`
+	Address string    `json:"address"`
+	Since   time.Time `json:"since"`
+	Epoch   int64     `json:"epoch"`
+}
+
+var showCluster = define[struct {
+	Cluster Cluster `json:"cluster"`
+}](`query Cluster { cluster { led leader { id address since epoch } } }`)
+
+// Cluster returns the state of the whole cluster.
+func (c *Client) Cluster(ctx context.Context) (*Cluster, error) {
+	out, err := showCluster.run(ctx, c, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &out.Cluster, nil
+}

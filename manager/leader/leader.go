@@ -1,0 +1,136 @@
+// Package leader elects the one manager that schedules sessions and drives the
+// agents, and says which manager that is. The managers and the resolvers use it.
+package leader
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/containerd/errdefs"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/discovery"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/session"
+)
+
+const (
+	// election is the name of the managers' election in etcd.
+	election = "/berth/leader"
+	// lookTimeout bounds the question who leads; etcd answers in milliseconds.
+	lookTimeout = 2 * time.Second
+	// guardEvery is how often a leader looks whether its epoch is still the newest.
+	guardEvery = 5 * time.Second
+	// again is the pause after a term that ended early.
+	again = time.Second
+)
+
+// Config are the parts a Service works with.
+type Config struct {
+	Client *ent.Client
+	Etcd   *clientv3.Client
+	// ID of this manager, and the address where nodes reach it.
+	ID, Address string
+	Logger      *slog.Logger
+}
+
+// Service stands for election and knows the leader.
+type Service struct{ Config }
+
+// New returns a Service.
+func New(cfg Config) *Service { return &Service{cfg} }
+
+// Leader is the manager that leads.
+type Leader struct {
+	ID      string    `json:"id"`
+	Address string    `json:"address"` // where nodes reach it
+	Since   time.Time `json:"since"`
+	Epoch   int64     `json:"epoch"`
+}
+
+// Current returns the leader, nil if no manager leads, and an error if etcd does not
+// answer in time.
+func (s *Service) Current(ctx context.Context) (*Leader, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	text, err := discovery.Leader(ctx, s.Etcd, election)
+	if err != nil {
+		return nil, err
+	}
+	var l Leader
+	if json.Unmarshal([]byte(text), &l) != nil || l.Epoch == 0 {
+		return nil, nil // elected, but it has not begun to lead
+	}
+	return &l, nil
+}
+
+// Run stands for election until ctx ends, and runs lead for every term.
+func (s *Service) Run(ctx context.Context, lead func(ctx context.Context, epoch int64) error) {
+	for ctx.Err() == nil {
+		err := discovery.Campaign(ctx, s.Etcd, election, s.ID, func(ctx context.Context, t *discovery.Term) error {
+			return s.term(viewer.SystemContext(ctx), t, lead)
+		})
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		s.Logger.Error("lead", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+// term begins the epoch of a won election, says so, and leads until ctx ends or the
+// epoch is over.
+func (s *Service) term(ctx context.Context, t *discovery.Term, lead func(context.Context, int64) error) error {
+	epoch, last, err := session.RaiseFence(ctx, s.Client, t.Revision, t.Confirm)
+	if err != nil {
+		return err
+	}
+	if epoch != t.Revision {
+		s.Logger.Warn("etcd was lost or restored: its revision is not above the last leader's epoch",
+			"revision", t.Revision, "last_epoch", last, "epoch", epoch)
+	}
+	said, err := json.Marshal(Leader{ID: s.ID, Address: s.Address, Since: clock.Now(), Epoch: epoch})
+	if err != nil {
+		return fmt.Errorf("encode the leader: %w", err)
+	}
+	if err := t.Announce(ctx, string(said)); err != nil {
+		return err
+	}
+	s.Logger.Info("leading", "epoch", epoch)
+	defer s.Logger.Info("no longer leading", "epoch", epoch)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.guard(ctx, epoch) })
+	g.Go(func() error { return lead(ctx, epoch) })
+	return g.Wait()
+}
+
+// guard returns when the epoch in the database is another one, as after a restore of
+// the database: this leader can change nothing any more, and the next one can.
+func (s *Service) guard(ctx context.Context, epoch int64) error {
+	tick := time.NewTicker(guardEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		err := session.Fenced(ctx, s.Client, epoch)
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case ent.IsNotFound(err), errdefs.IsAborted(err):
+			return err
+		default: // a leader outlasts a database that is away for a while
+			s.Logger.Warn("look at the leader's epoch", "error", err)
+		}
+	}
+}
