@@ -257,11 +257,11 @@ func (m *Manager) Sweep() error {
 	}
 	m.mu.Unlock()
 	var errs []error
-	links, err := m.handle.LinkList()
+	list, err := links(m.handle)
 	if err != nil {
-		return fmt.Errorf("list links: %w", err)
+		return err
 	}
-	for _, link := range links {
+	for _, link := range list {
 		name := link.Attrs().Name
 		if !keep[name] && m.named(name) {
 			errs = append(errs, m.removeLink(name))

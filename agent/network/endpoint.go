@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/containerd/errdefs"
-	"github.com/vishvananda/netlink"
 )
 
 // DefaultPort is where agents take packets of overlays, as IANA has it for VXLAN.
@@ -40,12 +39,12 @@ func (m *Manager) Reach() Reach {
 // underlay is what a packet between agents may have: that of the interface with
 // the endpoint's address.
 func (m *Manager) underlay() int {
-	links, err := m.handle.LinkList()
+	list, err := links(m.handle)
 	if err != nil {
 		return 1500
 	}
-	for _, l := range links {
-		addrs, err := m.handle.AddrList(l, netlink.FAMILY_V4)
+	for _, l := range list {
+		addrs, err := addresses(m.handle, l)
 		if err != nil {
 			continue
 		}
@@ -60,7 +59,7 @@ func (m *Manager) underlay() int {
 
 // isHere tells whether the host has an address.
 func (m *Manager) isHere(a netip.Addr) bool {
-	addrs, err := m.handle.AddrList(nil, netlink.FAMILY_V4)
+	addrs, err := addresses(m.handle, nil)
 	if err != nil {
 		return false
 	}

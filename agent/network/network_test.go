@@ -264,10 +264,13 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// links lists what carries the manager's tag.
-func links(t *testing.T, m *Manager) (names []string) {
+// tagged lists the links whose name carries the manager's tag.
+func tagged(t *testing.T, m *Manager) (names []string) {
 	t.Helper()
-	list, err := netlink.LinkList()
+	h, err := netlink.NewHandle()
+	must(t, err)
+	defer h.Close()
+	list, err := links(h)
 	must(t, err)
 	for _, l := range list {
 		if n := l.Attrs().Name; strings.Contains(n, m.tag) {
@@ -283,13 +286,13 @@ func TestNothingLeft(t *testing.T) {
 	m := open(t, Config{Dir: dir, Claims: claims})
 	a, b := connected(t, m, "a", "one"), connected(t, m, "b", "one")
 	must(t, m.Remove(a))
-	if got := links(t, m); len(got) != 2 {
+	if got := tagged(t, m); len(got) != 2 {
 		t.Errorf("after one of two kernels: %v", got)
 	}
 	must(t, m.Remove(b))
 	must(t, m.Remove(b))
 	must(t, m.Close())
-	if got := links(t, m); len(got) != 0 {
+	if got := tagged(t, m); len(got) != 0 {
 		t.Errorf("links left: %v", got)
 	}
 	for _, d := range []string{dir, claims} {
@@ -312,7 +315,7 @@ func TestAfterKill(t *testing.T) {
 	second := open(t, Config{Agent: first.cfg.Agent, Dir: dir, Claims: claims})
 	must(t, second.Adopt(a))
 	must(t, second.Sweep())
-	if got := links(t, second); len(got) != 2 {
+	if got := tagged(t, second); len(got) != 2 {
 		t.Errorf("links after sweep: %v", got)
 	}
 	addr := listen(t, second.Path(a), "127.0.0.1:0")
@@ -349,8 +352,8 @@ func TestConnectAgain(t *testing.T) {
 	}
 	link, err := netlink.LinkByName(half.Name)
 	must(t, err)
-	if addresses, err := netlink.AddrList(link, netlink.FAMILY_V4); err != nil || len(addresses) != 1 || addresses[0].IP.String() != a.Gateway().String() {
-		t.Errorf("the bridge has %v, want %s (%v)", addresses, a.Gateway(), err)
+	if got, err := addresses(m.handle, link); err != nil || len(got) != 1 || got[0].IP.String() != a.Gateway().String() {
+		t.Errorf("the bridge has %v, want %s (%v)", got, a.Gateway(), err)
 	}
 }
 

@@ -148,7 +148,7 @@ func closeAll(t *testing.T, machines ...*machine) {
 			if err := x.Close(); err != nil {
 				return err
 			}
-			if left := links(t, x.Manager); len(left) > 0 || strings.Contains(tables(t), x.tag) {
+			if left := tagged(t, x.Manager); len(left) > 0 || strings.Contains(tables(t), x.tag) {
 				t.Errorf("left: links %v, tables %s", left, tables(t))
 			}
 			return nil
@@ -207,7 +207,7 @@ func TestOverMachines(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			known, err := netlink.NeighList(link.Attrs().Index, unix.AF_BRIDGE)
+			known, err := dump("neighbours", func() ([]netlink.Neigh, error) { return netlink.NeighList(link.Attrs().Index, unix.AF_BRIDGE) })
 			elsewhere := 0
 			for _, n := range known {
 				if n.IP != nil {
@@ -326,7 +326,7 @@ func TestOverlayOnOneHost(t *testing.T) {
 	})
 	both(t)
 	x[0].on(t, func() error {
-		if got := links(t, x[0].Manager); len(got) != 3 {
+		if got := tagged(t, x[0].Manager); len(got) != 3 {
 			t.Errorf("after the sweep there are %v", got)
 		}
 		return x[0].Connect(t.Context(), a[0])

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/containerd/errdefs"
-	"github.com/vishvananda/netlink"
 )
 
 // Reserve chooses an address. Nothing on the host changes but the note that
@@ -107,9 +106,9 @@ func (m *Manager) claim() (netip.Prefix, error) {
 
 // hostNetworks lists what the host has addresses in, on the links that count.
 func (m *Manager) hostNetworks(counts func(link int) bool) ([]netip.Prefix, error) {
-	addrs, err := m.handle.AddrList(nil, netlink.FAMILY_V4)
+	addrs, err := addresses(m.handle, nil)
 	if err != nil {
-		return nil, fmt.Errorf("list addresses of the host: %w", err)
+		return nil, err
 	}
 	var out []netip.Prefix
 	for _, a := range addrs {
@@ -125,12 +124,12 @@ func (m *Manager) hostNetworks(counts func(link int) bool) ([]netip.Prefix, erro
 
 // bridgeIndexes tells the bridges of this and other agents.
 func (m *Manager) bridgeIndexes() (map[int]bool, error) {
-	links, err := m.handle.LinkList()
+	list, err := links(m.handle)
 	if err != nil {
-		return nil, fmt.Errorf("list links: %w", err)
+		return nil, err
 	}
 	found := map[int]bool{}
-	for _, l := range links {
+	for _, l := range list {
 		if strings.HasPrefix(l.Attrs().Name, bridgePrefix) {
 			found[l.Attrs().Index] = true
 		}
