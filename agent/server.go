@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -71,6 +72,10 @@ func (s *server) ForgetKernel(_ context.Context, r *agentpb.ForgetKernelRequest)
 
 func (s *server) UpdateMounts(ctx context.Context, r *agentpb.UpdateMountsRequest) (*agentpb.UpdateMountsResponse, error) {
 	return &agentpb.UpdateMountsResponse{}, s.a.kernels.UpdateMounts(ctx, r)
+}
+
+func (s *server) RestartPlugin(_ context.Context, r *agentpb.RestartPluginRequest) (*agentpb.RestartPluginResponse, error) {
+	return &agentpb.RestartPluginResponse{}, s.a.devices.Restart(r.Name, cmp.Or(r.Reason, "a manager asked for it"))
 }
 
 func (s *server) PullImage(r *agentpb.PullImageRequest, stream grpc.ServerStreamingServer[agentpb.PullProgress]) error {

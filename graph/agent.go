@@ -32,6 +32,10 @@ func (r mutationResolver) RemoveAgent(ctx context.Context, input agents.RemoveAg
 	return r.Agents.RemoveAgent(ctx, input)
 }
 
+func (r mutationResolver) RestartPlugin(ctx context.Context, input agents.RestartPluginInput) (*agents.AgentPayload, error) {
+	return r.Agents.RestartPlugin(ctx, input)
+}
+
 func (r queryResolver) OccupancyAudit(ctx context.Context) (*occupancy.Audit, error) {
 	return r.Occupancy.Look(ctx)
 }

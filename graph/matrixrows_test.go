@@ -50,6 +50,9 @@ var matrix = map[string]cell{
 	"removeAgent": func(f *fixture) vars {
 		return vars{"id": f.agent(func(a *ent.AgentCreate) { a.SetStatus(agent.StatusLost) })}
 	},
+	"restartPlugin": func(f *fixture) vars {
+		return vars{"id": f.agent(func(*ent.AgentCreate) {}), "plugin": "cuda"}
+	},
 	"auditOccupancy":  func(*fixture) vars { return nil },
 	"createJoinToken": func(f *fixture) vars { return vars{"role": "agent"} },
 	"createRegistry":  func(f *fixture) vars { return vars{"name": f.name(), "host": f.name() + ".example.org"} },

@@ -45,7 +45,11 @@ func (m *Manager) counters() func(string, string, int, time.Duration) {
 	}, []string{"route", "method", "status"})
 	sessions := f.NewGaugeVec(prometheus.GaugeOpts{Name: "berth_sessions", Help: "Sessions that are not over, by status."}, []string{"status"})
 	nodes := f.NewGaugeVec(prometheus.GaugeOpts{Name: "berth_agents", Help: "Agents by status."}, []string{"status"})
-	m.gauges = func(ctx context.Context) { m.countRows(ctx, sessions, nodes) }
+	plugins := newPluginGauges(m.cfg.Registry)
+	m.gauges = func(ctx context.Context) {
+		m.countRows(ctx, sessions, nodes)
+		m.countPlugins(ctx, plugins)
+	}
 	return func(route, method string, status int, took time.Duration) {
 		requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
 	}

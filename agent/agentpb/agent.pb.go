@@ -276,6 +276,55 @@ func (Plugin_State) EnumDescriptor() ([]byte, []int) {
 	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10, 0}
 }
 
+type PluginCheck_Level int32
+
+const (
+	PluginCheck_OK      PluginCheck_Level = 0
+	PluginCheck_WARNING PluginCheck_Level = 1
+	PluginCheck_ERROR   PluginCheck_Level = 2
+)
+
+// Enum value maps for PluginCheck_Level.
+var (
+	PluginCheck_Level_name = map[int32]string{
+		0: "OK",
+		1: "WARNING",
+		2: "ERROR",
+	}
+	PluginCheck_Level_value = map[string]int32{
+		"OK":      0,
+		"WARNING": 1,
+		"ERROR":   2,
+	}
+)
+
+func (x PluginCheck_Level) Enum() *PluginCheck_Level {
+	p := new(PluginCheck_Level)
+	*p = x
+	return p
+}
+
+func (x PluginCheck_Level) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PluginCheck_Level) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_agentpb_agent_proto_enumTypes[4].Descriptor()
+}
+
+func (PluginCheck_Level) Type() protoreflect.EnumType {
+	return &file_agent_agentpb_agent_proto_enumTypes[4]
+}
+
+func (x PluginCheck_Level) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PluginCheck_Level.Descriptor instead.
+func (PluginCheck_Level) EnumDescriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11, 0}
+}
+
 type KernelState_Phase int32
 
 const (
@@ -315,11 +364,11 @@ func (x KernelState_Phase) String() string {
 }
 
 func (KernelState_Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[4].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[5].Descriptor()
 }
 
 func (KernelState_Phase) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[4]
+	return &file_agent_agentpb_agent_proto_enumTypes[5]
 }
 
 func (x KernelState_Phase) Number() protoreflect.EnumNumber {
@@ -328,7 +377,7 @@ func (x KernelState_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KernelState_Phase.Descriptor instead.
 func (KernelState_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25, 0}
 }
 
 type Metric_Quality int32
@@ -367,11 +416,11 @@ func (x Metric_Quality) String() string {
 }
 
 func (Metric_Quality) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[5].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[6].Descriptor()
 }
 
 func (Metric_Quality) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[5]
+	return &file_agent_agentpb_agent_proto_enumTypes[6]
 }
 
 func (x Metric_Quality) Number() protoreflect.EnumNumber {
@@ -380,7 +429,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40, 0}
 }
 
 type WatchRequest struct {
@@ -1345,8 +1394,9 @@ type Plugin struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	State         Plugin_State           `protobuf:"varint,3,opt,name=state,proto3,enum=berth.agent.v1.Plugin_State" json:"state,omitempty"`
-	Message       string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	Message       string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"` // why it does not run, or shows less than there is
 	Restarts      uint32                 `protobuf:"varint,5,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	Checks        []*PluginCheck         `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"` // of its preflight, the last time
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1416,6 +1466,161 @@ func (x *Plugin) GetRestarts() uint32 {
 	return 0
 }
 
+func (x *Plugin) GetChecks() []*PluginCheck {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+type PluginCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // driver, device-nodes
+	Level         PluginCheck_Level      `protobuf:"varint,2,opt,name=level,proto3,enum=berth.agent.v1.PluginCheck_Level" json:"level,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginCheck) Reset() {
+	*x = PluginCheck{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginCheck) ProtoMessage() {}
+
+func (x *PluginCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginCheck.ProtoReflect.Descriptor instead.
+func (*PluginCheck) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *PluginCheck) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PluginCheck) GetLevel() PluginCheck_Level {
+	if x != nil {
+		return x.Level
+	}
+	return PluginCheck_OK
+}
+
+func (x *PluginCheck) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type RestartPluginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`     // as reported
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // for the log and the plugin's message
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestartPluginRequest) Reset() {
+	*x = RestartPluginRequest{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestartPluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestartPluginRequest) ProtoMessage() {}
+
+func (x *RestartPluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestartPluginRequest.ProtoReflect.Descriptor instead.
+func (*RestartPluginRequest) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RestartPluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RestartPluginRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type RestartPluginResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestartPluginResponse) Reset() {
+	*x = RestartPluginResponse{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestartPluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestartPluginResponse) ProtoMessage() {}
+
+func (x *RestartPluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestartPluginResponse.ProtoReflect.Descriptor instead.
+func (*RestartPluginResponse) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{13}
+}
+
 type Probe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1427,7 +1632,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1644,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1657,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Probe) GetName() string {
@@ -1489,7 +1694,7 @@ type PullImageRequest struct {
 
 func (x *PullImageRequest) Reset() {
 	*x = PullImageRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1706,7 @@ func (x *PullImageRequest) String() string {
 func (*PullImageRequest) ProtoMessage() {}
 
 func (x *PullImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1719,7 @@ func (x *PullImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullImageRequest.ProtoReflect.Descriptor instead.
 func (*PullImageRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PullImageRequest) GetReference() string {
@@ -1566,7 +1771,7 @@ type PullProgress struct {
 
 func (x *PullProgress) Reset() {
 	*x = PullProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1783,7 @@ func (x *PullProgress) String() string {
 func (*PullProgress) ProtoMessage() {}
 
 func (x *PullProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1796,7 @@ func (x *PullProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullProgress.ProtoReflect.Descriptor instead.
 func (*PullProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PullProgress) GetReference() string {
@@ -1647,7 +1852,7 @@ type Allocation struct {
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1864,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1877,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Allocation) GetDeviceId() string {
@@ -1710,7 +1915,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1927,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1940,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Mount) GetVolume() string {
@@ -1813,7 +2018,7 @@ type CreateKernelRequest struct {
 
 func (x *CreateKernelRequest) Reset() {
 	*x = CreateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +2030,7 @@ func (x *CreateKernelRequest) String() string {
 func (*CreateKernelRequest) ProtoMessage() {}
 
 func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +2043,7 @@ func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateKernelRequest.ProtoReflect.Descriptor instead.
 func (*CreateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreateKernelRequest) GetEpoch() int64 {
@@ -2018,7 +2223,7 @@ type KernelNetwork struct {
 
 func (x *KernelNetwork) Reset() {
 	*x = KernelNetwork{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2235,7 @@ func (x *KernelNetwork) String() string {
 func (*KernelNetwork) ProtoMessage() {}
 
 func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2248,7 @@ func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelNetwork.ProtoReflect.Descriptor instead.
 func (*KernelNetwork) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *KernelNetwork) GetVni() uint32 {
@@ -2092,7 +2297,7 @@ type KernelPeer struct {
 
 func (x *KernelPeer) Reset() {
 	*x = KernelPeer{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2309,7 @@ func (x *KernelPeer) String() string {
 func (*KernelPeer) ProtoMessage() {}
 
 func (x *KernelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2322,7 @@ func (x *KernelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelPeer.ProtoReflect.Descriptor instead.
 func (*KernelPeer) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *KernelPeer) GetHostname() string {
@@ -2153,7 +2358,7 @@ type UpdateMountsRequest struct {
 
 func (x *UpdateMountsRequest) Reset() {
 	*x = UpdateMountsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2370,7 @@ func (x *UpdateMountsRequest) String() string {
 func (*UpdateMountsRequest) ProtoMessage() {}
 
 func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2383,7 @@ func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMountsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMountsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UpdateMountsRequest) GetEpoch() int64 {
@@ -2220,7 +2425,7 @@ type MountUpdate struct {
 
 func (x *MountUpdate) Reset() {
 	*x = MountUpdate{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2437,7 @@ func (x *MountUpdate) String() string {
 func (*MountUpdate) ProtoMessage() {}
 
 func (x *MountUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2450,7 @@ func (x *MountUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountUpdate.ProtoReflect.Descriptor instead.
 func (*MountUpdate) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *MountUpdate) GetTarget() string {
@@ -2277,7 +2482,7 @@ type UpdateMountsResponse struct {
 
 func (x *UpdateMountsResponse) Reset() {
 	*x = UpdateMountsResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2494,7 @@ func (x *UpdateMountsResponse) String() string {
 func (*UpdateMountsResponse) ProtoMessage() {}
 
 func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2507,7 @@ func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMountsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateMountsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
 }
 
 type KernelState struct {
@@ -2326,7 +2531,7 @@ type KernelState struct {
 
 func (x *KernelState) Reset() {
 	*x = KernelState{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2543,7 @@ func (x *KernelState) String() string {
 func (*KernelState) ProtoMessage() {}
 
 func (x *KernelState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2556,7 @@ func (x *KernelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelState.ProtoReflect.Descriptor instead.
 func (*KernelState) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *KernelState) GetKernelId() string {
@@ -2451,7 +2656,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2463,7 +2668,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2476,7 +2681,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Step) GetName() string {
@@ -2526,7 +2731,7 @@ type TerminateKernelRequest struct {
 
 func (x *TerminateKernelRequest) Reset() {
 	*x = TerminateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2538,7 +2743,7 @@ func (x *TerminateKernelRequest) String() string {
 func (*TerminateKernelRequest) ProtoMessage() {}
 
 func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2756,7 @@ func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateKernelRequest.ProtoReflect.Descriptor instead.
 func (*TerminateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TerminateKernelRequest) GetEpoch() int64 {
@@ -2592,7 +2797,7 @@ type ForgetKernelRequest struct {
 
 func (x *ForgetKernelRequest) Reset() {
 	*x = ForgetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2604,7 +2809,7 @@ func (x *ForgetKernelRequest) String() string {
 func (*ForgetKernelRequest) ProtoMessage() {}
 
 func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2617,7 +2822,7 @@ func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelRequest.ProtoReflect.Descriptor instead.
 func (*ForgetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ForgetKernelRequest) GetEpoch() int64 {
@@ -2642,7 +2847,7 @@ type ForgetKernelResponse struct {
 
 func (x *ForgetKernelResponse) Reset() {
 	*x = ForgetKernelResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2859,7 @@ func (x *ForgetKernelResponse) String() string {
 func (*ForgetKernelResponse) ProtoMessage() {}
 
 func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2872,7 @@ func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelResponse.ProtoReflect.Descriptor instead.
 func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
 }
 
 type LogsRequest struct {
@@ -2682,7 +2887,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2899,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +2912,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -2748,7 +2953,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2965,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2978,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2806,7 +3011,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +3023,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +3036,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -2933,7 +3138,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3150,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3163,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -3006,7 +3211,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3018,7 +3223,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3031,7 +3236,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -3063,7 +3268,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3280,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3293,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -3172,7 +3377,7 @@ type DialData struct {
 
 func (x *DialData) Reset() {
 	*x = DialData{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3389,7 @@ func (x *DialData) String() string {
 func (*DialData) ProtoMessage() {}
 
 func (x *DialData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3402,7 @@ func (x *DialData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialData.ProtoReflect.Descriptor instead.
 func (*DialData) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DialData) GetTarget() *DialTarget {
@@ -3224,7 +3429,7 @@ type DialTarget struct {
 
 func (x *DialTarget) Reset() {
 	*x = DialTarget{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3441,7 @@ func (x *DialTarget) String() string {
 func (*DialTarget) ProtoMessage() {}
 
 func (x *DialTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3454,7 @@ func (x *DialTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialTarget.ProtoReflect.Descriptor instead.
 func (*DialTarget) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DialTarget) GetKernelId() string {
@@ -3277,7 +3482,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3289,7 +3494,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3302,7 +3507,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -3336,7 +3541,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3553,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3566,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -3394,7 +3599,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3611,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3624,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Metric) GetName() string {
@@ -3593,18 +3798,31 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x03NIC\x10\x04\x12\a\n" +
 	"\x03NOC\x10\x05\x12\x0e\n" +
 	"\n" +
-	"SAME_BOARD\x10\x06\"\xdf\x01\n" +
+	"SAME_BOARD\x10\x06\"\x94\x02\n" +
 	"\x06Plugin\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x1c.berth.agent.v1.Plugin.StateR\x05state\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x1a\n" +
-	"\brestarts\x18\x05 \x01(\rR\brestarts\"=\n" +
+	"\brestarts\x18\x05 \x01(\rR\brestarts\x123\n" +
+	"\x06checks\x18\x06 \x03(\v2\x1b.berth.agent.v1.PluginCheckR\x06checks\"=\n" +
 	"\x05State\x12\f\n" +
 	"\bSTARTING\x10\x00\x12\v\n" +
 	"\aRUNNING\x10\x01\x12\v\n" +
 	"\aBACKOFF\x10\x02\x12\f\n" +
-	"\bDISABLED\x10\x03\"C\n" +
+	"\bDISABLED\x10\x03\"\x97\x01\n" +
+	"\vPluginCheck\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\x05level\x18\x02 \x01(\x0e2!.berth.agent.v1.PluginCheck.LevelR\x05level\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"'\n" +
+	"\x05Level\x12\x06\n" +
+	"\x02OK\x10\x00\x12\v\n" +
+	"\aWARNING\x10\x01\x12\t\n" +
+	"\x05ERROR\x10\x02\"B\n" +
+	"\x14RestartPluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x17\n" +
+	"\x15RestartPluginResponse\"C\n" +
 	"\x05Probe\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -3789,14 +4007,15 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\xba\x05\n" +
+	"\vUNAVAILABLE\x10\x032\x98\x06\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
 	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12P\n" +
 	"\fCreateKernel\x12#.berth.agent.v1.CreateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12V\n" +
 	"\x0fTerminateKernel\x12&.berth.agent.v1.TerminateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12Y\n" +
 	"\fUpdateMounts\x12#.berth.agent.v1.UpdateMountsRequest\x1a$.berth.agent.v1.UpdateMountsResponse\x12Y\n" +
-	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12?\n" +
+	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12\\\n" +
+	"\rRestartPlugin\x12$.berth.agent.v1.RestartPluginRequest\x1a%.berth.agent.v1.RestartPluginResponse\x12?\n" +
 	"\x04Logs\x12\x1b.berth.agent.v1.LogsRequest\x1a\x18.berth.agent.v1.LogChunk0\x01\x12A\n" +
 	"\x04Exec\x12\x19.berth.agent.v1.ExecInput\x1a\x1a.berth.agent.v1.ExecOutput(\x010\x01\x12>\n" +
 	"\x04Dial\x12\x18.berth.agent.v1.DialData\x1a\x18.berth.agent.v1.DialData(\x010\x01B(Z&github.com/berthhq/berth/agent/agentpbb\x06proto3"
@@ -3813,124 +4032,132 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 	return file_agent_agentpb_agent_proto_rawDescData
 }
 
-var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
 	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
 	(Link_Type)(0),                 // 2: berth.agent.v1.Link.Type
 	(Plugin_State)(0),              // 3: berth.agent.v1.Plugin.State
-	(KernelState_Phase)(0),         // 4: berth.agent.v1.KernelState.Phase
-	(Metric_Quality)(0),            // 5: berth.agent.v1.Metric.Quality
-	(*WatchRequest)(nil),           // 6: berth.agent.v1.WatchRequest
-	(*Event)(nil),                  // 7: berth.agent.v1.Event
-	(*Heartbeat)(nil),              // 8: berth.agent.v1.Heartbeat
-	(*Report)(nil),                 // 9: berth.agent.v1.Report
-	(*Overlay)(nil),                // 10: berth.agent.v1.Overlay
-	(*SlotType)(nil),               // 11: berth.agent.v1.SlotType
-	(*Device)(nil),                 // 12: berth.agent.v1.Device
-	(*CounterSet)(nil),             // 13: berth.agent.v1.CounterSet
-	(*CounterUse)(nil),             // 14: berth.agent.v1.CounterUse
-	(*Link)(nil),                   // 15: berth.agent.v1.Link
-	(*Plugin)(nil),                 // 16: berth.agent.v1.Plugin
-	(*Probe)(nil),                  // 17: berth.agent.v1.Probe
-	(*PullImageRequest)(nil),       // 18: berth.agent.v1.PullImageRequest
-	(*PullProgress)(nil),           // 19: berth.agent.v1.PullProgress
-	(*Allocation)(nil),             // 20: berth.agent.v1.Allocation
-	(*Mount)(nil),                  // 21: berth.agent.v1.Mount
-	(*CreateKernelRequest)(nil),    // 22: berth.agent.v1.CreateKernelRequest
-	(*KernelNetwork)(nil),          // 23: berth.agent.v1.KernelNetwork
-	(*KernelPeer)(nil),             // 24: berth.agent.v1.KernelPeer
-	(*UpdateMountsRequest)(nil),    // 25: berth.agent.v1.UpdateMountsRequest
-	(*MountUpdate)(nil),            // 26: berth.agent.v1.MountUpdate
-	(*UpdateMountsResponse)(nil),   // 27: berth.agent.v1.UpdateMountsResponse
-	(*KernelState)(nil),            // 28: berth.agent.v1.KernelState
-	(*Step)(nil),                   // 29: berth.agent.v1.Step
-	(*TerminateKernelRequest)(nil), // 30: berth.agent.v1.TerminateKernelRequest
-	(*ForgetKernelRequest)(nil),    // 31: berth.agent.v1.ForgetKernelRequest
-	(*ForgetKernelResponse)(nil),   // 32: berth.agent.v1.ForgetKernelResponse
-	(*LogsRequest)(nil),            // 33: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 34: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 35: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 36: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 37: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 38: berth.agent.v1.ExecOutput
-	(*DialData)(nil),               // 39: berth.agent.v1.DialData
-	(*DialTarget)(nil),             // 40: berth.agent.v1.DialTarget
-	(*StatsReport)(nil),            // 41: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 42: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 43: berth.agent.v1.Metric
-	nil,                            // 44: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 45: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 46: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 47: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 48: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 49: berth.agent.v1.ExecStart.EnvironmentEntry
+	(PluginCheck_Level)(0),         // 4: berth.agent.v1.PluginCheck.Level
+	(KernelState_Phase)(0),         // 5: berth.agent.v1.KernelState.Phase
+	(Metric_Quality)(0),            // 6: berth.agent.v1.Metric.Quality
+	(*WatchRequest)(nil),           // 7: berth.agent.v1.WatchRequest
+	(*Event)(nil),                  // 8: berth.agent.v1.Event
+	(*Heartbeat)(nil),              // 9: berth.agent.v1.Heartbeat
+	(*Report)(nil),                 // 10: berth.agent.v1.Report
+	(*Overlay)(nil),                // 11: berth.agent.v1.Overlay
+	(*SlotType)(nil),               // 12: berth.agent.v1.SlotType
+	(*Device)(nil),                 // 13: berth.agent.v1.Device
+	(*CounterSet)(nil),             // 14: berth.agent.v1.CounterSet
+	(*CounterUse)(nil),             // 15: berth.agent.v1.CounterUse
+	(*Link)(nil),                   // 16: berth.agent.v1.Link
+	(*Plugin)(nil),                 // 17: berth.agent.v1.Plugin
+	(*PluginCheck)(nil),            // 18: berth.agent.v1.PluginCheck
+	(*RestartPluginRequest)(nil),   // 19: berth.agent.v1.RestartPluginRequest
+	(*RestartPluginResponse)(nil),  // 20: berth.agent.v1.RestartPluginResponse
+	(*Probe)(nil),                  // 21: berth.agent.v1.Probe
+	(*PullImageRequest)(nil),       // 22: berth.agent.v1.PullImageRequest
+	(*PullProgress)(nil),           // 23: berth.agent.v1.PullProgress
+	(*Allocation)(nil),             // 24: berth.agent.v1.Allocation
+	(*Mount)(nil),                  // 25: berth.agent.v1.Mount
+	(*CreateKernelRequest)(nil),    // 26: berth.agent.v1.CreateKernelRequest
+	(*KernelNetwork)(nil),          // 27: berth.agent.v1.KernelNetwork
+	(*KernelPeer)(nil),             // 28: berth.agent.v1.KernelPeer
+	(*UpdateMountsRequest)(nil),    // 29: berth.agent.v1.UpdateMountsRequest
+	(*MountUpdate)(nil),            // 30: berth.agent.v1.MountUpdate
+	(*UpdateMountsResponse)(nil),   // 31: berth.agent.v1.UpdateMountsResponse
+	(*KernelState)(nil),            // 32: berth.agent.v1.KernelState
+	(*Step)(nil),                   // 33: berth.agent.v1.Step
+	(*TerminateKernelRequest)(nil), // 34: berth.agent.v1.TerminateKernelRequest
+	(*ForgetKernelRequest)(nil),    // 35: berth.agent.v1.ForgetKernelRequest
+	(*ForgetKernelResponse)(nil),   // 36: berth.agent.v1.ForgetKernelResponse
+	(*LogsRequest)(nil),            // 37: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 38: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 39: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 40: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 41: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 42: berth.agent.v1.ExecOutput
+	(*DialData)(nil),               // 43: berth.agent.v1.DialData
+	(*DialTarget)(nil),             // 44: berth.agent.v1.DialTarget
+	(*StatsReport)(nil),            // 45: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 46: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 47: berth.agent.v1.Metric
+	nil,                            // 48: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 49: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 50: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 51: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 52: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 53: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
-	9,  // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
-	28, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	41, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
-	19, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
-	8,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
-	11, // 5: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
-	12, // 6: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
-	28, // 7: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
-	16, // 8: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
-	17, // 9: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
-	13, // 10: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
-	15, // 11: berth.agent.v1.Report.links:type_name -> berth.agent.v1.Link
-	10, // 12: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
+	10, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
+	32, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
+	45, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	23, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
+	9,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
+	12, // 5: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
+	13, // 6: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
+	32, // 7: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
+	17, // 8: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
+	21, // 9: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
+	14, // 10: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
+	16, // 11: berth.agent.v1.Report.links:type_name -> berth.agent.v1.Link
+	11, // 12: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
 	0,  // 13: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	44, // 14: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	45, // 15: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	48, // 14: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	49, // 15: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	1,  // 16: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
-	14, // 17: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	46, // 18: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	47, // 19: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	15, // 17: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
+	50, // 18: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	51, // 19: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	2,  // 20: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	3,  // 21: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
-	20, // 22: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
-	21, // 23: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	48, // 24: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	23, // 25: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
-	24, // 26: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
-	26, // 27: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
-	4,  // 28: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
-	29, // 29: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
-	20, // 30: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	36, // 31: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	37, // 32: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	49, // 33: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	37, // 34: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	40, // 35: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
-	42, // 36: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	43, // 37: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	43, // 38: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	5,  // 39: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	6,  // 40: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	18, // 41: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	22, // 42: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	30, // 43: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	25, // 44: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	31, // 45: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	33, // 46: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	35, // 47: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	39, // 48: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
-	7,  // 49: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	19, // 50: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	28, // 51: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	28, // 52: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	27, // 53: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	32, // 54: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	34, // 55: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	38, // 56: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	39, // 57: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
-	49, // [49:58] is the sub-list for method output_type
-	40, // [40:49] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	18, // 22: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
+	4,  // 23: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
+	24, // 24: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
+	25, // 25: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
+	52, // 26: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	27, // 27: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
+	28, // 28: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
+	30, // 29: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
+	5,  // 30: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
+	33, // 31: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
+	24, // 32: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
+	40, // 33: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	41, // 34: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	53, // 35: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	41, // 36: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	44, // 37: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
+	46, // 38: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	47, // 39: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	47, // 40: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	6,  // 41: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	7,  // 42: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	22, // 43: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	26, // 44: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	34, // 45: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	29, // 46: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	35, // 47: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	19, // 48: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	37, // 49: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	39, // 50: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	43, // 51: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
+	8,  // 52: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	23, // 53: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	32, // 54: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	32, // 55: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	31, // 56: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	36, // 57: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	20, // 58: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	38, // 59: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	42, // 60: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	43, // 61: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
+	52, // [52:62] is the sub-list for method output_type
+	42, // [42:52] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -3946,14 +4173,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[6].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[29].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[32].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[32].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[35].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -3964,8 +4191,8 @@ func file_agent_agentpb_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   44,
+			NumEnums:      7,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

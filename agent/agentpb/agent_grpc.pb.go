@@ -54,6 +54,7 @@ const (
 	Agent_TerminateKernel_FullMethodName = "/berth.agent.v1.Agent/TerminateKernel"
 	Agent_UpdateMounts_FullMethodName    = "/berth.agent.v1.Agent/UpdateMounts"
 	Agent_ForgetKernel_FullMethodName    = "/berth.agent.v1.Agent/ForgetKernel"
+	Agent_RestartPlugin_FullMethodName   = "/berth.agent.v1.Agent/RestartPlugin"
 	Agent_Logs_FullMethodName            = "/berth.agent.v1.Agent/Logs"
 	Agent_Exec_FullMethodName            = "/berth.agent.v1.Agent/Exec"
 	Agent_Dial_FullMethodName            = "/berth.agent.v1.Agent/Dial"
@@ -77,6 +78,10 @@ type AgentClient interface {
 	// made, ask again.
 	UpdateMounts(ctx context.Context, in *UpdateMountsRequest, opts ...grpc.CallOption) (*UpdateMountsResponse, error)
 	ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error)
+	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
+	// devices. It changes nothing that a leader decides, so any manager may call it.
+	// NOT_FOUND: no such plugin on this node.
+	RestartPlugin(ctx context.Context, in *RestartPluginRequest, opts ...grpc.CallOption) (*RestartPluginResponse, error)
 	// Logs streams the kept log of a kernel's main process; with follow it goes
 	// on until the process has ended.
 	Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error)
@@ -175,6 +180,16 @@ func (c *agentClient) ForgetKernel(ctx context.Context, in *ForgetKernelRequest,
 	return out, nil
 }
 
+func (c *agentClient) RestartPlugin(ctx context.Context, in *RestartPluginRequest, opts ...grpc.CallOption) (*RestartPluginResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RestartPluginResponse)
+	err := c.cc.Invoke(ctx, Agent_RestartPlugin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *agentClient) Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[2], Agent_Logs_FullMethodName, cOpts...)
@@ -238,6 +253,10 @@ type AgentServer interface {
 	// made, ask again.
 	UpdateMounts(context.Context, *UpdateMountsRequest) (*UpdateMountsResponse, error)
 	ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error)
+	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
+	// devices. It changes nothing that a leader decides, so any manager may call it.
+	// NOT_FOUND: no such plugin on this node.
+	RestartPlugin(context.Context, *RestartPluginRequest) (*RestartPluginResponse, error)
 	// Logs streams the kept log of a kernel's main process; with follow it goes
 	// on until the process has ended.
 	Logs(*LogsRequest, grpc.ServerStreamingServer[LogChunk]) error
@@ -275,6 +294,9 @@ func (UnimplementedAgentServer) UpdateMounts(context.Context, *UpdateMountsReque
 }
 func (UnimplementedAgentServer) ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ForgetKernel not implemented")
+}
+func (UnimplementedAgentServer) RestartPlugin(context.Context, *RestartPluginRequest) (*RestartPluginResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RestartPlugin not implemented")
 }
 func (UnimplementedAgentServer) Logs(*LogsRequest, grpc.ServerStreamingServer[LogChunk]) error {
 	return status.Error(codes.Unimplemented, "method Logs not implemented")
@@ -400,6 +422,24 @@ func _Agent_ForgetKernel_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Agent_RestartPlugin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RestartPluginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServer).RestartPlugin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Agent_RestartPlugin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServer).RestartPlugin(ctx, req.(*RestartPluginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Agent_Logs_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(LogsRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -447,6 +487,10 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ForgetKernel",
 			Handler:    _Agent_ForgetKernel_Handler,
+		},
+		{
+			MethodName: "RestartPlugin",
+			Handler:    _Agent_RestartPlugin_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -43,8 +43,10 @@ type Manager struct {
 	plugins []*plugin
 	// patience is how long a plugin may be away before its devices are not given away.
 	patience time.Duration
-	nodes    []node // NUMA nodes; none where there is but one
-	pins     bool   // containers can be kept to them
+	// hangPatience is how long a plugin may hang before it is restarted.
+	hangPatience time.Duration
+	nodes        []node // NUMA nodes; none where there is but one
+	pins         bool   // containers can be kept to them
 
 	mu    sync.Mutex
 	views map[string]view // by plugin key, "" = intrinsic
@@ -85,7 +87,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.OnChange = func() {}
 	}
 	m := &Manager{
-		cfg: cfg, patience: pluginPatience, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{},
+		cfg: cfg, patience: pluginPatience, hangPatience: hangPatience, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{},
 		prepared: map[allocation]*acceleratorpb.LiveAllocation{}, preparing: map[allocation]chan struct{}{},
 		owed: map[allocation]*acceleratorpb.UnprepareRequest{},
 	}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,15 @@ type plugin struct {
 	gaveUp    bool      // it is not started again
 	wanted    []*acceleratorpb.Workload
 	changed   chan struct{} // a new set is wanted
+	look      *acceleratorpb.Look
+	hanging   *time.Timer // ends a process whose look hangs
+	checks    []*agentpb.PluginCheck
+	recheck   chan struct{} // run the preflight again
+	revive    chan struct{} // start it although it was given up
 }
 
 func newPlugin(m *Manager, cfg PluginConfig) *plugin {
-	p := &plugin{m: m, cfg: cfg, name: filepath.Base(cfg.Path), changed: make(chan struct{}, 1)}
+	p := &plugin{m: m, cfg: cfg, name: filepath.Base(cfg.Path), changed: make(chan struct{}, 1), recheck: make(chan struct{}, 1), revive: make(chan struct{}, 1)}
 	p.host = pluginhost.New(pluginhost.Config[*accelerator.Client]{
 		Name: p.name, Logger: m.cfg.Logger,
 		Launch:   p.launch,
@@ -76,17 +82,34 @@ func (p *plugin) away(patience time.Duration) string {
 	return fmt.Sprintf("plugin %s does not run: %s", p.name, s.Message)
 }
 
-// run keeps the process and the streams from it going.
+// run keeps the process and the streams from it going. A plugin that is given up
+// shows in the report, and runs again when somebody restarts it.
 func (p *plugin) run(ctx context.Context) {
-	var wg sync.WaitGroup
-	wg.Go(func() { p.listen(ctx) })
-	if err := p.host.Run(ctx); err != nil { // a disabled plugin shows in the report
-		p.mu.Lock()
-		p.gaveUp = true
-		p.mu.Unlock()
-		p.m.cfg.OnChange()
+	for {
+		var wg sync.WaitGroup
+		wg.Go(func() { p.listen(ctx) })
+		err := p.host.Run(ctx)
+		wg.Wait()
+		if err == nil {
+			return
+		}
+		p.abandon(true)
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.revive:
+		}
+		p.host.Revive()
+		p.abandon(false)
 	}
-	wg.Wait()
+}
+
+// abandon notes whether the plugin is given up.
+func (p *plugin) abandon(gaveUp bool) {
+	p.mu.Lock()
+	p.gaveUp = gaveUp
+	p.mu.Unlock()
+	p.m.cfg.OnChange()
 }
 
 func (p *plugin) launch(ctx context.Context) (*accelerator.Client, error) {
@@ -188,6 +211,7 @@ func (p *plugin) listen(ctx context.Context) {
 		life, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		wg.Go(func() { p.m.settle(life, c) })
+		wg.Go(func() { p.examine(life, c) })
 		for _, follow := range []func(context.Context, *accelerator.Client) error{p.devices, p.health, p.nodeMetrics, p.workloadMetrics} {
 			wg.Go(func() { p.again(life, c, follow) })
 		}
@@ -197,6 +221,7 @@ func (p *plugin) listen(ctx context.Context) {
 		}
 		cancel()
 		wg.Wait()
+		p.forget()
 	}
 }
 
@@ -240,6 +265,7 @@ func (p *plugin) devices(ctx context.Context, c *accelerator.Client) error {
 			complaint = "snapshot refused: " + err.Error()
 			p.m.cfg.Logger.Error("plugin's snapshot refused", "plugin", p.name, "error", err)
 		} else {
+			p.looked(snapshot.GetLook())
 			p.m.show(c.Description.Key, c.Description.Vendor, snapshot)
 		}
 		p.complain(complaint)
@@ -293,7 +319,10 @@ func (p *plugin) status() *agentpb.Plugin {
 		out.Name = p.name
 	}
 	if out.Message == "" {
-		out.Message = p.complaint
+		out.Message = cmp.Or(p.complaint, p.look.GetMessage())
+	}
+	if s.State == pluginhost.Running {
+		out.Checks = p.checks
 	}
 	return out
 }

@@ -1,6 +1,8 @@
 package device
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/agent/agentpb"
@@ -11,7 +13,8 @@ import (
 
 // show replaces the picture of a plugin's devices by a validated snapshot. A
 // device that is held and no longer reported stays visible as lost: the kernel
-// on it goes on, nobody else gets it.
+// on it continues, nobody else gets it. While the plugin cannot look at its hardware,
+// a device that it does not report stays visible as unknown, held or not.
 func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 	next := view{counters: map[string]map[string]int64{}}
 	for _, slot := range s.Slots {
@@ -39,6 +42,10 @@ func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if s := s.GetLook(); s.GetState() == acceleratorpb.Look_FAILED || s.GetState() == acceleratorpb.Look_HANGING {
+		m.views[key] = next.beside(m.views[key], s.GetMessage())
+		return
+	}
 	inUse := map[string]bool{}
 	for h := range all(m.held, nil) {
 		inUse[h.device] = true
@@ -52,6 +59,36 @@ func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 		}
 	}
 	m.views[key] = next
+}
+
+// beside adds what only an older view has: its devices are given to nobody as long as
+// nobody can look, for the reason given.
+func (v view) beside(old view, why string) view {
+	for _, s := range old.slots {
+		if !slices.ContainsFunc(v.slots, func(t *agentpb.SlotType) bool { return t.Name == s.Name }) {
+			v.slots = append(v.slots, s)
+		}
+	}
+	for _, set := range old.sets {
+		if v.counters[set.Name] == nil {
+			v.sets, v.counters[set.Name] = append(v.sets, set), old.counters[set.Name]
+		}
+	}
+	if len(v.devices) == 0 {
+		v.links = old.links
+	}
+	for _, d := range old.devices {
+		if slices.ContainsFunc(v.devices, func(n *agentpb.Device) bool { return n.Id == d.Id }) {
+			continue
+		}
+		d = proto.Clone(d).(*agentpb.Device)
+		if d.Health != agentpb.Device_LOST {
+			d.Health, d.HealthMessage = agentpb.Device_UNKNOWN, why
+		}
+		d.Allocatable, d.RejectReasons = false, []string{why}
+		v.devices = append(v.devices, d)
+	}
+	return v
 }
 
 // ail notes a health event; false: the device is not known.

@@ -14,7 +14,7 @@ import (
 func (a *app) agentCommand() *cobra.Command {
 	return group("agent", "Look at worker machines, open, close or move them", a.agentList(), a.agentShow(), a.agentDevices(),
 		a.agentCordon(), a.agentUncordon(), a.agentDrain(), a.agentUndrain(),
-		a.agentMove(), a.agentRemove(), a.agentJoin())
+		a.agentMove(), a.agentRestartPlugin(), a.agentRemove(), a.agentJoin())
 }
 
 func (a *app) agentList() *cobra.Command {
@@ -124,6 +124,13 @@ func (a *app) describeAgent(p output.Printer, g *client.AgentDetail) error {
 			text += ": " + plugin.Message
 		}
 		s.fact("Plugin", text)
+		for _, check := range plugin.Checks {
+			text := fmt.Sprintf("%s %s: %s", plugin.Name, check.Name, check.Level)
+			if check.Text != "" {
+				text += ": " + check.Text
+			}
+			s.fact("Check", text)
+		}
 	}
 	fmt.Fprintln(a.out)
 	t := output.NewTable("DEVICE", "MODEL", "HEALTH", "HELD", "HOLDERS")

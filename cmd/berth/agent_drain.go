@@ -105,6 +105,17 @@ func (a *app) agentUndrain() *cobra.Command {
 		})
 }
 
+func (a *app) agentRestartPlugin() *cobra.Command {
+	return a.verb("restart-plugin AGENT PLUGIN", "End a plugin's process on an agent and start it again; sessions keep their devices", count(2, 2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			id, err := findAgentID(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			return c.RestartPlugin(ctx, id, args[1])
+		})
+}
+
 func (a *app) agentRemove() *cobra.Command {
 	var role string
 	cmd := a.verb("rm NAME...", "Declare lost agents gone for good, or cut storage proxies off", count(1, -1),

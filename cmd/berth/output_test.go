@@ -47,7 +47,7 @@ func TestGoldenOutput(t *testing.T) {
 	  "occupied":{"mock.shares":"0.5"},"attributes":{},"numaNode":null,"health":"degraded","healthMessage":"hot","allocatable":false,"rejectReasons":["too old"],
 	  "holders":[{"slot":"mock.shares","amount":"0.25","since":"2026-03-04T11:59:58Z","session":{"id":"s","name":"train"},"mine":true},
 	    {"slot":"mock.shares","amount":"0.25","since":"2026-03-04T11:59:58Z","session":null,"mine":false}]}],
-	  "plugins":[{"name":"mock","version":"1","state":"backoff","message":"crashed","restarts":3}],"probes":[{"name":"overlayfs","ok":false,"detail":"not mounted"}],"stats":[]}}`)
+	  "plugins":[{"name":"mock","version":"1","state":"backoff","message":"crashed","restarts":3,"checks":[{"name":"driver","level":"error","text":"mock.ko is not loaded"},{"name":"nodes","level":"ok","text":""}]}],"probes":[{"name":"overlayfs","ok":false,"detail":"not mounted"}],"stats":[]}}`)
 	f.data("AgentDevices", `{"node":{"devices":[
 	  {"id":"d2","deviceId":"mock:b/1","plugin":"mock","vendor":"mock","model":"M1","capacity":{"mock.device:half":"1"},"occupied":{"mock.device:half":"1"},"attributes":{},
 	    "numaNode":0,"health":"healthy","healthMessage":"","allocatable":true,"rejectReasons":[],"pciAddress":"0000:03:00.0","pcieRoot":"pci0000:00","memoryBytes":42949672960,

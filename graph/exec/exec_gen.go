@@ -207,11 +207,18 @@ type ComplexityRoot struct {
 	}
 
 	AgentPlugin struct {
+		Checks   func(childComplexity int) int
 		Message  func(childComplexity int) int
 		Name     func(childComplexity int) int
 		Restarts func(childComplexity int) int
 		State    func(childComplexity int) int
 		Version  func(childComplexity int) int
+	}
+
+	AgentPluginCheck struct {
+		Level func(childComplexity int) int
+		Name  func(childComplexity int) int
+		Text  func(childComplexity int) int
 	}
 
 	AgentProbe struct {
@@ -860,6 +867,7 @@ type ComplexityRoot struct {
 		RenameSession           func(childComplexity int, input session.RenameSessionInput) int
 		ResetTotp               func(childComplexity int, input auth.ResetTotpInput) int
 		ResetUserPassword       func(childComplexity int, input auth.ResetUserPasswordInput) int
+		RestartPlugin           func(childComplexity int, input agents.RestartPluginInput) int
 		RestoreVfolder          func(childComplexity int, input vfolder.RestoreVfolderInput) int
 		RetryTask               func(childComplexity int, input task.RetryTaskInput) int
 		RevokeAccessToken       func(childComplexity int, input auth.RevokeAccessTokenInput) int
@@ -1954,6 +1962,7 @@ type MutationResolver interface {
 	DrainAgent(ctx context.Context, input agents.DrainAgentInput) (*agents.AgentPayload, error)
 	UndrainAgent(ctx context.Context, input agents.UndrainAgentInput) (*agents.AgentPayload, error)
 	RemoveAgent(ctx context.Context, input agents.RemoveAgentInput) (*agents.AgentPayload, error)
+	RestartPlugin(ctx context.Context, input agents.RestartPluginInput) (*agents.AgentPayload, error)
 	SetRetention(ctx context.Context, input audit.SetRetentionInput) (*audit.RetentionPayload, error)
 	UpdateResourceGroup(ctx context.Context, input group.UpdateResourceGroupInput) (*group.ResourceGroupPayload, error)
 	DeleteResourceGroup(ctx context.Context, input group.DeleteResourceGroupInput) (*group.DeleteResourceGroupPayload, error)
@@ -2580,6 +2589,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.AgentPayload.Agent(childComplexity), true
 
+	case "AgentPlugin.checks":
+		if e.ComplexityRoot.AgentPlugin.Checks == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentPlugin.Checks(childComplexity), true
 	case "AgentPlugin.message":
 		if e.ComplexityRoot.AgentPlugin.Message == nil {
 			break
@@ -2610,6 +2625,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AgentPlugin.Version(childComplexity), true
+
+	case "AgentPluginCheck.level":
+		if e.ComplexityRoot.AgentPluginCheck.Level == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentPluginCheck.Level(childComplexity), true
+	case "AgentPluginCheck.name":
+		if e.ComplexityRoot.AgentPluginCheck.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentPluginCheck.Name(childComplexity), true
+	case "AgentPluginCheck.text":
+		if e.ComplexityRoot.AgentPluginCheck.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentPluginCheck.Text(childComplexity), true
 
 	case "AgentProbe.detail":
 		if e.ComplexityRoot.AgentProbe.Detail == nil {
@@ -5520,6 +5554,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ResetUserPassword(childComplexity, args["input"].(auth.ResetUserPasswordInput)), true
+	case "Mutation.restartPlugin":
+		if e.ComplexityRoot.Mutation.RestartPlugin == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_restartPlugin_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RestartPlugin(childComplexity, args["input"].(agents.RestartPluginInput)), true
 	case "Mutation.restoreVfolder":
 		if e.ComplexityRoot.Mutation.RestoreVfolder == nil {
 			break
@@ -10153,6 +10198,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourceGroupWhereInput,
 		ec.unmarshalInputResourcePolicyOrder,
 		ec.unmarshalInputResourcePolicyWhereInput,
+		ec.unmarshalInputRestartPluginInput,
 		ec.unmarshalInputRestoreVfolderInput,
 		ec.unmarshalInputRetryTaskInput,
 		ec.unmarshalInputRevokeAccessTokenInput,
@@ -10386,6 +10432,12 @@ input DrainAgentInput {
   reason: String
 }
 input UndrainAgentInput { id: ID! }
+
+input RestartPluginInput {
+  id: ID!
+  "As the agent names it: cuda, rocm."
+  plugin: String!
+}
 input RemoveAgentInput { id: ID! }
 
 enum OccupancyDriftKind {
@@ -10453,6 +10505,11 @@ extend type Mutation {
   comes back nevertheless, what it still runs is ended first.
   """
   removeAgent(input: RemoveAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+  """
+  Ends a plugin's process on an agent and starts it again, such as one that hangs. Sessions keep their devices; nothing
+  new gets the plugin's devices until it runs.
+  """
+  restartPlugin(input: RestartPluginInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../audit.graphql", Input: `"One mutation or denial: who did what to which object, and what came of it."
@@ -10748,8 +10805,25 @@ type AgentPlugin @allow(to: USER) {
   version: String!
   "starting, running, backoff or disabled."
   state: String!
+  "Why it does not run, or shows less than there is; empty when all is well."
   message: String!
   restarts: Int!
+  "What its preflight found: driver, device files, the vendor's programs."
+  checks: [AgentPluginCheck!]!
+}
+
+type AgentPluginCheck @allow(to: USER) {
+  name: String!
+  level: PluginCheckLevel!
+  text: String!
+}
+
+enum PluginCheckLevel {
+  ok
+  "Missing, but the devices work without it."
+  warning
+  "Missing or broken."
+  error
 }
 
 type AgentProbe @allow(to: USER) {
@@ -13635,8 +13709,22 @@ func (ec *executionContext) childFields_AgentPlugin(ctx context.Context, field g
 		return ec.fieldContext_AgentPlugin_message(ctx, field)
 	case "restarts":
 		return ec.fieldContext_AgentPlugin_restarts(ctx, field)
+	case "checks":
+		return ec.fieldContext_AgentPlugin_checks(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AgentPlugin", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentPluginCheck(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_AgentPluginCheck_name(ctx, field)
+	case "level":
+		return ec.fieldContext_AgentPluginCheck_level(ctx, field)
+	case "text":
+		return ec.fieldContext_AgentPluginCheck_text(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentPluginCheck", field.Name)
 }
 
 func (ec *executionContext) childFields_AgentProbe(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -17845,6 +17933,20 @@ func (ec *executionContext) field_Mutation_resetUserPassword_args(ctx context.Co
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_restartPlugin_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (agents.RestartPluginInput, error) {
+			return ec.unmarshalNRestartPluginInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐRestartPluginInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_restoreVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -21784,6 +21886,107 @@ func (ec *executionContext) _AgentPlugin_restarts(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_AgentPlugin_restarts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AgentPlugin", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AgentPlugin_checks(ctx context.Context, field graphql.CollectedField, obj *report.Plugin) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentPlugin_checks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Checks, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []report.PluginCheck) graphql.Marshaler {
+			return ec.marshalNAgentPluginCheck2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheckᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentPlugin_checks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AgentPlugin",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentPluginCheck(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AgentPluginCheck_name(ctx context.Context, field graphql.CollectedField, obj *report.PluginCheck) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentPluginCheck_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentPluginCheck_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentPluginCheck", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentPluginCheck_level(ctx context.Context, field graphql.CollectedField, obj *report.PluginCheck) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentPluginCheck_level(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Level, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v report.PluginCheckLevel) graphql.Marshaler {
+			return ec.marshalNPluginCheckLevel2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheckLevel(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentPluginCheck_level(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentPluginCheck", field, false, false, errors.New("field of type PluginCheckLevel does not have child fields"))
+}
+
+func (ec *executionContext) _AgentPluginCheck_text(ctx context.Context, field graphql.CollectedField, obj *report.PluginCheck) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentPluginCheck_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentPluginCheck_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentPluginCheck", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _AgentProbe_name(ctx context.Context, field graphql.CollectedField, obj *report.Probe) (ret graphql.Marshaler) {
@@ -30503,6 +30706,50 @@ func (ec *executionContext) fieldContext_Mutation_removeAgent(ctx context.Contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_removeAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_restartPlugin(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_restartPlugin(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RestartPlugin(ctx, fc.Args["input"].(agents.RestartPluginInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *agents.AgentPayload) graphql.Marshaler {
+			return ec.marshalNAgentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐAgentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_restartPlugin(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_restartPlugin_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -58709,6 +58956,43 @@ func (ec *executionContext) unmarshalInputResourcePolicyWhereInput(ctx context.C
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRestartPluginInput(ctx context.Context, obj any) (agents.RestartPluginInput, error) {
+	var it agents.RestartPluginInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "plugin"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "plugin":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("plugin"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Plugin = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRestoreVfolderInput(ctx context.Context, obj any) (vfolder.RestoreVfolderInput, error) {
 	var it vfolder.RestoreVfolderInput
 	if obj == nil {
@@ -63121,6 +63405,59 @@ func (ec *executionContext) _AgentPlugin(ctx context.Context, sel ast.SelectionS
 			}
 		case "restarts":
 			out.Values[i] = ec._AgentPlugin_restarts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "checks":
+			out.Values[i] = ec._AgentPlugin_checks(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var agentPluginCheckImplementors = []string{"AgentPluginCheck"}
+
+func (ec *executionContext) _AgentPluginCheck(ctx context.Context, sel ast.SelectionSet, obj *report.PluginCheck) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, agentPluginCheckImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AgentPluginCheck")
+		case "name":
+			out.Values[i] = ec._AgentPluginCheck_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "level":
+			out.Values[i] = ec._AgentPluginCheck_level(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "text":
+			out.Values[i] = ec._AgentPluginCheck_text(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -69075,6 +69412,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "removeAgent":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_removeAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "restartPlugin":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_restartPlugin(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -82113,6 +82457,26 @@ func (ec *executionContext) marshalNAgentPlugin2ᚕgithubᚗcomᚋberthhqᚋbert
 	return ret
 }
 
+func (ec *executionContext) marshalNAgentPluginCheck2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheck(ctx context.Context, sel ast.SelectionSet, v report.PluginCheck) graphql.Marshaler {
+	return ec._AgentPluginCheck(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNAgentPluginCheck2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheckᚄ(ctx context.Context, sel ast.SelectionSet, v []report.PluginCheck) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAgentPluginCheck2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheck(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNAgentProbe2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐProbe(ctx context.Context, sel ast.SelectionSet, v report.Probe) graphql.Marshaler {
 	return ec._AgentProbe(ctx, sel, &v)
 }
@@ -84254,6 +84618,23 @@ func (ec *executionContext) marshalNPlacementStrategy2githubᚗcomᚋberthhqᚋb
 	return v
 }
 
+func (ec *executionContext) unmarshalNPluginCheckLevel2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheckLevel(ctx context.Context, v any) (report.PluginCheckLevel, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := report.PluginCheckLevel(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPluginCheckLevel2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheckLevel(ctx context.Context, sel ast.SelectionSet, v report.PluginCheckLevel) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -84926,6 +85307,11 @@ func (ec *executionContext) marshalNResourcePresetPayload2ᚖgithubᚗcomᚋbert
 		return graphql.Null
 	}
 	return ec._ResourcePresetPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRestartPluginInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐRestartPluginInput(ctx context.Context, v any) (agents.RestartPluginInput, error) {
+	res, err := ec.unmarshalInputRestartPluginInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRestoreVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRestoreVfolderInput(ctx context.Context, v any) (vfolder.RestoreVfolderInput, error) {

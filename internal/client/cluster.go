@@ -46,6 +46,11 @@ type AgentDetail struct {
 		State    string `json:"state"`
 		Message  string `json:"message"`
 		Restarts int    `json:"restarts"`
+		Checks   []struct {
+			Name  string `json:"name"`
+			Level string `json:"level"`
+			Text  string `json:"text"`
+		} `json:"checks"`
 	} `json:"plugins"`
 	Probes []struct {
 		Name   string `json:"name"`
@@ -77,7 +82,7 @@ var showAgent = define[struct {
   node(id: $id) { ... on Agent {
     ...agentFields
     devices { ...deviceFields }
-    plugins { name version state message restarts }
+    plugins { name version state message restarts checks { name level text } }
     probes { name ok detail }
     stats { ...metricFields }
   } }
@@ -152,6 +157,16 @@ var undrainAgent = define[payload[agentPayload]](`mutation UndrainAgent($input: 
 func (c *Client) Undrain(ctx context.Context, id string) (*Agent, error) {
 	out, err := change(ctx, c, undrainAgent, idOf{id})
 	return &out.Agent, err
+}
+
+var restartPlugin = define[payload[agentPayload]](`mutation RestartPlugin($input: RestartPluginInput!) {
+  payload: restartPlugin(input: $input) { agent { ...agentFields } }
+}`, agentFields)
+
+// RestartPlugin ends a plugin's process on an agent and starts it again.
+func (c *Client) RestartPlugin(ctx context.Context, id, plugin string) error {
+	_, err := change(ctx, c, restartPlugin, vars{"id": id, "plugin": plugin})
+	return err
 }
 
 var removeAgent = define[payload[agentPayload]](`mutation RemoveAgent($input: RemoveAgentInput!) {

@@ -79,6 +79,8 @@ type Host[T Plugin] struct {
 	live   T
 	alive  bool
 	next   chan struct{} // closed at the next change of status
+
+	restart chan string // why, for Run
 }
 
 // New returns a host that does nothing until Run.
@@ -96,7 +98,7 @@ func New[T Plugin](cfg Config[T]) *Host[T] {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Logger = cfg.Logger.With("plugin", cfg.Name)
-	return &Host[T]{cfg: cfg, next: make(chan struct{}), status: Status{Since: time.Now()}}
+	return &Host[T]{cfg: cfg, next: make(chan struct{}), restart: make(chan string, 1), status: Status{Since: time.Now()}}
 }
 
 // Status returns the present status.
@@ -147,6 +149,25 @@ func (h *Host[T]) get() (T, <-chan struct{}, error) {
 	}
 }
 
+// Restart ends the process, for the reason given, and starts it again at once; one
+// that waits for its next attempt starts now. It does not wait for either. A plugin
+// that is disabled stays so until Revive.
+func (h *Host[T]) Restart(why string) {
+	select {
+	case h.restart <- why:
+	default: // one is under way
+	}
+}
+
+// Revive takes back that the plugin is disabled: Wait waits for it again. Its owner
+// calls Run then.
+func (h *Host[T]) Revive() { h.set(Starting, "starting") }
+
+// restarted is the end of a life that Restart asked for.
+type restarted string
+
+func (r restarted) Error() string { return string(r) }
+
 // Run keeps the plugin running until the context ends or the plugin is
 // disabled, and leaves no process behind.
 func (h *Host[T]) Run(ctx context.Context) error {
@@ -164,7 +185,8 @@ func (h *Host[T]) Run(ctx context.Context) error {
 			h.cfg.Logger.Info("plugin disabled", "reason", err)
 			return err
 		}
-		if time.Since(began) >= h.cfg.StableAfter {
+		var asked restarted
+		if time.Since(began) >= h.cfg.StableAfter || errors.As(err, &asked) {
 			failures = 0
 		}
 		wait := h.delay(failures)
@@ -173,6 +195,7 @@ func (h *Host[T]) Run(ctx context.Context) error {
 		h.cfg.Logger.Warn("plugin is not running", "error", err, "retry_in", wait)
 		select {
 		case <-time.After(wait):
+		case <-h.restart:
 		case <-ctx.Done():
 		}
 		h.mu.Lock()
@@ -213,6 +236,10 @@ func (h *Host[T]) once(ctx context.Context) (why error) {
 			return fmt.Errorf("make ready: %w", err)
 		}
 	}
+	select {
+	case <-h.restart: // asked for while it started: it has just been
+	default:
+	}
 	h.mu.Lock()
 	h.live, h.alive = p, true
 	h.mu.Unlock()
@@ -230,6 +257,8 @@ func (h *Host[T]) watch(ctx context.Context, p T) error {
 			return ctx.Err()
 		case <-p.Done():
 			return errors.New("process ended")
+		case why := <-h.restart:
+			return restarted(why)
 		case <-ticks.C:
 		}
 		if h.cfg.Probe == nil {

@@ -157,6 +157,54 @@ func TestSilentProcessIsReplaced(t *testing.T) {
 	}
 }
 
+func TestRestart(t *testing.T) {
+	broken := atomic.Bool{}
+	h := run(t, pluginhost.Config[*child]{Name: "x", MaxBackoff: time.Hour, Launch: func(ctx context.Context) (*child, error) {
+		if broken.Load() {
+			return nil, errors.New("no driver")
+		}
+		return launch(ctx)
+	}})
+	first := wait(t, h)
+	h.Restart("somebody asked for it")
+	select {
+	case <-first.done:
+	case <-time.After(patience):
+		t.Fatal("the process was not ended")
+	}
+	second := wait(t, h)
+	if second == first || h.Status().Restarts != 1 {
+		t.Errorf("status %+v", h.Status())
+	}
+	broken.Store(true)
+	second.kill()
+	// Each failure doubles the pause, until only Restart can end it in time.
+	eventually(t, "a few failures", func() bool { return h.Status().Restarts > 4 && h.Status().State == pluginhost.Backoff })
+	broken.Store(false)
+	h.Restart("the driver is there")
+	wait(t, h)
+}
+
+func TestRevive(t *testing.T) {
+	var there atomic.Bool
+	h := pluginhost.New(pluginhost.Config[*child]{Name: "x", Launch: func(ctx context.Context) (*child, error) {
+		if !there.Load() {
+			return nil, pluginhost.ErrDisable
+		}
+		return launch(ctx)
+	}})
+	if err := h.Run(t.Context()); !errors.Is(err, pluginhost.ErrDisable) {
+		t.Fatal(err)
+	}
+	there.Store(true)
+	h.Revive()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = h.Run(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	wait(t, h)
+}
+
 func TestDisableEndsAttempts(t *testing.T) {
 	n := 0
 	h := pluginhost.New(pluginhost.Config[*child]{Name: "x", Launch: func(context.Context) (*child, error) {

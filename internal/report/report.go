@@ -160,7 +160,26 @@ type Plugin struct {
 	State    string `json:"state"`
 	Message  string `json:"message"`
 	Restarts int    `json:"restarts"`
+	// Checks are what its preflight found last.
+	Checks []PluginCheck `json:"checks"`
 }
+
+// PluginCheck is one thing that a plugin needs of its host, and how it is.
+type PluginCheck struct {
+	Name  string           `json:"name"`
+	Level PluginCheckLevel `json:"level"`
+	Text  string           `json:"text"`
+}
+
+// PluginCheckLevel is the outcome of a check.
+type PluginCheckLevel string
+
+// The levels.
+const (
+	CheckOK      PluginCheckLevel = "ok"
+	CheckWarning PluginCheckLevel = "warning" // the devices work without it
+	CheckError   PluginCheckLevel = "error"
+)
 
 // Probe is one ability that an agent looked for on its host.
 type Probe struct {

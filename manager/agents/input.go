@@ -34,6 +34,12 @@ type UndrainAgentInput struct{ ID uuid.UUID }
 // RemoveAgentInput names the agent that is gone for good.
 type RemoveAgentInput struct{ ID uuid.UUID }
 
+// RestartPluginInput names a plugin of an agent.
+type RestartPluginInput struct {
+	ID     uuid.UUID
+	Plugin string
+}
+
 // CreateJoinTokenInput says what may join.
 type CreateJoinTokenInput struct{ Role jointoken.Role }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -162,17 +161,6 @@ var health = map[agentpb.Device_Health]device.Health{
 	agentpb.Device_UNHEALTHY: device.HealthUnhealthy,
 	agentpb.Device_LOST:      device.HealthLost,
 	agentpb.Device_UNKNOWN:   device.HealthUnknown,
-}
-
-func plugins(list []*agentpb.Plugin) []report.Plugin {
-	out := []report.Plugin{}
-	for _, p := range list {
-		out = append(out, report.Plugin{
-			Name: p.Name, Version: p.Version, State: strings.ToLower(p.State.String()),
-			Message: p.Message, Restarts: int(p.Restarts),
-		})
-	}
-	return out
 }
 
 func probes(list []*agentpb.Probe) []report.Probe {

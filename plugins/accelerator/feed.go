@@ -87,7 +87,8 @@ func (f *Feed) Watch(ctx context.Context, send func(*pb.DeviceSnapshot) error) e
 }
 
 // WatchHealth tells the health in the snapshots as events: one for every
-// device that is not healthy, then changes; a device that is gone is LOST.
+// device that is not healthy, then changes; a device that is gone is LOST, unless the
+// look failed.
 func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error) error {
 	known := map[string]*pb.HealthEvent{}
 	return f.Watch(ctx, func(s *pb.DeviceSnapshot) error {
@@ -100,7 +101,7 @@ func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error
 			}
 		}
 		for id := range known {
-			if here[id] {
+			if here[id] || s.GetLook().GetState() > pb.Look_PARTIAL { // nobody knows whether it is gone
 				continue
 			}
 			e := &pb.HealthEvent{DeviceId: id, Health: pb.Health_HEALTH_LOST, Message: "device is gone"}

@@ -87,6 +87,7 @@ func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
 	if s.GetRevision() == 0 {
 		is.add("revision must be above 0")
 	}
+	is.look(s.GetLook())
 	c := check{issues: &is, counters: map[string]map[string]int64{}, devices: map[string]*pb.Device{}}
 	c.slots = slots(&is, d, s.GetSlots(), false)
 	for name, slot := range c.slots {
@@ -105,6 +106,17 @@ func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
 	}
 	c.links(s.GetLinks())
 	return is.err()
+}
+
+// look checks that a look which is not complete says why.
+func (i *issues) look(l *pb.Look) {
+	i.text("look", l.GetMessage())
+	if _, ok := pb.Look_State_name[int32(l.GetState())]; !ok {
+		i.add("look: unknown state %d", l.GetState())
+	}
+	if l.GetState() > pb.Look_COMPLETE && l.GetMessage() == "" {
+		i.add("look: %v without a message", l.GetState())
+	}
 }
 
 // described reports whether Describe announced the slot, by name or pattern, and as

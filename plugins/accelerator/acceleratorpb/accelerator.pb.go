@@ -58,7 +58,8 @@
 //
 //   What cannot be read costs one device, with the reason, never the others. A
 //   vendor's program that hangs, fails or prints nonsense costs the devices that
-//   only it could tell about, until it recovers; calls keep their deadlines.
+//   only it could tell about, until it recovers; calls keep their deadlines. When
+//   that leaves no device to carry the reason, DeviceSnapshot.look carries it.
 //   Prepare names devices by id, not by revision: an id never comes to mean
 //   another device, and one that has gone meanwhile is NOT_FOUND.
 //
@@ -295,6 +296,65 @@ func (SlotType_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{8, 0}
 }
 
+type Look_State int32
+
+const (
+	Look_UNSPECIFIED Look_State = 0 // as COMPLETE
+	Look_COMPLETE    Look_State = 1 // the snapshot shows all there is
+	Look_PARTIAL     Look_State = 2 // some devices are left out
+	// The look failed. A device that the snapshot does not show may still exist: the
+	// agent keeps the one it knew, and gives it to nobody.
+	Look_FAILED Look_State = 3
+	// The look has not ended in time and cannot be interrupted. As FAILED; the agent
+	// restarts a plugin that hangs for a minute.
+	Look_HANGING Look_State = 4
+)
+
+// Enum value maps for Look_State.
+var (
+	Look_State_name = map[int32]string{
+		0: "UNSPECIFIED",
+		1: "COMPLETE",
+		2: "PARTIAL",
+		3: "FAILED",
+		4: "HANGING",
+	}
+	Look_State_value = map[string]int32{
+		"UNSPECIFIED": 0,
+		"COMPLETE":    1,
+		"PARTIAL":     2,
+		"FAILED":      3,
+		"HANGING":     4,
+	}
+)
+
+func (x Look_State) Enum() *Look_State {
+	p := new(Look_State)
+	*p = x
+	return p
+}
+
+func (x Look_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Look_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[3].Descriptor()
+}
+
+func (Look_State) Type() protoreflect.EnumType {
+	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[3]
+}
+
+func (x Look_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Look_State.Descriptor instead.
+func (Look_State) EnumDescriptor() ([]byte, []int) {
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{11, 0}
+}
+
 type Link_Type int32
 
 const (
@@ -340,11 +400,11 @@ func (x Link_Type) String() string {
 }
 
 func (Link_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[3].Descriptor()
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[4].Descriptor()
 }
 
 func (Link_Type) Type() protoreflect.EnumType {
-	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[3]
+	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[4]
 }
 
 func (x Link_Type) Number() protoreflect.EnumNumber {
@@ -353,7 +413,7 @@ func (x Link_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Link_Type.Descriptor instead.
 func (Link_Type) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{14, 0}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{15, 0}
 }
 
 type DeviceNode_Type int32
@@ -389,11 +449,11 @@ func (x DeviceNode_Type) String() string {
 }
 
 func (DeviceNode_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[4].Descriptor()
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[5].Descriptor()
 }
 
 func (DeviceNode_Type) Type() protoreflect.EnumType {
-	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[4]
+	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[5]
 }
 
 func (x DeviceNode_Type) Number() protoreflect.EnumNumber {
@@ -402,7 +462,7 @@ func (x DeviceNode_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeviceNode_Type.Descriptor instead.
 func (DeviceNode_Type) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{22, 0}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type Metric_Kind int32
@@ -444,11 +504,11 @@ func (x Metric_Kind) String() string {
 }
 
 func (Metric_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[5].Descriptor()
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[6].Descriptor()
 }
 
 func (Metric_Kind) Type() protoreflect.EnumType {
-	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[5]
+	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[6]
 }
 
 func (x Metric_Kind) Number() protoreflect.EnumNumber {
@@ -457,7 +517,7 @@ func (x Metric_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Kind.Descriptor instead.
 func (Metric_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{33, 0}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{34, 0}
 }
 
 // How well the number is known. ATTRIBUTED: the device's figure split over
@@ -501,11 +561,11 @@ func (x Metric_Quality) String() string {
 }
 
 func (Metric_Quality) Descriptor() protoreflect.EnumDescriptor {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[6].Descriptor()
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[7].Descriptor()
 }
 
 func (Metric_Quality) Type() protoreflect.EnumType {
-	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[6]
+	return &file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes[7]
 }
 
 func (x Metric_Quality) Number() protoreflect.EnumNumber {
@@ -514,7 +574,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{33, 1}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{34, 1}
 }
 
 type DescribeRequest struct {
@@ -979,10 +1039,12 @@ func (x *PreflightResponse) GetDriverInfo() map[string]string {
 }
 
 type Check struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "driver", "device-nodes"
-	Ok            bool                   `protobuf:"varint,2,opt,name=ok,proto3" json:"ok,omitempty"`
-	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "driver", "device-nodes"
+	Ok     bool                   `protobuf:"varint,2,opt,name=ok,proto3" json:"ok,omitempty"`
+	Detail string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	// The devices work without it: a warning when it is not ok, else an error.
+	Optional      bool `protobuf:"varint,4,opt,name=optional,proto3" json:"optional,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1036,6 +1098,13 @@ func (x *Check) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *Check) GetOptional() bool {
+	if x != nil {
+		return x.Optional
+	}
+	return false
 }
 
 type SlotType struct {
@@ -1211,7 +1280,9 @@ type DeviceSnapshot struct {
 	DriverInfo map[string]string `protobuf:"bytes,5,rep,name=driver_info,json=driverInfo,proto3" json:"driver_info,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Slots this node really has, all covered by DescribeResponse.slots, with
 	// patterns resolved.
-	Slots         []*SlotType `protobuf:"bytes,6,rep,name=slots,proto3" json:"slots,omitempty"`
+	Slots []*SlotType `protobuf:"bytes,6,rep,name=slots,proto3" json:"slots,omitempty"`
+	// How the look at the hardware went that this snapshot is of. Unset = well.
+	Look          *Look `protobuf:"bytes,7,opt,name=look,proto3" json:"look,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1288,6 +1359,67 @@ func (x *DeviceSnapshot) GetSlots() []*SlotType {
 	return nil
 }
 
+func (x *DeviceSnapshot) GetLook() *Look {
+	if x != nil {
+		return x.Look
+	}
+	return nil
+}
+
+// Look says how well the plugin sees its hardware. It is about the plugin: what is
+// wrong with one device is in that device.
+type Look struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	State         Look_State             `protobuf:"varint,1,opt,name=state,proto3,enum=berth.accelerator.v1.Look_State" json:"state,omitempty"`
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // for people: the reason, unless the look is complete
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Look) Reset() {
+	*x = Look{}
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Look) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Look) ProtoMessage() {}
+
+func (x *Look) ProtoReflect() protoreflect.Message {
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Look.ProtoReflect.Descriptor instead.
+func (*Look) Descriptor() ([]byte, []int) {
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Look) GetState() Look_State {
+	if x != nil {
+		return x.State
+	}
+	return Look_UNSPECIFIED
+}
+
+func (x *Look) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 type Device struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique in the plugin, stable over reboots where hardware allows it (uuid,
@@ -1327,7 +1459,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[11]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1471,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[11]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1484,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{11}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Device) GetId() string {
@@ -1486,7 +1618,7 @@ type CounterSet struct {
 
 func (x *CounterSet) Reset() {
 	*x = CounterSet{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[12]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1630,7 @@ func (x *CounterSet) String() string {
 func (*CounterSet) ProtoMessage() {}
 
 func (x *CounterSet) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[12]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1643,7 @@ func (x *CounterSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterSet.ProtoReflect.Descriptor instead.
 func (*CounterSet) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{12}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CounterSet) GetName() string {
@@ -1538,7 +1670,7 @@ type CounterUse struct {
 
 func (x *CounterUse) Reset() {
 	*x = CounterUse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[13]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1682,7 @@ func (x *CounterUse) String() string {
 func (*CounterUse) ProtoMessage() {}
 
 func (x *CounterUse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[13]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1695,7 @@ func (x *CounterUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterUse.ProtoReflect.Descriptor instead.
 func (*CounterUse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{13}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CounterUse) GetSet() string {
@@ -1594,7 +1726,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[14]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1738,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[14]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1751,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{14}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Link) GetA() string {
@@ -1675,7 +1807,7 @@ type Allocation struct {
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[15]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1819,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[15]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1832,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{15}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Allocation) GetSlot() string {
@@ -1736,7 +1868,7 @@ type PreferRequest struct {
 
 func (x *PreferRequest) Reset() {
 	*x = PreferRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[16]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1748,7 +1880,7 @@ func (x *PreferRequest) String() string {
 func (*PreferRequest) ProtoMessage() {}
 
 func (x *PreferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[16]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +1893,7 @@ func (x *PreferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferRequest.ProtoReflect.Descriptor instead.
 func (*PreferRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{16}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PreferRequest) GetSlot() string {
@@ -1801,7 +1933,7 @@ type PreferResponse struct {
 
 func (x *PreferResponse) Reset() {
 	*x = PreferResponse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[17]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +1945,7 @@ func (x *PreferResponse) String() string {
 func (*PreferResponse) ProtoMessage() {}
 
 func (x *PreferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[17]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +1958,7 @@ func (x *PreferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferResponse.ProtoReflect.Descriptor instead.
 func (*PreferResponse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{17}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PreferResponse) GetDeviceIds() []string {
@@ -1855,7 +1987,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[18]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +1999,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[18]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2012,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{18}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PrepareRequest) GetAllocationId() string {
@@ -1958,7 +2090,7 @@ type PrepareResponse struct {
 
 func (x *PrepareResponse) Reset() {
 	*x = PrepareResponse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[19]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2102,7 @@ func (x *PrepareResponse) String() string {
 func (*PrepareResponse) ProtoMessage() {}
 
 func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[19]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2115,7 @@ func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
 func (*PrepareResponse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{19}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PrepareResponse) GetEdits() *ContainerEdits {
@@ -2028,7 +2160,7 @@ type AttachedDevice struct {
 
 func (x *AttachedDevice) Reset() {
 	*x = AttachedDevice{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[20]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2040,7 +2172,7 @@ func (x *AttachedDevice) String() string {
 func (*AttachedDevice) ProtoMessage() {}
 
 func (x *AttachedDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[20]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2053,7 +2185,7 @@ func (x *AttachedDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachedDevice.ProtoReflect.Descriptor instead.
 func (*AttachedDevice) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{20}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AttachedDevice) GetDeviceId() string {
@@ -2111,7 +2243,7 @@ type ContainerEdits struct {
 
 func (x *ContainerEdits) Reset() {
 	*x = ContainerEdits{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[21]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2255,7 @@ func (x *ContainerEdits) String() string {
 func (*ContainerEdits) ProtoMessage() {}
 
 func (x *ContainerEdits) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[21]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2268,7 @@ func (x *ContainerEdits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerEdits.ProtoReflect.Descriptor instead.
 func (*ContainerEdits) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{21}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ContainerEdits) GetDeviceNodes() []*DeviceNode {
@@ -2247,7 +2379,7 @@ type DeviceNode struct {
 
 func (x *DeviceNode) Reset() {
 	*x = DeviceNode{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[22]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2391,7 @@ func (x *DeviceNode) String() string {
 func (*DeviceNode) ProtoMessage() {}
 
 func (x *DeviceNode) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[22]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2404,7 @@ func (x *DeviceNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceNode.ProtoReflect.Descriptor instead.
 func (*DeviceNode) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{22}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeviceNode) GetPath() string {
@@ -2337,7 +2469,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[23]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2481,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[23]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2494,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{23}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Mount) GetSource() string {
@@ -2411,7 +2543,7 @@ type Rlimit struct {
 
 func (x *Rlimit) Reset() {
 	*x = Rlimit{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[24]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2555,7 @@ func (x *Rlimit) String() string {
 func (*Rlimit) ProtoMessage() {}
 
 func (x *Rlimit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[24]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2568,7 @@ func (x *Rlimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rlimit.ProtoReflect.Descriptor instead.
 func (*Rlimit) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{24}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Rlimit) GetName() string {
@@ -2470,7 +2602,7 @@ type UnprepareRequest struct {
 
 func (x *UnprepareRequest) Reset() {
 	*x = UnprepareRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[25]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2482,7 +2614,7 @@ func (x *UnprepareRequest) String() string {
 func (*UnprepareRequest) ProtoMessage() {}
 
 func (x *UnprepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[25]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2627,7 @@ func (x *UnprepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprepareRequest.ProtoReflect.Descriptor instead.
 func (*UnprepareRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{25}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UnprepareRequest) GetAllocationId() string {
@@ -2520,7 +2652,7 @@ type UnprepareResponse struct {
 
 func (x *UnprepareResponse) Reset() {
 	*x = UnprepareResponse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[26]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2664,7 @@ func (x *UnprepareResponse) String() string {
 func (*UnprepareResponse) ProtoMessage() {}
 
 func (x *UnprepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[26]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2677,7 @@ func (x *UnprepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprepareResponse.ProtoReflect.Descriptor instead.
 func (*UnprepareResponse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{26}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{27}
 }
 
 type RestoreRequest struct {
@@ -2557,7 +2689,7 @@ type RestoreRequest struct {
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[27]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2701,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[27]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2714,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{27}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RestoreRequest) GetLive() []*LiveAllocation {
@@ -2603,7 +2735,7 @@ type LiveAllocation struct {
 
 func (x *LiveAllocation) Reset() {
 	*x = LiveAllocation{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[28]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2615,7 +2747,7 @@ func (x *LiveAllocation) String() string {
 func (*LiveAllocation) ProtoMessage() {}
 
 func (x *LiveAllocation) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[28]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +2760,7 @@ func (x *LiveAllocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAllocation.ProtoReflect.Descriptor instead.
 func (*LiveAllocation) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{28}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LiveAllocation) GetAllocationId() string {
@@ -2664,7 +2796,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[29]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +2808,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[29]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +2821,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{29}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RestoreResponse) GetProblems() []*RestoreProblem {
@@ -2717,7 +2849,7 @@ type RestoreProblem struct {
 
 func (x *RestoreProblem) Reset() {
 	*x = RestoreProblem{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[30]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2861,7 @@ func (x *RestoreProblem) String() string {
 func (*RestoreProblem) ProtoMessage() {}
 
 func (x *RestoreProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[30]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2874,7 @@ func (x *RestoreProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreProblem.ProtoReflect.Descriptor instead.
 func (*RestoreProblem) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{30}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RestoreProblem) GetAllocationId() string {
@@ -2775,7 +2907,7 @@ type WatchNodeMetricsRequest struct {
 
 func (x *WatchNodeMetricsRequest) Reset() {
 	*x = WatchNodeMetricsRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[31]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2787,7 +2919,7 @@ func (x *WatchNodeMetricsRequest) String() string {
 func (*WatchNodeMetricsRequest) ProtoMessage() {}
 
 func (x *WatchNodeMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[31]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2800,7 +2932,7 @@ func (x *WatchNodeMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchNodeMetricsRequest.ProtoReflect.Descriptor instead.
 func (*WatchNodeMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{31}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchNodeMetricsRequest) GetIntervalMs() uint32 {
@@ -2820,7 +2952,7 @@ type NodeSample struct {
 
 func (x *NodeSample) Reset() {
 	*x = NodeSample{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2964,7 @@ func (x *NodeSample) String() string {
 func (*NodeSample) ProtoMessage() {}
 
 func (x *NodeSample) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +2977,7 @@ func (x *NodeSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSample.ProtoReflect.Descriptor instead.
 func (*NodeSample) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{32}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NodeSample) GetUnixMs() int64 {
@@ -2880,7 +3012,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +3024,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3037,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{33}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Metric) GetName() string {
@@ -2968,7 +3100,7 @@ type WorkloadSet struct {
 
 func (x *WorkloadSet) Reset() {
 	*x = WorkloadSet{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3112,7 @@ func (x *WorkloadSet) String() string {
 func (*WorkloadSet) ProtoMessage() {}
 
 func (x *WorkloadSet) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3125,7 @@ func (x *WorkloadSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkloadSet.ProtoReflect.Descriptor instead.
 func (*WorkloadSet) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{34}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkloadSet) GetIntervalMs() uint32 {
@@ -3030,7 +3162,7 @@ type Workload struct {
 
 func (x *Workload) Reset() {
 	*x = Workload{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[35]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3042,7 +3174,7 @@ func (x *Workload) String() string {
 func (*Workload) ProtoMessage() {}
 
 func (x *Workload) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[35]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3055,7 +3187,7 @@ func (x *Workload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Workload.ProtoReflect.Descriptor instead.
 func (*Workload) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{35}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Workload) GetAllocationId() string {
@@ -3103,7 +3235,7 @@ type WorkloadSample struct {
 
 func (x *WorkloadSample) Reset() {
 	*x = WorkloadSample{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[36]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3115,7 +3247,7 @@ func (x *WorkloadSample) String() string {
 func (*WorkloadSample) ProtoMessage() {}
 
 func (x *WorkloadSample) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[36]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3128,7 +3260,7 @@ func (x *WorkloadSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkloadSample.ProtoReflect.Descriptor instead.
 func (*WorkloadSample) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{36}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WorkloadSample) GetUnixMs() int64 {
@@ -3156,7 +3288,7 @@ type WorkloadMetrics struct {
 
 func (x *WorkloadMetrics) Reset() {
 	*x = WorkloadMetrics{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[37]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3168,7 +3300,7 @@ func (x *WorkloadMetrics) String() string {
 func (*WorkloadMetrics) ProtoMessage() {}
 
 func (x *WorkloadMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[37]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3181,7 +3313,7 @@ func (x *WorkloadMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkloadMetrics.ProtoReflect.Descriptor instead.
 func (*WorkloadMetrics) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{37}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WorkloadMetrics) GetAllocationId() string {
@@ -3215,7 +3347,7 @@ type ProcessMetrics struct {
 
 func (x *ProcessMetrics) Reset() {
 	*x = ProcessMetrics{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[38]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3359,7 @@ func (x *ProcessMetrics) String() string {
 func (*ProcessMetrics) ProtoMessage() {}
 
 func (x *ProcessMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[38]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3372,7 @@ func (x *ProcessMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessMetrics.ProtoReflect.Descriptor instead.
 func (*ProcessMetrics) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{38}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ProcessMetrics) GetHostPid() int32 {
@@ -3265,7 +3397,7 @@ type WatchHealthRequest struct {
 
 func (x *WatchHealthRequest) Reset() {
 	*x = WatchHealthRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[39]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3277,7 +3409,7 @@ func (x *WatchHealthRequest) String() string {
 func (*WatchHealthRequest) ProtoMessage() {}
 
 func (x *WatchHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[39]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3290,7 +3422,7 @@ func (x *WatchHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchHealthRequest.ProtoReflect.Descriptor instead.
 func (*WatchHealthRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{39}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{40}
 }
 
 type HealthEvent struct {
@@ -3308,7 +3440,7 @@ type HealthEvent struct {
 
 func (x *HealthEvent) Reset() {
 	*x = HealthEvent{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[40]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3452,7 @@ func (x *HealthEvent) String() string {
 func (*HealthEvent) ProtoMessage() {}
 
 func (x *HealthEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[40]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3465,7 @@ func (x *HealthEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthEvent.ProtoReflect.Descriptor instead.
 func (*HealthEvent) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{40}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HealthEvent) GetUnixMs() int64 {
@@ -3420,11 +3552,12 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"driverInfo\x1a=\n" +
 	"\x0fDriverInfoEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"f\n" +
 	"\x05Check\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xa1\x03\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x1a\n" +
+	"\boptional\x18\x04 \x01(\bR\boptionalJ\x05\bd\x10\xc8\x01\"\xa1\x03\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.berth.accelerator.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -3446,7 +3579,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\n" +
 	"\x06UNIQUE\x10\x04\x12\v\n" +
 	"\aUNIFIED\x10\x05J\x05\bd\x10\xc8\x01\"\x15\n" +
-	"\x13WatchDevicesRequest\"\xa7\x03\n" +
+	"\x13WatchDevicesRequest\"\xd7\x03\n" +
 	"\x0eDeviceSnapshot\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
 	"\adevices\x18\x02 \x03(\v2\x1c.berth.accelerator.v1.DeviceR\adevices\x12<\n" +
@@ -3454,10 +3587,21 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x05links\x18\x04 \x03(\v2\x1a.berth.accelerator.v1.LinkR\x05links\x12U\n" +
 	"\vdriver_info\x18\x05 \x03(\v24.berth.accelerator.v1.DeviceSnapshot.DriverInfoEntryR\n" +
 	"driverInfo\x124\n" +
-	"\x05slots\x18\x06 \x03(\v2\x1e.berth.accelerator.v1.SlotTypeR\x05slots\x1a=\n" +
+	"\x05slots\x18\x06 \x03(\v2\x1e.berth.accelerator.v1.SlotTypeR\x05slots\x12.\n" +
+	"\x04look\x18\a \x01(\v2\x1a.berth.accelerator.v1.LookR\x04look\x1a=\n" +
 	"\x0fDriverInfoEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x05\bd\x10\xc8\x01\"\xb4\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x05\bd\x10\xc8\x01\"\xad\x01\n" +
+	"\x04Look\x126\n" +
+	"\x05state\x18\x01 \x01(\x0e2 .berth.accelerator.v1.Look.StateR\x05state\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"L\n" +
+	"\x05State\x12\x0f\n" +
+	"\vUNSPECIFIED\x10\x00\x12\f\n" +
+	"\bCOMPLETE\x10\x01\x12\v\n" +
+	"\aPARTIAL\x10\x02\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x03\x12\v\n" +
+	"\aHANGING\x10\x04J\x05\bd\x10\xc8\x01\"\xb4\x06\n" +
 	"\x06Device\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x16\n" +
@@ -3726,140 +3870,144 @@ func file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP() []by
 	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescData
 }
 
-var file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_plugins_accelerator_acceleratorpb_accelerator_proto_goTypes = []any{
 	(Capability)(0),                 // 0: berth.accelerator.v1.Capability
 	(Health)(0),                     // 1: berth.accelerator.v1.Health
 	(SlotType_Kind)(0),              // 2: berth.accelerator.v1.SlotType.Kind
-	(Link_Type)(0),                  // 3: berth.accelerator.v1.Link.Type
-	(DeviceNode_Type)(0),            // 4: berth.accelerator.v1.DeviceNode.Type
-	(Metric_Kind)(0),                // 5: berth.accelerator.v1.Metric.Kind
-	(Metric_Quality)(0),             // 6: berth.accelerator.v1.Metric.Quality
-	(*DescribeRequest)(nil),         // 7: berth.accelerator.v1.DescribeRequest
-	(*DescribeResponse)(nil),        // 8: berth.accelerator.v1.DescribeResponse
-	(*ConfigureRequest)(nil),        // 9: berth.accelerator.v1.ConfigureRequest
-	(*ConfigureResponse)(nil),       // 10: berth.accelerator.v1.ConfigureResponse
-	(*Roots)(nil),                   // 11: berth.accelerator.v1.Roots
-	(*PreflightRequest)(nil),        // 12: berth.accelerator.v1.PreflightRequest
-	(*PreflightResponse)(nil),       // 13: berth.accelerator.v1.PreflightResponse
-	(*Check)(nil),                   // 14: berth.accelerator.v1.Check
-	(*SlotType)(nil),                // 15: berth.accelerator.v1.SlotType
-	(*WatchDevicesRequest)(nil),     // 16: berth.accelerator.v1.WatchDevicesRequest
-	(*DeviceSnapshot)(nil),          // 17: berth.accelerator.v1.DeviceSnapshot
-	(*Device)(nil),                  // 18: berth.accelerator.v1.Device
-	(*CounterSet)(nil),              // 19: berth.accelerator.v1.CounterSet
-	(*CounterUse)(nil),              // 20: berth.accelerator.v1.CounterUse
-	(*Link)(nil),                    // 21: berth.accelerator.v1.Link
-	(*Allocation)(nil),              // 22: berth.accelerator.v1.Allocation
-	(*PreferRequest)(nil),           // 23: berth.accelerator.v1.PreferRequest
-	(*PreferResponse)(nil),          // 24: berth.accelerator.v1.PreferResponse
-	(*PrepareRequest)(nil),          // 25: berth.accelerator.v1.PrepareRequest
-	(*PrepareResponse)(nil),         // 26: berth.accelerator.v1.PrepareResponse
-	(*AttachedDevice)(nil),          // 27: berth.accelerator.v1.AttachedDevice
-	(*ContainerEdits)(nil),          // 28: berth.accelerator.v1.ContainerEdits
-	(*DeviceNode)(nil),              // 29: berth.accelerator.v1.DeviceNode
-	(*Mount)(nil),                   // 30: berth.accelerator.v1.Mount
-	(*Rlimit)(nil),                  // 31: berth.accelerator.v1.Rlimit
-	(*UnprepareRequest)(nil),        // 32: berth.accelerator.v1.UnprepareRequest
-	(*UnprepareResponse)(nil),       // 33: berth.accelerator.v1.UnprepareResponse
-	(*RestoreRequest)(nil),          // 34: berth.accelerator.v1.RestoreRequest
-	(*LiveAllocation)(nil),          // 35: berth.accelerator.v1.LiveAllocation
-	(*RestoreResponse)(nil),         // 36: berth.accelerator.v1.RestoreResponse
-	(*RestoreProblem)(nil),          // 37: berth.accelerator.v1.RestoreProblem
-	(*WatchNodeMetricsRequest)(nil), // 38: berth.accelerator.v1.WatchNodeMetricsRequest
-	(*NodeSample)(nil),              // 39: berth.accelerator.v1.NodeSample
-	(*Metric)(nil),                  // 40: berth.accelerator.v1.Metric
-	(*WorkloadSet)(nil),             // 41: berth.accelerator.v1.WorkloadSet
-	(*Workload)(nil),                // 42: berth.accelerator.v1.Workload
-	(*WorkloadSample)(nil),          // 43: berth.accelerator.v1.WorkloadSample
-	(*WorkloadMetrics)(nil),         // 44: berth.accelerator.v1.WorkloadMetrics
-	(*ProcessMetrics)(nil),          // 45: berth.accelerator.v1.ProcessMetrics
-	(*WatchHealthRequest)(nil),      // 46: berth.accelerator.v1.WatchHealthRequest
-	(*HealthEvent)(nil),             // 47: berth.accelerator.v1.HealthEvent
-	nil,                             // 48: berth.accelerator.v1.PreflightResponse.DriverInfoEntry
-	nil,                             // 49: berth.accelerator.v1.DeviceSnapshot.DriverInfoEntry
-	nil,                             // 50: berth.accelerator.v1.Device.AttributesEntry
-	nil,                             // 51: berth.accelerator.v1.Device.CapacityEntry
-	nil,                             // 52: berth.accelerator.v1.CounterSet.CountersEntry
-	nil,                             // 53: berth.accelerator.v1.CounterUse.AmountsEntry
-	nil,                             // 54: berth.accelerator.v1.PrepareRequest.OptionsEntry
-	nil,                             // 55: berth.accelerator.v1.PrepareResponse.ResourceDataEntry
-	nil,                             // 56: berth.accelerator.v1.ContainerEdits.EnvEntry
-	nil,                             // 57: berth.accelerator.v1.ContainerEdits.SysctlsEntry
-	nil,                             // 58: berth.accelerator.v1.ContainerEdits.AnnotationsEntry
+	(Look_State)(0),                 // 3: berth.accelerator.v1.Look.State
+	(Link_Type)(0),                  // 4: berth.accelerator.v1.Link.Type
+	(DeviceNode_Type)(0),            // 5: berth.accelerator.v1.DeviceNode.Type
+	(Metric_Kind)(0),                // 6: berth.accelerator.v1.Metric.Kind
+	(Metric_Quality)(0),             // 7: berth.accelerator.v1.Metric.Quality
+	(*DescribeRequest)(nil),         // 8: berth.accelerator.v1.DescribeRequest
+	(*DescribeResponse)(nil),        // 9: berth.accelerator.v1.DescribeResponse
+	(*ConfigureRequest)(nil),        // 10: berth.accelerator.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),       // 11: berth.accelerator.v1.ConfigureResponse
+	(*Roots)(nil),                   // 12: berth.accelerator.v1.Roots
+	(*PreflightRequest)(nil),        // 13: berth.accelerator.v1.PreflightRequest
+	(*PreflightResponse)(nil),       // 14: berth.accelerator.v1.PreflightResponse
+	(*Check)(nil),                   // 15: berth.accelerator.v1.Check
+	(*SlotType)(nil),                // 16: berth.accelerator.v1.SlotType
+	(*WatchDevicesRequest)(nil),     // 17: berth.accelerator.v1.WatchDevicesRequest
+	(*DeviceSnapshot)(nil),          // 18: berth.accelerator.v1.DeviceSnapshot
+	(*Look)(nil),                    // 19: berth.accelerator.v1.Look
+	(*Device)(nil),                  // 20: berth.accelerator.v1.Device
+	(*CounterSet)(nil),              // 21: berth.accelerator.v1.CounterSet
+	(*CounterUse)(nil),              // 22: berth.accelerator.v1.CounterUse
+	(*Link)(nil),                    // 23: berth.accelerator.v1.Link
+	(*Allocation)(nil),              // 24: berth.accelerator.v1.Allocation
+	(*PreferRequest)(nil),           // 25: berth.accelerator.v1.PreferRequest
+	(*PreferResponse)(nil),          // 26: berth.accelerator.v1.PreferResponse
+	(*PrepareRequest)(nil),          // 27: berth.accelerator.v1.PrepareRequest
+	(*PrepareResponse)(nil),         // 28: berth.accelerator.v1.PrepareResponse
+	(*AttachedDevice)(nil),          // 29: berth.accelerator.v1.AttachedDevice
+	(*ContainerEdits)(nil),          // 30: berth.accelerator.v1.ContainerEdits
+	(*DeviceNode)(nil),              // 31: berth.accelerator.v1.DeviceNode
+	(*Mount)(nil),                   // 32: berth.accelerator.v1.Mount
+	(*Rlimit)(nil),                  // 33: berth.accelerator.v1.Rlimit
+	(*UnprepareRequest)(nil),        // 34: berth.accelerator.v1.UnprepareRequest
+	(*UnprepareResponse)(nil),       // 35: berth.accelerator.v1.UnprepareResponse
+	(*RestoreRequest)(nil),          // 36: berth.accelerator.v1.RestoreRequest
+	(*LiveAllocation)(nil),          // 37: berth.accelerator.v1.LiveAllocation
+	(*RestoreResponse)(nil),         // 38: berth.accelerator.v1.RestoreResponse
+	(*RestoreProblem)(nil),          // 39: berth.accelerator.v1.RestoreProblem
+	(*WatchNodeMetricsRequest)(nil), // 40: berth.accelerator.v1.WatchNodeMetricsRequest
+	(*NodeSample)(nil),              // 41: berth.accelerator.v1.NodeSample
+	(*Metric)(nil),                  // 42: berth.accelerator.v1.Metric
+	(*WorkloadSet)(nil),             // 43: berth.accelerator.v1.WorkloadSet
+	(*Workload)(nil),                // 44: berth.accelerator.v1.Workload
+	(*WorkloadSample)(nil),          // 45: berth.accelerator.v1.WorkloadSample
+	(*WorkloadMetrics)(nil),         // 46: berth.accelerator.v1.WorkloadMetrics
+	(*ProcessMetrics)(nil),          // 47: berth.accelerator.v1.ProcessMetrics
+	(*WatchHealthRequest)(nil),      // 48: berth.accelerator.v1.WatchHealthRequest
+	(*HealthEvent)(nil),             // 49: berth.accelerator.v1.HealthEvent
+	nil,                             // 50: berth.accelerator.v1.PreflightResponse.DriverInfoEntry
+	nil,                             // 51: berth.accelerator.v1.DeviceSnapshot.DriverInfoEntry
+	nil,                             // 52: berth.accelerator.v1.Device.AttributesEntry
+	nil,                             // 53: berth.accelerator.v1.Device.CapacityEntry
+	nil,                             // 54: berth.accelerator.v1.CounterSet.CountersEntry
+	nil,                             // 55: berth.accelerator.v1.CounterUse.AmountsEntry
+	nil,                             // 56: berth.accelerator.v1.PrepareRequest.OptionsEntry
+	nil,                             // 57: berth.accelerator.v1.PrepareResponse.ResourceDataEntry
+	nil,                             // 58: berth.accelerator.v1.ContainerEdits.EnvEntry
+	nil,                             // 59: berth.accelerator.v1.ContainerEdits.SysctlsEntry
+	nil,                             // 60: berth.accelerator.v1.ContainerEdits.AnnotationsEntry
 }
 var file_plugins_accelerator_acceleratorpb_accelerator_proto_depIdxs = []int32{
 	0,  // 0: berth.accelerator.v1.DescribeResponse.capabilities:type_name -> berth.accelerator.v1.Capability
-	15, // 1: berth.accelerator.v1.DescribeResponse.slots:type_name -> berth.accelerator.v1.SlotType
-	11, // 2: berth.accelerator.v1.ConfigureRequest.roots:type_name -> berth.accelerator.v1.Roots
-	14, // 3: berth.accelerator.v1.PreflightResponse.checks:type_name -> berth.accelerator.v1.Check
-	48, // 4: berth.accelerator.v1.PreflightResponse.driver_info:type_name -> berth.accelerator.v1.PreflightResponse.DriverInfoEntry
+	16, // 1: berth.accelerator.v1.DescribeResponse.slots:type_name -> berth.accelerator.v1.SlotType
+	12, // 2: berth.accelerator.v1.ConfigureRequest.roots:type_name -> berth.accelerator.v1.Roots
+	15, // 3: berth.accelerator.v1.PreflightResponse.checks:type_name -> berth.accelerator.v1.Check
+	50, // 4: berth.accelerator.v1.PreflightResponse.driver_info:type_name -> berth.accelerator.v1.PreflightResponse.DriverInfoEntry
 	2,  // 5: berth.accelerator.v1.SlotType.kind:type_name -> berth.accelerator.v1.SlotType.Kind
-	18, // 6: berth.accelerator.v1.DeviceSnapshot.devices:type_name -> berth.accelerator.v1.Device
-	19, // 7: berth.accelerator.v1.DeviceSnapshot.counters:type_name -> berth.accelerator.v1.CounterSet
-	21, // 8: berth.accelerator.v1.DeviceSnapshot.links:type_name -> berth.accelerator.v1.Link
-	49, // 9: berth.accelerator.v1.DeviceSnapshot.driver_info:type_name -> berth.accelerator.v1.DeviceSnapshot.DriverInfoEntry
-	15, // 10: berth.accelerator.v1.DeviceSnapshot.slots:type_name -> berth.accelerator.v1.SlotType
-	50, // 11: berth.accelerator.v1.Device.attributes:type_name -> berth.accelerator.v1.Device.AttributesEntry
-	51, // 12: berth.accelerator.v1.Device.capacity:type_name -> berth.accelerator.v1.Device.CapacityEntry
-	20, // 13: berth.accelerator.v1.Device.consumes:type_name -> berth.accelerator.v1.CounterUse
-	1,  // 14: berth.accelerator.v1.Device.health:type_name -> berth.accelerator.v1.Health
-	52, // 15: berth.accelerator.v1.CounterSet.counters:type_name -> berth.accelerator.v1.CounterSet.CountersEntry
-	53, // 16: berth.accelerator.v1.CounterUse.amounts:type_name -> berth.accelerator.v1.CounterUse.AmountsEntry
-	3,  // 17: berth.accelerator.v1.Link.type:type_name -> berth.accelerator.v1.Link.Type
-	22, // 18: berth.accelerator.v1.PrepareRequest.allocations:type_name -> berth.accelerator.v1.Allocation
-	54, // 19: berth.accelerator.v1.PrepareRequest.options:type_name -> berth.accelerator.v1.PrepareRequest.OptionsEntry
-	28, // 20: berth.accelerator.v1.PrepareResponse.edits:type_name -> berth.accelerator.v1.ContainerEdits
-	27, // 21: berth.accelerator.v1.PrepareResponse.attached:type_name -> berth.accelerator.v1.AttachedDevice
-	55, // 22: berth.accelerator.v1.PrepareResponse.resource_data:type_name -> berth.accelerator.v1.PrepareResponse.ResourceDataEntry
-	29, // 23: berth.accelerator.v1.ContainerEdits.device_nodes:type_name -> berth.accelerator.v1.DeviceNode
-	30, // 24: berth.accelerator.v1.ContainerEdits.mounts:type_name -> berth.accelerator.v1.Mount
-	56, // 25: berth.accelerator.v1.ContainerEdits.env:type_name -> berth.accelerator.v1.ContainerEdits.EnvEntry
-	31, // 26: berth.accelerator.v1.ContainerEdits.rlimits:type_name -> berth.accelerator.v1.Rlimit
-	57, // 27: berth.accelerator.v1.ContainerEdits.sysctls:type_name -> berth.accelerator.v1.ContainerEdits.SysctlsEntry
-	58, // 28: berth.accelerator.v1.ContainerEdits.annotations:type_name -> berth.accelerator.v1.ContainerEdits.AnnotationsEntry
-	4,  // 29: berth.accelerator.v1.DeviceNode.type:type_name -> berth.accelerator.v1.DeviceNode.Type
-	35, // 30: berth.accelerator.v1.RestoreRequest.live:type_name -> berth.accelerator.v1.LiveAllocation
-	22, // 31: berth.accelerator.v1.LiveAllocation.allocations:type_name -> berth.accelerator.v1.Allocation
-	37, // 32: berth.accelerator.v1.RestoreResponse.problems:type_name -> berth.accelerator.v1.RestoreProblem
-	40, // 33: berth.accelerator.v1.NodeSample.metrics:type_name -> berth.accelerator.v1.Metric
-	5,  // 34: berth.accelerator.v1.Metric.kind:type_name -> berth.accelerator.v1.Metric.Kind
-	6,  // 35: berth.accelerator.v1.Metric.quality:type_name -> berth.accelerator.v1.Metric.Quality
-	42, // 36: berth.accelerator.v1.WorkloadSet.workloads:type_name -> berth.accelerator.v1.Workload
-	22, // 37: berth.accelerator.v1.Workload.allocations:type_name -> berth.accelerator.v1.Allocation
-	44, // 38: berth.accelerator.v1.WorkloadSample.workloads:type_name -> berth.accelerator.v1.WorkloadMetrics
-	40, // 39: berth.accelerator.v1.WorkloadMetrics.metrics:type_name -> berth.accelerator.v1.Metric
-	45, // 40: berth.accelerator.v1.WorkloadMetrics.processes:type_name -> berth.accelerator.v1.ProcessMetrics
-	40, // 41: berth.accelerator.v1.ProcessMetrics.metrics:type_name -> berth.accelerator.v1.Metric
-	1,  // 42: berth.accelerator.v1.HealthEvent.health:type_name -> berth.accelerator.v1.Health
-	7,  // 43: berth.accelerator.v1.Accelerator.Describe:input_type -> berth.accelerator.v1.DescribeRequest
-	9,  // 44: berth.accelerator.v1.Accelerator.Configure:input_type -> berth.accelerator.v1.ConfigureRequest
-	12, // 45: berth.accelerator.v1.Accelerator.Preflight:input_type -> berth.accelerator.v1.PreflightRequest
-	16, // 46: berth.accelerator.v1.Accelerator.WatchDevices:input_type -> berth.accelerator.v1.WatchDevicesRequest
-	23, // 47: berth.accelerator.v1.Accelerator.Prefer:input_type -> berth.accelerator.v1.PreferRequest
-	25, // 48: berth.accelerator.v1.Accelerator.Prepare:input_type -> berth.accelerator.v1.PrepareRequest
-	32, // 49: berth.accelerator.v1.Accelerator.Unprepare:input_type -> berth.accelerator.v1.UnprepareRequest
-	34, // 50: berth.accelerator.v1.Accelerator.Restore:input_type -> berth.accelerator.v1.RestoreRequest
-	38, // 51: berth.accelerator.v1.Accelerator.WatchNodeMetrics:input_type -> berth.accelerator.v1.WatchNodeMetricsRequest
-	41, // 52: berth.accelerator.v1.Accelerator.WatchWorkloadMetrics:input_type -> berth.accelerator.v1.WorkloadSet
-	46, // 53: berth.accelerator.v1.Accelerator.WatchHealth:input_type -> berth.accelerator.v1.WatchHealthRequest
-	8,  // 54: berth.accelerator.v1.Accelerator.Describe:output_type -> berth.accelerator.v1.DescribeResponse
-	10, // 55: berth.accelerator.v1.Accelerator.Configure:output_type -> berth.accelerator.v1.ConfigureResponse
-	13, // 56: berth.accelerator.v1.Accelerator.Preflight:output_type -> berth.accelerator.v1.PreflightResponse
-	17, // 57: berth.accelerator.v1.Accelerator.WatchDevices:output_type -> berth.accelerator.v1.DeviceSnapshot
-	24, // 58: berth.accelerator.v1.Accelerator.Prefer:output_type -> berth.accelerator.v1.PreferResponse
-	26, // 59: berth.accelerator.v1.Accelerator.Prepare:output_type -> berth.accelerator.v1.PrepareResponse
-	33, // 60: berth.accelerator.v1.Accelerator.Unprepare:output_type -> berth.accelerator.v1.UnprepareResponse
-	36, // 61: berth.accelerator.v1.Accelerator.Restore:output_type -> berth.accelerator.v1.RestoreResponse
-	39, // 62: berth.accelerator.v1.Accelerator.WatchNodeMetrics:output_type -> berth.accelerator.v1.NodeSample
-	43, // 63: berth.accelerator.v1.Accelerator.WatchWorkloadMetrics:output_type -> berth.accelerator.v1.WorkloadSample
-	47, // 64: berth.accelerator.v1.Accelerator.WatchHealth:output_type -> berth.accelerator.v1.HealthEvent
-	54, // [54:65] is the sub-list for method output_type
-	43, // [43:54] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	20, // 6: berth.accelerator.v1.DeviceSnapshot.devices:type_name -> berth.accelerator.v1.Device
+	21, // 7: berth.accelerator.v1.DeviceSnapshot.counters:type_name -> berth.accelerator.v1.CounterSet
+	23, // 8: berth.accelerator.v1.DeviceSnapshot.links:type_name -> berth.accelerator.v1.Link
+	51, // 9: berth.accelerator.v1.DeviceSnapshot.driver_info:type_name -> berth.accelerator.v1.DeviceSnapshot.DriverInfoEntry
+	16, // 10: berth.accelerator.v1.DeviceSnapshot.slots:type_name -> berth.accelerator.v1.SlotType
+	19, // 11: berth.accelerator.v1.DeviceSnapshot.look:type_name -> berth.accelerator.v1.Look
+	3,  // 12: berth.accelerator.v1.Look.state:type_name -> berth.accelerator.v1.Look.State
+	52, // 13: berth.accelerator.v1.Device.attributes:type_name -> berth.accelerator.v1.Device.AttributesEntry
+	53, // 14: berth.accelerator.v1.Device.capacity:type_name -> berth.accelerator.v1.Device.CapacityEntry
+	22, // 15: berth.accelerator.v1.Device.consumes:type_name -> berth.accelerator.v1.CounterUse
+	1,  // 16: berth.accelerator.v1.Device.health:type_name -> berth.accelerator.v1.Health
+	54, // 17: berth.accelerator.v1.CounterSet.counters:type_name -> berth.accelerator.v1.CounterSet.CountersEntry
+	55, // 18: berth.accelerator.v1.CounterUse.amounts:type_name -> berth.accelerator.v1.CounterUse.AmountsEntry
+	4,  // 19: berth.accelerator.v1.Link.type:type_name -> berth.accelerator.v1.Link.Type
+	24, // 20: berth.accelerator.v1.PrepareRequest.allocations:type_name -> berth.accelerator.v1.Allocation
+	56, // 21: berth.accelerator.v1.PrepareRequest.options:type_name -> berth.accelerator.v1.PrepareRequest.OptionsEntry
+	30, // 22: berth.accelerator.v1.PrepareResponse.edits:type_name -> berth.accelerator.v1.ContainerEdits
+	29, // 23: berth.accelerator.v1.PrepareResponse.attached:type_name -> berth.accelerator.v1.AttachedDevice
+	57, // 24: berth.accelerator.v1.PrepareResponse.resource_data:type_name -> berth.accelerator.v1.PrepareResponse.ResourceDataEntry
+	31, // 25: berth.accelerator.v1.ContainerEdits.device_nodes:type_name -> berth.accelerator.v1.DeviceNode
+	32, // 26: berth.accelerator.v1.ContainerEdits.mounts:type_name -> berth.accelerator.v1.Mount
+	58, // 27: berth.accelerator.v1.ContainerEdits.env:type_name -> berth.accelerator.v1.ContainerEdits.EnvEntry
+	33, // 28: berth.accelerator.v1.ContainerEdits.rlimits:type_name -> berth.accelerator.v1.Rlimit
+	59, // 29: berth.accelerator.v1.ContainerEdits.sysctls:type_name -> berth.accelerator.v1.ContainerEdits.SysctlsEntry
+	60, // 30: berth.accelerator.v1.ContainerEdits.annotations:type_name -> berth.accelerator.v1.ContainerEdits.AnnotationsEntry
+	5,  // 31: berth.accelerator.v1.DeviceNode.type:type_name -> berth.accelerator.v1.DeviceNode.Type
+	37, // 32: berth.accelerator.v1.RestoreRequest.live:type_name -> berth.accelerator.v1.LiveAllocation
+	24, // 33: berth.accelerator.v1.LiveAllocation.allocations:type_name -> berth.accelerator.v1.Allocation
+	39, // 34: berth.accelerator.v1.RestoreResponse.problems:type_name -> berth.accelerator.v1.RestoreProblem
+	42, // 35: berth.accelerator.v1.NodeSample.metrics:type_name -> berth.accelerator.v1.Metric
+	6,  // 36: berth.accelerator.v1.Metric.kind:type_name -> berth.accelerator.v1.Metric.Kind
+	7,  // 37: berth.accelerator.v1.Metric.quality:type_name -> berth.accelerator.v1.Metric.Quality
+	44, // 38: berth.accelerator.v1.WorkloadSet.workloads:type_name -> berth.accelerator.v1.Workload
+	24, // 39: berth.accelerator.v1.Workload.allocations:type_name -> berth.accelerator.v1.Allocation
+	46, // 40: berth.accelerator.v1.WorkloadSample.workloads:type_name -> berth.accelerator.v1.WorkloadMetrics
+	42, // 41: berth.accelerator.v1.WorkloadMetrics.metrics:type_name -> berth.accelerator.v1.Metric
+	47, // 42: berth.accelerator.v1.WorkloadMetrics.processes:type_name -> berth.accelerator.v1.ProcessMetrics
+	42, // 43: berth.accelerator.v1.ProcessMetrics.metrics:type_name -> berth.accelerator.v1.Metric
+	1,  // 44: berth.accelerator.v1.HealthEvent.health:type_name -> berth.accelerator.v1.Health
+	8,  // 45: berth.accelerator.v1.Accelerator.Describe:input_type -> berth.accelerator.v1.DescribeRequest
+	10, // 46: berth.accelerator.v1.Accelerator.Configure:input_type -> berth.accelerator.v1.ConfigureRequest
+	13, // 47: berth.accelerator.v1.Accelerator.Preflight:input_type -> berth.accelerator.v1.PreflightRequest
+	17, // 48: berth.accelerator.v1.Accelerator.WatchDevices:input_type -> berth.accelerator.v1.WatchDevicesRequest
+	25, // 49: berth.accelerator.v1.Accelerator.Prefer:input_type -> berth.accelerator.v1.PreferRequest
+	27, // 50: berth.accelerator.v1.Accelerator.Prepare:input_type -> berth.accelerator.v1.PrepareRequest
+	34, // 51: berth.accelerator.v1.Accelerator.Unprepare:input_type -> berth.accelerator.v1.UnprepareRequest
+	36, // 52: berth.accelerator.v1.Accelerator.Restore:input_type -> berth.accelerator.v1.RestoreRequest
+	40, // 53: berth.accelerator.v1.Accelerator.WatchNodeMetrics:input_type -> berth.accelerator.v1.WatchNodeMetricsRequest
+	43, // 54: berth.accelerator.v1.Accelerator.WatchWorkloadMetrics:input_type -> berth.accelerator.v1.WorkloadSet
+	48, // 55: berth.accelerator.v1.Accelerator.WatchHealth:input_type -> berth.accelerator.v1.WatchHealthRequest
+	9,  // 56: berth.accelerator.v1.Accelerator.Describe:output_type -> berth.accelerator.v1.DescribeResponse
+	11, // 57: berth.accelerator.v1.Accelerator.Configure:output_type -> berth.accelerator.v1.ConfigureResponse
+	14, // 58: berth.accelerator.v1.Accelerator.Preflight:output_type -> berth.accelerator.v1.PreflightResponse
+	18, // 59: berth.accelerator.v1.Accelerator.WatchDevices:output_type -> berth.accelerator.v1.DeviceSnapshot
+	26, // 60: berth.accelerator.v1.Accelerator.Prefer:output_type -> berth.accelerator.v1.PreferResponse
+	28, // 61: berth.accelerator.v1.Accelerator.Prepare:output_type -> berth.accelerator.v1.PrepareResponse
+	35, // 62: berth.accelerator.v1.Accelerator.Unprepare:output_type -> berth.accelerator.v1.UnprepareResponse
+	38, // 63: berth.accelerator.v1.Accelerator.Restore:output_type -> berth.accelerator.v1.RestoreResponse
+	41, // 64: berth.accelerator.v1.Accelerator.WatchNodeMetrics:output_type -> berth.accelerator.v1.NodeSample
+	45, // 65: berth.accelerator.v1.Accelerator.WatchWorkloadMetrics:output_type -> berth.accelerator.v1.WorkloadSample
+	49, // 66: berth.accelerator.v1.Accelerator.WatchHealth:output_type -> berth.accelerator.v1.HealthEvent
+	56, // [56:67] is the sub-list for method output_type
+	45, // [45:56] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_plugins_accelerator_acceleratorpb_accelerator_proto_init() }
@@ -3867,15 +4015,15 @@ func file_plugins_accelerator_acceleratorpb_accelerator_proto_init() {
 	if File_plugins_accelerator_acceleratorpb_accelerator_proto != nil {
 		return
 	}
-	file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[11].OneofWrappers = []any{}
-	file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33].OneofWrappers = []any{}
+	file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[12].OneofWrappers = []any{}
+	file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc), len(file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   52,
+			NumEnums:      8,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -58,7 +58,8 @@
 //
 //   What cannot be read costs one device, with the reason, never the others. A
 //   vendor's program that hangs, fails or prints nonsense costs the devices that
-//   only it could tell about, until it recovers; calls keep their deadlines.
+//   only it could tell about, until it recovers; calls keep their deadlines. When
+//   that leaves no device to carry the reason, DeviceSnapshot.look carries it.
 //   Prepare names devices by id, not by revision: an id never comes to mean
 //   another device, and one that has gone meanwhile is NOT_FOUND.
 //
@@ -128,7 +129,8 @@ const (
 type AcceleratorClient interface {
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 	Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error)
-	// Preflight looks at driver, device nodes and tools and reports for people.
+	// Preflight checks driver, device nodes and tools and reports for people. The agent
+	// calls it after every start and whenever Look changes, and shows the answer.
 	Preflight(ctx context.Context, in *PreflightRequest, opts ...grpc.CallOption) (*PreflightResponse, error)
 	// WatchDevices sends the whole snapshot at once and again on every change.
 	WatchDevices(ctx context.Context, in *WatchDevicesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DeviceSnapshot], error)
@@ -301,7 +303,8 @@ type Accelerator_WatchHealthClient = grpc.ServerStreamingClient[HealthEvent]
 type AcceleratorServer interface {
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error)
-	// Preflight looks at driver, device nodes and tools and reports for people.
+	// Preflight checks driver, device nodes and tools and reports for people. The agent
+	// calls it after every start and whenever Look changes, and shows the answer.
 	Preflight(context.Context, *PreflightRequest) (*PreflightResponse, error)
 	// WatchDevices sends the whole snapshot at once and again on every change.
 	WatchDevices(*WatchDevicesRequest, grpc.ServerStreamingServer[DeviceSnapshot]) error

@@ -10,6 +10,13 @@ func Checked(name string, ok bool, good, bad string) *pb.Check {
 	return &pb.Check{Name: name, Detail: bad}
 }
 
+// Optional marks a finding about a part that the devices work without: a warning at
+// most.
+func Optional(c *pb.Check) *pb.Check {
+	c.Optional = true
+	return c
+}
+
 // Tried is the finding of who tried: good, or the error and what is to be expected.
 func Tried(name string, err error, good, then string) *pb.Check {
 	if err == nil {

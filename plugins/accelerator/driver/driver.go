@@ -32,7 +32,10 @@ type Driver interface {
 type Machine interface {
 	// Scan lists the devices, in a stable order. Without hardware or driver the
 	// list is empty and there is no error. With an error nothing new is known:
-	// what was there stays visible, and is not given away.
+	// the devices of the last good look stay visible and are given to nobody. The
+	// error is the message of the plugin (DeviceSnapshot.look), also when no look was
+	// good yet. Scan has to end soon after its context: a look that does not keeps
+	// all later ones from starting, and the agent ends the process after a minute.
 	Scan(ctx context.Context) (*pb.DeviceSnapshot, error)
 	// Edit says what a container needs to use what it was given.
 	Edit(ctx context.Context, r *Request) (*pb.PrepareResponse, error)

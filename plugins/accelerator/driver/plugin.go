@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,6 +24,9 @@ const (
 	// opened, and less than the call's 10 seconds.
 	firstPatience = 8 * time.Second
 )
+
+// errHanging is a look at the hardware that does not heed its context.
+var errHanging = errors.New("it cannot be interrupted")
 
 // Plugin serves the contract for a Driver. Make it with New.
 type Plugin struct {
@@ -103,7 +107,7 @@ func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 		case p.scans <- struct{}{}:
 			defer func() { <-p.scans }()
 		case <-ctx.Done():
-			looked <- found{err: fmt.Errorf("an earlier look at the hardware has not ended: %w", ctx.Err())}
+			looked <- found{err: fmt.Errorf("an earlier look at the hardware has not ended: %w", errHanging)}
 			return
 		}
 		s, err := look(ctx, m)
@@ -113,7 +117,7 @@ func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 	select {
 	case f = <-looked:
 	case <-time.After(within + 500*time.Millisecond): // a read that knows no context
-		f.err = fmt.Errorf("looking at the hardware takes more than %s", within)
+		f.err = fmt.Errorf("looking at the hardware takes more than %s: %w", within, errHanging)
 	}
 	if m != p.machine() {
 		return // configured anew meanwhile, and looked at since
@@ -153,9 +157,12 @@ func (p *Plugin) Preflight(ctx context.Context, _ *pb.PreflightRequest) (*pb.Pre
 		return nil, err
 	}
 	out := &pb.PreflightResponse{DriverInfo: s.GetDriverInfo()}
+	if l := s.GetLook(); l.GetMessage() != "" {
+		out.Checks = append(out.Checks, Checked("look", false, "", l.GetMessage()))
+	}
 	if c, ok := m.Machine.(Checker); ok {
 		ctx, cancel := context.WithTimeout(ctx, patience) // less than the call's deadline, so that there is an answer
-		out.Checks = c.Check(ctx)
+		out.Checks = append(out.Checks, c.Check(ctx)...)
 		cancel()
 	}
 	good := 0

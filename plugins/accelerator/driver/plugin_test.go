@@ -3,6 +3,7 @@ package driver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -163,6 +164,47 @@ func TestWhenNobodyCanLookNothingIsGivenAway(t *testing.T) {
 	set(cards("a", "b"))
 	if got := states(shown(t, p, &pb.ConfigureRequest{})); !slices.Equal(got, []string{"a: good", "b: good"}) {
 		t.Errorf("shows %q", got)
+	}
+}
+
+// A first look that fails has no device to carry the reason.
+func TestAFirstLookThatFailsSaysWhy(t *testing.T) {
+	a := &acme{scan: func() (*pb.DeviceSnapshot, error) { return nil, errors.New("acme-smi prints no JSON") }}
+	p := driver.New(a)
+	s := shown(t, p, &pb.ConfigureRequest{})
+	if l := s.GetLook(); len(s.Devices) != 0 || l.GetState() != pb.Look_FAILED || l.GetMessage() != "acme-smi prints no JSON" {
+		t.Errorf("shows %v", s)
+	}
+	r, err := p.Preflight(t.Context(), &pb.PreflightRequest{})
+	if err != nil || len(r.Checks) == 0 || r.Checks[0].Ok || r.Checks[0].Detail != "acme-smi prints no JSON" {
+		t.Errorf("preflight: %v, %v", r, err)
+	}
+	a.mu.Lock()
+	a.scan = cards("a")
+	a.mu.Unlock()
+	if s = shown(t, p, &pb.ConfigureRequest{}); s.GetLook().GetMessage() != "" || len(s.Devices) != 1 {
+		t.Errorf("later: %v", s)
+	}
+}
+
+func TestALookThatDoesNotEndHangs(t *testing.T) {
+	end := make(chan struct{})
+	a := &acme{scan: func() (*pb.DeviceSnapshot, error) { <-end; return cards("a")() }}
+	p := driver.New(a)
+	if l := shown(t, p, &pb.ConfigureRequest{}).GetLook(); l.GetState() != pb.Look_HANGING {
+		t.Errorf("look: %v", l)
+	}
+	close(end)
+}
+
+func TestDevicesBeyondTheLimitAreSaid(t *testing.T) {
+	var ids []string
+	for i := range accelerator.MaxDevices + 3 {
+		ids = append(ids, fmt.Sprint("card-", i))
+	}
+	s := shown(t, driver.New(&acme{scan: cards(ids...)}), &pb.ConfigureRequest{})
+	if l := s.GetLook(); len(s.Devices) != accelerator.MaxDevices || l.GetState() != pb.Look_PARTIAL || l.GetMessage() != "1027 devices, of which the first 1024 are shown" {
+		t.Errorf("%d devices, look %v", len(s.Devices), l)
 	}
 }
 

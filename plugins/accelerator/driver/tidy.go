@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +13,9 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// unsure is what was known, of which nothing is given away as long as nobody can
-// look.
+// unsure returns the devices known so far, none of them allocatable, with the reason
+// why the hardware cannot be looked at: in each device and, for a plugin that knows
+// no device yet, in the snapshot.
 func unsure(known *pb.DeviceSnapshot, err error) *pb.DeviceSnapshot {
 	s := &pb.DeviceSnapshot{}
 	if known != nil {
@@ -24,7 +26,10 @@ func unsure(known *pb.DeviceSnapshot, err error) *pb.DeviceSnapshot {
 		d.Health, d.HealthMessage = pb.Health_HEALTH_UNKNOWN, why
 		Reject(d, "%s", why)
 	}
-	s.DriverInfo = map[string]string{"error": why}
+	s.Look = &pb.Look{State: pb.Look_FAILED, Message: why}
+	if errors.Is(err, errHanging) {
+		s.Look.State = pb.Look_HANGING
+	}
 	return s
 }
 
@@ -84,7 +89,7 @@ func masked(d *pb.DescribeResponse, s *pb.DeviceSnapshot, mask []string) *pb.Dev
 // cannot be told apart, and both are rejected. What is not healthy says why.
 func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	if len(s.Devices) > accelerator.MaxDevices {
-		s.DriverInfo = map[string]string{"error": fmt.Sprintf("%d devices, of which at most %d are shown", len(s.Devices), accelerator.MaxDevices)}
+		s.Look = &pb.Look{State: pb.Look_PARTIAL, Message: fmt.Sprintf("%d devices, of which the first %d are shown", len(s.Devices), accelerator.MaxDevices)}
 		s.Devices = s.Devices[:accelerator.MaxDevices]
 	}
 	names := map[string]int{}

@@ -48,7 +48,7 @@ const schema = `{
     "allowed_counts": {"type": "array", "maxItems": 16, "items": {"type": "integer", "minimum": 1}, "description": "How many whole devices a kernel may have, growing; none = any"},
     "device_nodes": {"type": "boolean", "default": false, "description": "Hand out /dev/zero as /dev/mockN"},
     "load": {"enum": ["walk", "idle", "busy", "wave", "spikes"], "default": "walk", "description": "How busy devices are"},
-    "faults": {"type": "object", "additionalProperties": {"type": "string"}, "description": "crash, hang, lie, unplug, unhealthy"}
+    "faults": {"type": "object", "additionalProperties": {"type": "string"}, "description": "crash, hang, lie, look, unplug, unhealthy"}
   }
 }`
 
@@ -146,8 +146,12 @@ func (m *mock) Preflight(context.Context, *pb.PreflightRequest) (*pb.PreflightRe
 	if err != nil {
 		return nil, err
 	}
+	l := s.GetLook()
 	return &pb.PreflightResponse{
-		Checks:     []*pb.Check{{Name: "driver", Ok: true, Detail: fmt.Sprintf("%d imaginary devices", len(s.GetDevices()))}},
+		Checks: []*pb.Check{{
+			Name: "driver", Ok: l.GetMessage() == "", Optional: l.GetState() == pb.Look_PARTIAL,
+			Detail: cmp.Or(l.GetMessage(), fmt.Sprintf("%d imaginary devices", len(s.GetDevices()))),
+		}},
 		DriverInfo: map[string]string{"driver": "mock 1.0.0"},
 	}, nil
 }

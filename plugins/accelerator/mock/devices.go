@@ -58,7 +58,7 @@ func slots(c config) []*pb.SlotType {
 func (m *mock) refresh(reconfigured bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen := m.faults.of("lie", "unplug", "unhealthy")
+	seen := m.faults.of("lie", "look", "unplug", "unhealthy")
 	if seen == m.seen && !reconfigured {
 		return
 	}
@@ -68,6 +68,9 @@ func (m *mock) refresh(reconfigured bool) {
 	n := m.cfg.Devices
 	if m.cfg.DeviceNodes && !driver.Exists(m.dev, "zero") {
 		n = 0 // every device is that file
+	}
+	if s.Look = m.faults.look(); s.Look.GetState() > pb.Look_PARTIAL {
+		n = 0
 	}
 	for i := range n {
 		d := device(m.cfg, i)

@@ -23,6 +23,8 @@ import (
 //	lie        tell untruths about devices: negative, nan, duplicate, million,
 //	           foreign
 //	unplug     numbers of devices to pull out
+//	look       how its look at the hardware goes: a state of the contract and a
+//	           message; no devices are shown meanwhile
 //	unhealthy  one "id state message" a line; state as in the contract
 type faults struct {
 	mu     sync.Mutex
@@ -30,7 +32,7 @@ type faults struct {
 	preset map[string]string
 }
 
-var faultNames = []string{"crash", "hang", "lie", "unplug", "unhealthy"}
+var faultNames = []string{"crash", "hang", "lie", "look", "unplug", "unhealthy"}
 
 func checkFaults(m map[string]string) error {
 	for name := range m {
@@ -107,6 +109,16 @@ func (f *faults) unplugged() []int {
 		}
 	}
 	return out
+}
+
+// look returns how the look at the hardware goes, nil when nothing is asked for.
+func (f *faults) look() *pb.Look {
+	text, _, on := f.get("look")
+	state, message, _ := strings.Cut(text, " ")
+	if n, ok := pb.Look_State_value[strings.ToUpper(state)]; on && ok {
+		return &pb.Look{State: pb.Look_State(n), Message: message}
+	}
+	return nil
 }
 
 // ail applies unhealthy states to a device.

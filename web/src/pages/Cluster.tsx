@@ -22,7 +22,7 @@ const AgentParts = graphql(`
       id deviceId plugin vendor model pciAddress capacity health healthMessage allocatable rejectReasons parent { id }
       holders { slot amount since mine session { id name } }
     }
-    plugins { name version state message restarts }
+    plugins { name version state message restarts checks { name level text } }
     stats { name deviceId value unit quality }
   }
 `);

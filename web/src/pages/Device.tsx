@@ -3,7 +3,7 @@ import { useSubscription } from "urql";
 import { type ResultOf, graphql } from "../api/graphql";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
-import { PluginNote } from "../components/device/AgentCard";
+import { PluginNote } from "../components/device/PluginNote";
 import { DeviceFacts } from "../components/device/DeviceFacts";
 import { DeviceMetrics } from "../components/device/DeviceMetrics";
 import { iconOf } from "../components/device/FamilyBerths";
@@ -38,7 +38,7 @@ const DeviceQuery = graphql(`
         counters { set name amount total }
         agent {
           id name status resourceGroup { id name }
-          plugins { name version state message restarts }
+          plugins { name version state message restarts checks { name level text } }
           links { a b type distance gbps p2p }
           devices { id deviceId plugin vendor pciAddress capacity health healthMessage allocatable rejectReasons parent { id } }
         }
@@ -51,7 +51,7 @@ const DeviceChanged = graphql(`
   subscription DeviceChanged($agent: ID!) {
     agentChanged(id: $agent) {
       id status statsAt
-      plugins { name version state message restarts }
+      plugins { name version state message restarts checks { name level text } }
       stats { name deviceId value capacity unit quality }
       devices { ...DeviceNow }
     }

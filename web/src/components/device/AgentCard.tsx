@@ -9,6 +9,7 @@ import { type DeviceView, Pool } from "./Cell";
 import { Cordon, type Cordoned } from "./Cordon";
 import { FamilyBerths } from "./FamilyBerths";
 import { Holders } from "./Holders";
+import { PluginNote, type PluginView, inTrouble } from "./PluginNote";
 import { type Family, families, pools, standing, why } from "./fleet";
 import { mainSlot } from "./segments";
 
@@ -23,14 +24,6 @@ export interface AgentView extends Cordoned {
   devices: DeviceView[];
   plugins: PluginView[];
   stats: { name: string; deviceId: string; value: number; unit: string; quality: string }[];
-}
-
-interface PluginView {
-  name: string;
-  version: string;
-  state: string;
-  message: string;
-  restarts: number;
 }
 
 /** The measured load of one device in percent, when its plugin measures it. */
@@ -76,18 +69,8 @@ export function AgentCard({ agent }: { agent: AgentView }) {
           return pool ? <Pool key={slot} device={pool} slot={slot} /> : null;
         })}
       </div>
-      {agent.plugins.filter((p) => p.state !== "running").map((p) => <PluginNote key={p.name} plugin={p} />)}
+      {agent.plugins.filter(inTrouble).map((p) => <PluginNote key={p.name} plugin={p} />)}
     </section>
-  );
-}
-
-export function PluginNote({ plugin: p }: { plugin: PluginView }) {
-  return (
-    <p>
-      {t("plugin {{name}} {{version}}", { name: p.name, version: p.version })} <Status status={p.state} />
-      {p.restarts > 0 ? <span className="dim"> · {t("started again {{times}}", { times: t("{{count}} times", { count: p.restarts }) })}</span> : null}
-      {p.message ? <span className={p.state === "running" || p.state === "disabled" ? "dim" : "tone-bad"}> · {p.message}</span> : null}
-    </p>
   );
 }
 

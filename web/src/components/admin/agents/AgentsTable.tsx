@@ -7,11 +7,13 @@ import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { Status } from "../../Status";
 import { Cordon } from "../../device/Cordon";
+import { inTrouble } from "../../device/PluginNote";
 import { slotsLine, when } from "../../format";
 import type { Option } from "../Filter";
 import { type Column, Table } from "../Table";
 import { CordonDialog } from "./CordonDialog";
 import { DrainDialog } from "./DrainDialog";
+import { PluginsDialog } from "./PluginsDialog";
 import { type AgentRow, AgentFields, UpdateAgent } from "./agent";
 
 const Undrain = graphql(`
@@ -33,9 +35,11 @@ export function AgentsTable({ agents, groups, may }: Props) {
   const remove = useAction(Remove);
   const [gone, setGone] = useState<AgentRow | null>(null);
   const [closing, setClosing] = useState<AgentRow | null>(null);
+  const [plugins, setPlugins] = useState<string | null>(null);
   const [draining, setDraining] = useState<AgentRow | null>(null);
   const now = useNow(agents.some((a) => a.drainDeadline && !a.drained), 5000);
   const bad = (a: AgentRow) => a.probes.filter((p) => !p.ok);
+  const opened = agents.find((a) => a.id === plugins);
   const columns: Column<AgentRow>[] = [
     { head: t("Agent"), cell: (a) => <><b>{a.name}</b> <span className="dim">{a.version}</span></> },
     { head: t("Status"), cell: (a) => <div className="stack small"><Status status={a.status} /><Cordon agent={a} now={now} /></div> },
@@ -48,6 +52,14 @@ export function AgentsTable({ agents, groups, may }: Props) {
       ),
     },
     { head: t("Host checks"), wide: true, cell: (a) => <span title={bad(a).map((p) => `${p.name}: ${p.detail}`).join("\n")}>{bad(a).length === 0 ? t("all good") : <span className="tone-wait">{bad(a).map((p) => p.name).join(", ")}</span>}</span> },
+    {
+      head: t("Plugins"), wide: true,
+      cell: (a) => a.plugins.length === 0 ? <span className="dim">{t("none")}</span> : (
+        <Button variant="subtle" size="compact-xs" aria-label={t("Plugins of {{name}}", { name: a.name })} onClick={() => setPlugins(a.id)}>
+          <span className={a.plugins.some(inTrouble) ? "tone-wait" : undefined}>{a.plugins.map((p) => p.name).join(", ")}</span>
+        </Button>
+      ),
+    },
     { head: t("Last seen"), wide: true, cell: (a) => <span className="dim nowrap">{when(a.lastSeenAt)}</span> },
   ];
   if (may) {
@@ -76,6 +88,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
         onConfirm={async () => { if (gone && (await remove.run({ input: { id: gone.id } }))) setGone(null); }}>
         {t("Its sessions end as failed, or start anew where their group does that. What it still runs ends when it comes back nevertheless.")}
       </Confirm>
+      {opened ? <PluginsDialog agent={opened} may={may} onClose={() => setPlugins(null)} /> : null}
       {draining ? <DrainDialog agent={draining} onClose={() => setDraining(null)} /> : null}
     </>
   );

@@ -4,6 +4,7 @@ export const AgentFields = graphql(`
   fragment AgentFields on Agent {
     id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft
     version address lastSeenAt capacity occupied resourceGroup { id name } probes { name ok detail }
+    plugins { name version state message restarts checks { name level text } }
   }
 `);
 export type AgentRow = ResultOf<typeof AgentFields>;

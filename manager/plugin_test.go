@@ -1,0 +1,66 @@
+package manager_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// A plugin that cannot look at its hardware says so to whoever can see the agent, and a
+// superadmin restarts it.
+func TestAPluginThatSeesNothing(t *testing.T) {
+	c := newCluster(t, 0)
+	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1, "faults": {"look": "failed mock-smi prints no JSON"}}`)})
+	super := c.m.As(t, c.Superadmin)
+	type plugin struct {
+		Name, State, Message string
+		Restarts             int
+		Checks               []struct{ Name, Level, Text string }
+	}
+	id := c.agentID(t, c.nodes[0])
+	look := func() plugin {
+		t.Helper()
+		var got struct{ Node struct{ Plugins []plugin } }
+		super.Must(t, `query($id: ID!) { node(id: $id) { ... on Agent { plugins { name state message restarts checks { name level text } } } } }`, managertest.Vars{"id": id}, &got)
+		for _, p := range got.Node.Plugins {
+			if p.Name == "mock" {
+				return p
+			}
+		}
+		return plugin{}
+	}
+	managertest.Eventually(t, "the plugin says why it shows nothing", func() bool {
+		p := look()
+		return p.State == "running" && p.Message == "mock-smi prints no JSON" &&
+			len(p.Checks) == 1 && p.Checks[0].Name == "driver" && p.Checks[0].Level == "error" && p.Checks[0].Text == "mock-smi prints no JSON"
+	})
+	resp, err := http.Get(c.m.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`berth_plugin_up{agent="a",plugin="mock"} 0`, `berth_plugin_failed_checks{agent="a",level="error",plugin="mock"} 1`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+
+	const restart = `mutation($in: RestartPluginInput!) { restartPlugin(input: $in) { agent { name } } }`
+	if errs := super.Ask(t, restart, managertest.Vars{"in": managertest.Vars{"id": id, "plugin": "none"}}, nil); errs.Code() != "NOT_FOUND" {
+		t.Errorf("a plugin that does not exist: %v", errs)
+	}
+	super.Must(t, restart, managertest.Vars{"in": managertest.Vars{"id": id, "plugin": "mock"}}, nil)
+	managertest.Eventually(t, "it runs again", func() bool { p := look(); return p.State == "running" && p.Restarts == 1 })
+	managertest.Eventually(t, "the trail has it", func() bool {
+		return c.Client.AuditEntry.Query().Where(auditentry.Action("restartPlugin"), auditentry.Result("OK")).ExistX(c.System(t))
+	})
+}

@@ -1,0 +1,41 @@
+import { t } from "../../i18n";
+import { Status } from "../Status";
+
+export interface PluginView {
+  name: string;
+  version: string;
+  state: string;
+  message: string;
+  restarts: number;
+  checks: { name: string; level: string; text: string }[];
+}
+
+/** Whether a plugin does not run, or sees less than there is, or lacks what its devices need. */
+export function inTrouble(p: PluginView): boolean {
+  return p.state !== "running" || p.message !== "" || p.checks.some((c) => c.level === "error");
+}
+
+const tones: Record<string, string> = { ok: "dim", warning: "tone-wait", error: "tone-bad" };
+const words: Record<string, string> = { ok: "OK", warning: "Warning", error: "Error" };
+
+/** How a plugin is, and what its checks found. */
+export function PluginNote({ plugin: p }: { plugin: PluginView }) {
+  return (
+    <div>
+      <p>
+        {t("plugin {{name}} {{version}}", { name: p.name, version: p.version })} <Status status={p.state} />
+        {p.restarts > 0 ? <span className="dim"> · {t("started again {{times}}", { times: t("{{count}} times", { count: p.restarts }) })}</span> : null}
+        {p.message ? <span className={p.state === "disabled" ? "dim" : "tone-bad"}> · {p.message}</span> : null}
+      </p>
+      {p.checks.length === 0 ? null : (
+        <ul aria-label={t("Checks of plugin {{name}}", { name: p.name })}>
+          {p.checks.map((c) => (
+            <li key={c.name} className={tones[c.level]}>
+              {t(words[c.level] ?? c.level)}: {c.name}{c.text ? ` · ${c.text}` : ""}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
