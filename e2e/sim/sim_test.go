@@ -20,21 +20,17 @@ import (
 
 var (
 	first  = flag.Uint64("sim.seed", 1, "the first seed")
-	count  = flag.Int("sim.seeds", 0, "how many seeds; 0 is 1000, or 40 with -short")
+	count  = flag.Int("sim.seeds", 0, "how many seeds; 0 is as many as begin within -sim.for")
+	limit  = flag.Duration("sim.for", time.Minute, "for how long seeds are begun, without -sim.seeds")
 	loud   = flag.Bool("sim.trace", false, "print every step")
 	stride = flag.Int("sim.stride", 0, "every how manieth seed is this process's; 0 is to start processes")
 )
 
 // TestSeeds plays seeds, in as many processes as there are processors: what a
-// seed does must not depend on which goroutine another processor runs.
+// seed does must not depend on which goroutine another processor runs. It plays a
+// given number, or as many as a given time allows, and reports how many that was.
 func TestSeeds(t *testing.T) {
 	n := *count
-	if n == 0 {
-		n = 1000
-		if testing.Short() {
-			n = 40
-		}
-	}
 	if *stride > 0 {
 		part(t, n, *stride)
 		return
@@ -43,10 +39,13 @@ func TestSeeds(t *testing.T) {
 	var all []result
 	var mu sync.Mutex
 	var parts sync.WaitGroup
-	processes := min(runtime.NumCPU(), n)
+	processes := runtime.NumCPU()
+	if n > 0 {
+		processes = min(processes, n)
+	}
 	for i := range processes {
 		parts.Go(func() {
-			mine := (n - i + processes - 1) / processes
+			mine := (n - i + processes - 1) / processes // 0 when the time decides
 			err := elsewhere(t, *first+uint64(i), mine, processes, func(r result) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -59,8 +58,8 @@ func TestSeeds(t *testing.T) {
 	}
 	parts.Wait()
 	summary(t, all, realNow().Sub(begun))
-	if len(all) != n {
-		t.Errorf("%d of %d seeds were played", len(all), n)
+	if least := max(n, processes); len(all) < least {
+		t.Errorf("%d of at least %d seeds were played", len(all), least)
 	}
 }
 
@@ -72,7 +71,7 @@ const hung = 2 * time.Minute
 // ended, and says what all of its goroutines wait for.
 func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSeeds$", "-test.v", fmt.Sprint("-sim.seed=", seed), fmt.Sprint("-sim.seeds=", n),
-		fmt.Sprint("-sim.stride=", stride), fmt.Sprint("-sim.trace=", *loud))
+		fmt.Sprint("-sim.stride=", stride), fmt.Sprint("-sim.for=", *limit), fmt.Sprint("-sim.trace=", *loud))
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -112,17 +111,19 @@ func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error
 // mark begins the line that tells of a seed.
 const mark = "seed played: "
 
-// part plays every stride-th seed, one after the other.
+// part plays every stride-th seed, one after the other: n of them, or for n = 0 at
+// least one and no new one after the time limit.
 func part(t *testing.T, n, stride int) {
 	var trace io.Writer
 	if *loud {
 		trace = os.Stderr
 	}
 	dsn := database(t)
+	begun := realNow()
 	synctest.Test(t, func(t *testing.T) {
 		at := newPlace(t, dsn)
 		defer at.db.Close()
-		for i := range n {
+		for i := 0; i < n || n == 0 && (i == 0 || realNow().Sub(begun) < *limit); i++ {
 			line, err := json.Marshal(run(t, at, *first+uint64(i*stride), trace))
 			if err != nil {
 				t.Fatal(err)
