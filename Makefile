@@ -9,8 +9,11 @@ SHELL         := /bin/bash -o pipefail
 .NOTPARALLEL:
 .SECONDEXPANSION:
 MAKEFLAGS     += --no-print-directory
+# One set of flags for builds, vet and tests: each reuses what the others compiled.
+export CGO_ENABLED := 0
+export GOFLAGS     := -trimpath
 # go-nvml binds calls that NVIDIA has deprecated.
-export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
+export CGO_CFLAGS  ?= -O2 -g -Wno-deprecated-declarations
 
 DATA     ?= $(CURDIR)/var
 IMAGES   ?= python minimal
@@ -19,20 +22,23 @@ IMAGES   ?= python minimal
 MOCK     ?= 2
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO       ?= go
-# Under these, tests run a second time with the race detector. The planner below the
-# scheduler starts no goroutine.
+# Tests of these run with the race detector. The planner below the scheduler starts no
+# goroutine.
 RACE     ?= $(patsubst %,./%/...,$(wildcard internal plugins agent/device)) ./manager/scheduler
 # Most tests wait, for timers, products and other processes. `make lint` vets.
 SIDE     := -timeout 20m -p 4 -parallel 4 -vet=off
+# The packages that people write: generated ones are not linted.
+READ     := { $(GO) list ./... | grep -vE '/ent(/[a-z]+)?$$|/graph/exec$$|pb$$'; $(GO) list ./ent/schema ./ent/migrate; }
 
-STATIC   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+LINK     := -ldflags "-s -w -X main.version=$(VERSION)"
 GO_FILES := $(shell find agent cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
 WEB_SRC  := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -not -name '*.go' -print 2>/dev/null)
 CMDS     := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
 # accelerator/template is an example to copy, not a plugin to run.
 VENDORS  := $(filter-out %/template,$(patsubst plugins/%/main.go,%,$(wildcard plugins/accelerator/*/main.go plugins/volume/*/main.go)))
-# Plugins that link a vendor's C library.
+# The plugin that links a vendor's C library, and all packages that do.
 CGO      := accelerator/nvidia
+NVML     := /plugins/accelerator/nvidia
 # The library that holds containers to their part of a GPU's memory.
 LIMIT    := plugins/accelerator/nvidia/limit/lib
 PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
@@ -74,11 +80,11 @@ clean: ## remove what was built; keeps the platform's data under var/
 ##@ Checks
 
 .PHONY: test
-test: setup build images test-web test-go ## every test: web units, Go, browser
+test: setup build images test-web race test-go ## every test: web units, Go, browser
 
 .PHONY: test-go
 test-go: bin/tools/versitygw
-	$(GO) test $(SIDE) ./e2e/sim ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)') # the longest first
+	$(GO) test $(SIDE) ./e2e/sim ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)' | grep -vxF "$$($(GO) list -e $(RACE))") # the longest first
 	$(GO) test -timeout 20m -p 1 -vet=off $$($(GO) list ./e2e/... | grep -v /sim$$) # alone: a browser drops requests when other tests change the host's network
 
 .PHONY: test-web
@@ -117,13 +123,15 @@ e2e: setup build images ## who may do what, whole-cluster and browser scenarios
 .PHONY: lint
 lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository rules
 	@test -z "$$(git ls-files -z -co --exclude-standard '*.go' | xargs -0 ls -d 2>/dev/null | xargs gofmt -l | tee /dev/stderr)" || { echo 'run gofmt -w on the files above'; exit 1; }
-	$(GO) vet ./...
-	bin/tools/staticcheck $$($(GO) list ./... | grep -vE '/ent$$|/graph/exec$$')
+	$(GO) vet $$($(READ) | grep -v $(NVML))
+	CGO_ENABLED=1 $(GO) vet $$($(READ) | grep $(NVML))
+	bin/tools/staticcheck $$($(READ) | grep -v $(NVML))
+	CGO_ENABLED=1 bin/tools/staticcheck $$($(READ) | grep $(NVML))
 	$(GO) test -count 1 .
 
 .PHONY: race
 race: setup build ## the concurrent packages under the race detector
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=100 $(GO) test -race -short $(SIDE) $(RACE)
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=100 $(GO) test -race $(SIDE) $(RACE)
 
 .PHONY: gpu-check
 gpu-check: ## verify the nvidia plugin and its limits on a real card, if there is one
@@ -153,23 +161,37 @@ current: ## fail when `make gen` would change a file
 	@tools/ci/unchanged.sh $(MAKE) gen
 
 .PHONY: ci
-ci: setup current lint build images test-web race test-go ## what .ci/run runs
+ci: setup ## what .ci/run runs
+	@tools/ci/stages.sh current lint build images test-web race test-go
+
+.PHONY: nightly
+nightly: setup build images ## what takes too long for every change: 1,000 simulated seeds, test VMs, conformance
+	$(GO) test -count 1 -timeout 3h ./e2e/sim -sim.seeds 1000
+	@$(MAKE) conformance volume-lanes ceph-lane gluster-lane smb-lane
 
 ##@ Files
 
 $(filter-out bin/berth-runner,$(CMDS:%=bin/%)) &: $(GO_FILES) $(BUNDLE)
 	@mkdir -p bin
-	$(STATIC) -o bin/ $(addprefix ./cmd/,$(filter-out berth-runner,$(CMDS)))
+	$(GO) build $(LINK) -o bin/ $(addprefix ./cmd/,$(filter-out berth-runner,$(CMDS)))
 	@touch $(addprefix bin/,$(filter-out berth-runner,$(CMDS)))
 
 bin/berth-runner: $(GO_FILES)
 	@mkdir -p bin
-	$(STATIC) -tags netgo,osusergo -o $@ ./cmd/berth-runner
+	$(GO) build -tags netgo,osusergo $(LINK) -o $@ ./cmd/berth-runner
 	@touch $@
 
-bin/plugins/%: $(GO_FILES)
+PURE     := $(filter-out $(CGO),$(VENDORS))
+
+$(PURE:%=bin/plugins/%) &: $(GO_FILES)
+	@mkdir -p bin/plugins/accelerator bin/plugins/volume
+	$(GO) build $(LINK) -o bin/plugins/accelerator/ $(addprefix ./plugins/,$(filter accelerator/%,$(PURE)))
+	$(GO) build $(LINK) -o bin/plugins/volume/ $(addprefix ./plugins/,$(filter volume/%,$(PURE)))
+	@touch $(PURE:%=bin/plugins/%)
+
+bin/plugins/$(CGO): $(GO_FILES)
 	@mkdir -p $(@D)
-	$(if $(filter $*,$(CGO)),CGO_ENABLED=1 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)",$(STATIC)) -o $@ ./plugins/$*
+	CGO_ENABLED=1 $(GO) build $(LINK) -o $@ ./plugins/$(CGO)
 	@touch $@
 
 bin/plugins/lib/libberthlimit.so: $(wildcard $(LIMIT)/*)
@@ -178,12 +200,12 @@ bin/plugins/lib/libberthlimit.so: $(wildcard $(LIMIT)/*)
 
 bin/containerd-shim-runc-v2: go.mod go.sum
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $@ github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
+	$(GO) build -ldflags "-s -w" -o $@ github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
 	@touch $@
 
 bin/runc: go.mod go.sum
 	@mkdir -p bin
-	CGO_ENABLED=1 $(GO) build -trimpath -tags "seccomp netgo osusergo" -ldflags "-s -w -linkmode external -extldflags -static" -o $@ github.com/opencontainers/runc
+	CGO_ENABLED=1 $(GO) build -tags "seccomp netgo osusergo" -ldflags "-s -w -linkmode external -extldflags -static" -o $@ github.com/opencontainers/runc
 	@touch $@
 
 bin/tools/protoc-gen-go: go.mod
@@ -200,7 +222,7 @@ bin/tools/staticcheck: tools/lint/go.mod
 
 # An S3 server for tests, with a go.mod of its own: none of it is in what we ship.
 bin/tools/versitygw: tools/versitygw/go.mod
-	CGO_ENABLED=0 $(GO) build -trimpath -modfile tools/versitygw/go.mod -o $@ github.com/versity/versitygw/cmd/versitygw
+	$(GO) build -modfile tools/versitygw/go.mod -o $@ github.com/versity/versitygw/cmd/versitygw
 	@touch $@
 
 bin/tools/mkimage: $(wildcard tools/mkimage/*.go) go.mod

@@ -3,21 +3,30 @@ package testenv
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
-// Root is the root of the repository.
+// Root returns the root of the repository: the nearest directory with a go.mod, from the
+// package's directory upward, in which go test starts a test.
 func Root(t testing.TB) string {
 	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		t.Fatal("the repository's root is unknown: built with -trimpath?")
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the working directory: run the test in the repository")
+		}
+		dir = up
+	}
 }
 
-// Bin is the path of a program that make build put into bin/, for example "runc".
+// Bin returns the path of a program that make build put into bin/, for example "runc".
 func Bin(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(Root(t), "bin", name)
