@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -478,9 +479,13 @@ func (n *node) stats(t *testing.T) {
 	}
 }
 
-// nothingLeft checks what a node without kernels may still have.
-func (n *node) nothingLeft(t *testing.T) {
+// nothingLeft checks what a node without kernels may still have; an agent that
+// runs keeps some paths of its own.
+func (n *node) nothingLeft(t *testing.T, own ...string) {
 	t.Helper()
+	foreign := func(paths []string) []string {
+		return slices.DeleteFunc(paths, func(p string) bool { return slices.Contains(own, p) })
+	}
 	id, err := os.ReadFile(filepath.Join(n.dir, "id"))
 	if err != nil {
 		t.Fatal(err)
@@ -488,11 +493,11 @@ func (n *node) nothingLeft(t *testing.T) {
 	if left := containerdtest.Cgroups(t, "/berth/"+strings.TrimSpace(string(id))); len(left) > 0 {
 		t.Errorf("cgroups left: %v", left)
 	}
-	if left := containerdtest.MountsBelow(t, n.dir); len(left) > 0 {
+	if left := foreign(containerdtest.MountsBelow(t, n.dir)); len(left) > 0 {
 		t.Errorf("mounts left: %v", left)
 	}
 	for _, pattern := range []string{"netns/*", "runtime/fifo/*", "runtime/runc/*/*", "plugins/work/*/*", "kernels/*/work", "kernels/*/etc"} {
-		if left, _ := filepath.Glob(filepath.Join(n.dir, pattern)); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(n.dir, pattern)); len(foreign(left)) > 0 {
 			t.Errorf("left: %v", left)
 		}
 	}

@@ -158,7 +158,7 @@ func TestCycles(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	n.nothingLeft(t)
+	n.nothingLeft(t, filepath.Join(n.dir, "netns/.agent"))
 	if left, err := os.ReadDir(filepath.Join(n.dir, "kernels")); len(left) > 0 {
 		t.Errorf("records left: %v, %v", left, err)
 	}

@@ -62,3 +62,26 @@ func BenchmarkTransfer(b *testing.B) {
 	b.ReportMetric(median(machines)/median(bridge), "machines/bridge")
 	b.ReportMetric(0, "ns/op") // the sum of three things says nothing
 }
+
+// BenchmarkAttach makes and removes the network of a session of one kernel.
+func BenchmarkAttach(b *testing.B) {
+	if os.Geteuid() != 0 {
+		b.Skip("network namespaces need root")
+	}
+	m := open(b, Config{Dir: b.TempDir(), Claims: b.TempDir()})
+	first, err := m.Reserve("first", "first") // what an agent makes once is not counted
+	must(b, err)
+	_, err = m.Create(first)
+	must(b, err)
+	must(b, m.Connect(b.Context(), first))
+	for b.Loop() {
+		a, err := m.Reserve("k", "s")
+		must(b, err)
+		_, err = m.Create(a)
+		must(b, err)
+		must(b, m.Connect(b.Context(), a))
+		must(b, m.Remove(a))
+	}
+	must(b, m.Remove(first))
+	must(b, m.Close())
+}

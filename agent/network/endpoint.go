@@ -39,12 +39,12 @@ func (m *Manager) Reach() Reach {
 // underlay is what a packet between agents may have: that of the interface with
 // the endpoint's address.
 func (m *Manager) underlay() int {
-	list, err := links(m.handle)
+	list, err := links(m.host.Handle)
 	if err != nil {
 		return 1500
 	}
 	for _, l := range list {
-		addrs, err := addresses(m.handle, l)
+		addrs, err := addresses(m.host.Handle, l)
 		if err != nil {
 			continue
 		}
@@ -59,7 +59,7 @@ func (m *Manager) underlay() int {
 
 // isHere tells whether the host has an address.
 func (m *Manager) isHere(a netip.Addr) bool {
-	addrs, err := addresses(m.handle, nil)
+	addrs, err := addresses(m.host.Handle, nil)
 	if err != nil {
 		return false
 	}

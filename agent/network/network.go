@@ -1,6 +1,10 @@
 // Package network gives every kernel a network namespace of its own and every
-// session a bridge of its own on the host, in process: netlink and nftables,
-// no CNI programs, no iptables.
+// session a bridge of its own, in process: netlink and nftables, no CNI
+// programs, no iptables.
+//
+// The bridges are in one network namespace of the agent (own.go), which a single
+// cable joins to the host's. So the host's links do not change when sessions
+// start and end: browsers on the same machine drop requests at every change.
 //
 // Kernels of one session share a bridge and reach each other. Nothing else
 // gets in: not from other sessions, not from the host or its network. They
@@ -9,16 +13,18 @@
 // for each session rather than isolated ports on one: the same rules hold where
 // a session's bridge is extended to other hosts, by a VXLAN device (overlay.go).
 //
-// All names on the host begin with a tag made from the agent's id, so several
-// agents may share one host.
+// All names begin with a tag made from the agent's id, so several agents may
+// share one host.
 package network
 
 import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -26,10 +32,9 @@ import (
 	"sync"
 
 	"github.com/containerd/errdefs"
-	"github.com/vishvananda/netlink"
 )
 
-// DefaultSubnet is divided among the sessions of one agent.
+// DefaultSubnet is divided among the sessions of one agent, and its uplink.
 var DefaultSubnet = netip.MustParsePrefix("10.213.0.0/16")
 
 // sessionBits is the size of one session's part: 29 kernels and the gateway.
@@ -60,19 +65,21 @@ type Attachment struct {
 	Overlay *Overlay     `json:"overlay,omitempty"` // of a session over several agents
 }
 
-// Gateway is the host's address on the session's bridge.
+// Gateway is the agent's address on the session's bridge.
 func (a Attachment) Gateway() netip.Addr { return a.Subnet.Addr().Next() }
 
 // Manager hands out attachments and makes them real.
 type Manager struct {
-	cfg    Config
-	tag    string
-	off    string // why there is no overlay
-	handle *netlink.Handle
+	cfg  Config
+	tag  string
+	off  string // why there is no overlay
+	host *space // where New was called
+	own  *space
 
 	mu       sync.Mutex
 	sessions map[string]*segment
-	walled   bool // the firewall is in place
+	cable    netip.Prefix // of the uplink, once ready
+	ready    bool         // the uplink and both firewalls are in place
 }
 
 // segment is the part of one session.
@@ -80,18 +87,19 @@ type segment struct {
 	subnet  netip.Prefix
 	overlay *Overlay
 	used    map[netip.Addr]string // address to key
+	card    net.HardwareAddr      // of its bridge; nil = any
 
 	mu sync.Mutex // held while the bridge is made or removed
 }
 
-// New prepares a manager; nothing on the host changes yet.
+// New prepares a manager and its namespace; nothing in the host's changes yet.
 func New(cfg Config) (*Manager, error) {
 	if !cfg.Subnet.IsValid() {
 		cfg.Subnet = DefaultSubnet
 	}
 	cfg.Subnet = cfg.Subnet.Masked()
-	if !cfg.Subnet.Addr().Is4() || cfg.Subnet.Bits() > sessionBits || cfg.Subnet.Bits() < 8 {
-		return nil, fmt.Errorf("subnet %s is not an IPv4 network between /8 and /%d: %w", cfg.Subnet, sessionBits, errdefs.ErrInvalidArgument)
+	if !cfg.Subnet.Addr().Is4() || cfg.Subnet.Bits() >= sessionBits || cfg.Subnet.Bits() < 8 {
+		return nil, fmt.Errorf("subnet %s is not an IPv4 network between /8 and /%d: %w", cfg.Subnet, sessionBits-1, errdefs.ErrInvalidArgument)
 	}
 	if cfg.Claims == "" {
 		cfg.Claims = "/run/berth/subnets"
@@ -101,11 +109,14 @@ func New(cfg Config) (*Manager, error) {
 			return nil, err
 		}
 	}
-	h, err := netlink.NewHandle()
+	host, err := hostSpace()
 	if err != nil {
-		return nil, fmt.Errorf("open netlink: %w", err)
+		return nil, err
 	}
-	m := &Manager{cfg: cfg, tag: tag(cfg.Agent), handle: h, sessions: map[string]*segment{}}
+	m := &Manager{cfg: cfg, tag: tag(cfg.Agent), host: host, sessions: map[string]*segment{}}
+	if err := m.openOwn(); err != nil {
+		return nil, errors.Join(err, host.Close())
+	}
 	if !cfg.Endpoint.IsValid() {
 		m.off = cmp.Or(cfg.Off, "it is not configured")
 	} else if err := m.tryOverlay(); err != nil {
@@ -120,7 +131,7 @@ func tag(agent string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:5])
 }
 
-// Names on the host. Interface names hold at most 15 bytes.
+// Names of links. Interface names hold at most 15 bytes.
 const (
 	bridgePrefix = "bth" // of every agent
 	vethPrefix   = "bve"

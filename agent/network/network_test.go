@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,7 @@ func open(t testing.TB, cfg Config) *Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = removeNamespace(m.ownPath()) }) // where nobody closes m
 	return m
 }
 
@@ -233,6 +235,7 @@ func TestReachability(t *testing.T) {
 func TestDial(t *testing.T) {
 	needRoot(t)
 	m := open(t, Config{Dir: t.TempDir()})
+	t.Cleanup(func() { must(t, m.Close()) })
 	a := connected(t, m, "a", "one")
 	before, err := os.Readlink("/proc/self/ns/net")
 	must(t, err)
@@ -264,12 +267,9 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// tagged lists the links whose name carries the manager's tag.
-func tagged(t *testing.T, m *Manager) (names []string) {
+// tagged lists the links of a namespace whose name carries the manager's tag.
+func tagged(t *testing.T, m *Manager, h *netlink.Handle) (names []string) {
 	t.Helper()
-	h, err := netlink.NewHandle()
-	must(t, err)
-	defer h.Close()
 	list, err := links(h)
 	must(t, err)
 	for _, l := range list {
@@ -280,29 +280,41 @@ func tagged(t *testing.T, m *Manager) (names []string) {
 	return names
 }
 
+// gone says that the host, which the caller is on, has nothing of an agent.
+func gone(t *testing.T, m *Manager) {
+	t.Helper()
+	h, err := netlink.NewHandle()
+	must(t, err)
+	defer h.Close()
+	if left := tagged(t, m, h); len(left) > 0 || strings.Contains(tables(t), m.tag) {
+		t.Errorf("left: links %v, tables %s", left, tables(t))
+	}
+	if left, _ := os.ReadDir(m.cfg.Dir); len(left) != 0 {
+		t.Errorf("left in %s: %v", m.cfg.Dir, left)
+	}
+	claims, _ := os.ReadDir(m.cfg.Claims)
+	for _, c := range claims {
+		if owner, _ := os.ReadFile(filepath.Join(m.cfg.Claims, c.Name())); string(owner) == m.cfg.Agent {
+			t.Errorf("left: claim of %s", c.Name())
+		}
+	}
+}
+
 func TestNothingLeft(t *testing.T) {
 	needRoot(t)
-	dir, claims := t.TempDir(), t.TempDir()
-	m := open(t, Config{Dir: dir, Claims: claims})
+	m := open(t, Config{Dir: t.TempDir(), Claims: t.TempDir()})
 	a, b := connected(t, m, "a", "one"), connected(t, m, "b", "one")
 	must(t, m.Remove(a))
-	if got := tagged(t, m); len(got) != 2 {
+	if got := tagged(t, m, m.own.Handle); len(got) != 2 {
 		t.Errorf("after one of two kernels: %v", got)
+	}
+	if got := tagged(t, m, m.host.Handle); len(got) != 1 {
+		t.Errorf("the host has %v", got)
 	}
 	must(t, m.Remove(b))
 	must(t, m.Remove(b))
 	must(t, m.Close())
-	if got := tagged(t, m); len(got) != 0 {
-		t.Errorf("links left: %v", got)
-	}
-	for _, d := range []string{dir, claims} {
-		if left, _ := os.ReadDir(d); len(left) != 0 {
-			t.Errorf("left in %s: %v", d, left)
-		}
-	}
-	if tables := tables(t); strings.Contains(tables, m.tag) {
-		t.Errorf("firewall left: %s", tables)
-	}
+	gone(t, m)
 }
 
 func TestAfterKill(t *testing.T) {
@@ -315,7 +327,7 @@ func TestAfterKill(t *testing.T) {
 	second := open(t, Config{Agent: first.cfg.Agent, Dir: dir, Claims: claims})
 	must(t, second.Adopt(a))
 	must(t, second.Sweep())
-	if got := tagged(t, second); len(got) != 2 {
+	if got := tagged(t, second, second.own.Handle); len(got) != 2 {
 		t.Errorf("links after sweep: %v", got)
 	}
 	addr := listen(t, second.Path(a), "127.0.0.1:0")
@@ -329,8 +341,8 @@ func TestAfterKill(t *testing.T) {
 	}
 	must(t, second.Remove(c))
 	must(t, second.Remove(a))
-	must(t, second.wall())
 	must(t, second.Close())
+	gone(t, second)
 }
 
 // A Connect that was cut short, even within the bridge's making, is made good
@@ -340,27 +352,29 @@ func TestConnectAgain(t *testing.T) {
 	m := open(t, Config{Dir: t.TempDir(), Claims: t.TempDir()})
 	t.Cleanup(func() { must(t, m.Close()) })
 	a, b := connected(t, m, "a", "one"), connected(t, m, "b", "one")
-	must(t, m.removeLink(m.bridge(a.Subnet, nil)))
+	must(t, m.own.remove(m.bridge(a.Subnet, nil)))
 	half := netlink.NewLinkAttrs()
 	half.Name = m.bridge(a.Subnet, nil)
-	must(t, m.handle.LinkAdd(&netlink.Bridge{LinkAttrs: half}))
+	must(t, m.own.LinkAdd(&netlink.Bridge{LinkAttrs: half}))
 	must(t, m.Connect(t.Context(), a))
 	must(t, m.Connect(t.Context(), b))
 	must(t, m.Connect(t.Context(), b))
 	if err := reach(t, m.Path(a), listen(t, m.Path(b), b.Address.String()+":0"), whenOpen); err != nil {
 		t.Error(err)
 	}
-	link, err := netlink.LinkByName(half.Name)
+	link, err := m.own.LinkByName(half.Name)
 	must(t, err)
-	if got, err := addresses(m.handle, link); err != nil || len(got) != 1 || got[0].IP.String() != a.Gateway().String() {
+	if got, err := addresses(m.own.Handle, link); err != nil || len(got) != 1 || got[0].IP.String() != a.Gateway().String() {
 		t.Errorf("the bridge has %v, want %s (%v)", got, a.Gateway(), err)
 	}
 }
 
 func TestAddresses(t *testing.T) {
+	needRoot(t)
 	claims := t.TempDir()
 	cfg := Config{Agent: "x", Dir: t.TempDir(), Claims: claims, Subnet: netip.MustParsePrefix("10.77.0.0/26")}
 	m := open(t, cfg)
+	t.Cleanup(func() { must(t, m.Close()) })
 	var held []Attachment
 	for range 29 {
 		a, err := m.Reserve("k"+uuid.NewString(), "one")
@@ -375,8 +389,9 @@ func TestAddresses(t *testing.T) {
 	if _, err := m.Reserve("k", "three"); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("third session: %v", err)
 	}
-	cfg.Agent = "y"
+	cfg.Agent, cfg.Dir = "y", t.TempDir()
 	neighbour := open(t, cfg)
+	t.Cleanup(func() { must(t, neighbour.Close()) })
 	if _, err := neighbour.Reserve("k", "one"); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("same subnet for another agent: %v", err)
 	}

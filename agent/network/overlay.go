@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
 
 	"github.com/containerd/errdefs"
 	"github.com/vishvananda/netlink"
@@ -128,32 +127,43 @@ func (m *Manager) foreignNetworks() ([]netip.Prefix, error) {
 // an attempt that was cut short.
 func (m *Manager) extend(o *Overlay, bridge int) error {
 	name := m.tunnel(o.VNI)
-	if err := m.removeLink(name); err != nil {
+	if err := m.own.remove(name); err != nil {
 		return err
 	}
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.MasterIndex = name, o.MTU, bridge
+	attrs.Name, attrs.MTU = name, o.MTU
 	dev := &netlink.Vxlan{LinkAttrs: attrs, VxlanId: int(o.VNI), Port: int(o.Local.Port()), Proxy: true}
 	if m.isHere(o.Local.Addr()) { // else it is translated on the way
 		dev.SrcAddr = o.Local.Addr().AsSlice()
 	}
-	if err := m.handle.LinkAdd(dev); err != nil {
+	if err := m.addTunnel(dev); err != nil {
 		return fmt.Errorf("add %s: %w", name, err)
 	}
-	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
-	link, err := m.handle.LinkByName(name)
+	m.own.withoutIPv6(name)
+	link, err := m.own.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("find %s: %w", name, err)
 	}
+	if err := m.own.LinkSetMasterByIndex(link, bridge); err != nil {
+		return fmt.Errorf("put %s on its bridge: %w", name, err)
+	}
 	for _, p := range o.Peers {
-		if err := m.direct(link.Attrs().Index, p); err != nil {
+		if err := m.own.run(func() error { return m.direct(link.Attrs().Index, p) }); err != nil {
 			return fmt.Errorf("tell %s of %s at %s: %w", name, p.Address, p.Endpoint, err)
 		}
 	}
-	if err := m.handle.LinkSetUp(link); err != nil {
+	if err := m.own.LinkSetUp(link); err != nil {
 		return fmt.Errorf("bring up %s: %w", name, err)
 	}
 	return nil
+}
+
+// addTunnel makes a device in the agent's namespace whose packets to other agents
+// leave and arrive in the host's: it has its socket where it was asked for. The
+// host's list of links does not change.
+func (m *Manager) addTunnel(dev *netlink.Vxlan) error {
+	dev.Namespace = netlink.NsFd(int(m.own.ns))
+	return m.host.LinkAdd(dev)
 }
 
 // direct makes a device send what is for a peer to its agent, and answer for it.
@@ -167,7 +177,7 @@ func (m *Manager) direct(link int, p Peer) error {
 	if _, err := r.Execute(unix.NETLINK_ROUTE, 0); err != nil {
 		return err
 	}
-	return m.handle.NeighSet(&netlink.Neigh{
+	return m.own.NeighSet(&netlink.Neigh{
 		LinkIndex: link, Family: unix.AF_INET, State: netlink.NUD_PERMANENT, IP: p.Address.AsSlice(), HardwareAddr: hardware(p.Address),
 	})
 }
@@ -186,11 +196,11 @@ func (m *Manager) tunnel(vni uint32) string { return fmt.Sprintf("%s%x", m.tunne
 // number is one that no overlay has, and hardly that of another agent's trial.
 func (m *Manager) tryOverlay() error {
 	name := m.tunnels() + "try"
-	err := m.removeLink(name)
+	err := m.own.remove(name)
 	if err == nil {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = name
-		err = m.handle.LinkAdd(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: 1 + rand.IntN(agentpb.MinVNI-1), Port: int(m.cfg.Endpoint.Port()), Proxy: true})
+		err = m.addTunnel(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: 1 + rand.IntN(agentpb.MinVNI-1), Port: int(m.cfg.Endpoint.Port()), Proxy: true})
 		if errors.Is(err, unix.EOPNOTSUPP) {
 			return errors.New("the kernel has no vxlan")
 		}
@@ -198,12 +208,12 @@ func (m *Manager) tryOverlay() error {
 	if err != nil {
 		return fmt.Errorf("the kernel makes no vxlan device: %w", err)
 	}
-	link, err := m.handle.LinkByName(name)
+	link, err := m.own.LinkByName(name)
 	if err == nil {
-		err = m.handle.LinkSetUp(link)
+		err = m.own.LinkSetUp(link)
 	}
 	if errors.Is(err, unix.EADDRINUSE) {
 		err = fmt.Errorf("UDP port %d is in use by another program", m.cfg.Endpoint.Port())
 	}
-	return errors.Join(err, m.removeLink(name))
+	return errors.Join(err, m.own.remove(name))
 }

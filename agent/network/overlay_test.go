@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -148,16 +147,9 @@ func closeAll(t *testing.T, machines ...*machine) {
 			if err := x.Close(); err != nil {
 				return err
 			}
-			if left := tagged(t, x.Manager); len(left) > 0 || strings.Contains(tables(t), x.tag) {
-				t.Errorf("left: links %v, tables %s", left, tables(t))
-			}
+			gone(t, x.Manager)
 			return nil
 		})
-		for _, dir := range []string{x.dir, x.cfg.Claims} {
-			if left, _ := os.ReadDir(dir); len(left) != 0 {
-				t.Errorf("left in %s: %v", dir, left)
-			}
-		}
 	}
 }
 
@@ -203,11 +195,11 @@ func TestOverMachines(t *testing.T) {
 	t.Run("packets are not cut on the way", func(t *testing.T) { datagrams(t, at(one, a, 0), at(one, a, 1), a[1]) })
 	t.Run("nobody learns where a kernel is", func(t *testing.T) {
 		x[0].on(t, func() error {
-			link, err := netlink.LinkByName(x[0].tunnel(one.vni))
+			link, err := x[0].own.LinkByName(x[0].tunnel(one.vni))
 			if err != nil {
 				return err
 			}
-			known, err := dump("neighbours", func() ([]netlink.Neigh, error) { return netlink.NeighList(link.Attrs().Index, unix.AF_BRIDGE) })
+			known, err := dump("neighbours", func() ([]netlink.Neigh, error) { return x[0].own.NeighList(link.Attrs().Index, unix.AF_BRIDGE) })
 			elsewhere := 0
 			for _, n := range known {
 				if n.IP != nil {
@@ -326,7 +318,7 @@ func TestOverlayOnOneHost(t *testing.T) {
 	})
 	both(t)
 	x[0].on(t, func() error {
-		if got := tagged(t, x[0].Manager); len(got) != 3 {
+		if got := tagged(t, x[0].Manager, x[0].own.Handle); len(got) != 3 {
 			t.Errorf("after the sweep there are %v", got)
 		}
 		return x[0].Connect(t.Context(), a[0])
@@ -387,6 +379,7 @@ func TestJoinRefuses(t *testing.T) {
 	}
 	x.on(t, func() error { return x.Remove(first) })
 	off := open(t, Config{Dir: t.TempDir(), Claims: t.TempDir(), Off: "it is switched off"})
+	t.Cleanup(func() { must(t, off.Close()) })
 	if _, err := off.Join(good()); !errdefs.IsFailedPrecondition(err) || !strings.Contains(err.Error(), "switched off") {
 		t.Errorf("without a way to other agents: %v", err)
 	}

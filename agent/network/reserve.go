@@ -106,7 +106,7 @@ func (m *Manager) claim() (netip.Prefix, error) {
 
 // hostNetworks lists what the host has addresses in, on the links that count.
 func (m *Manager) hostNetworks(counts func(link int) bool) ([]netip.Prefix, error) {
-	addrs, err := addresses(m.handle, nil)
+	addrs, err := addresses(m.host.Handle, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,10 @@ func (m *Manager) hostNetworks(counts func(link int) bool) ([]netip.Prefix, erro
 	return out, nil
 }
 
-// bridgeIndexes tells the bridges of this and other agents.
+// bridgeIndexes are the uplinks of this and other agents, and the bridges of
+// agents that have them on the host.
 func (m *Manager) bridgeIndexes() (map[int]bool, error) {
-	list, err := links(m.handle)
+	list, err := links(m.host.Handle)
 	if err != nil {
 		return nil, err
 	}

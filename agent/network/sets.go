@@ -12,25 +12,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sets are what the firewall knows of the sessions that are here, and of the
-// agents that they lie on. They change with the sessions.
-type sets struct {
-	subnets set // of kernels here
-	agents  set // addresses of agents that may send to listens
-	listens set // UDP ports where it takes packets of overlays; without any they are others'
-	ports   set // and where others do: containers send nothing to them
-}
-
+// set is one of nftables with what is in it. Sets change with the sessions.
 type set struct {
 	*nftables.Set
 	elements []nftables.SetElement
 }
 
-func (s sets) all() []set { return []set{s.subnets, s.agents, s.listens, s.ports} }
+// ownSets are what the firewall of the agent's namespace knows.
+type ownSets struct {
+	subnets set // of kernels here
+}
 
-// sets are as the sessions are now.
-func (m *Manager) sets() sets {
+func (s ownSets) all() []set { return []set{s.subnets} }
+
+func (m *Manager) ownSets() ownSets {
 	subnets := []netip.Prefix{m.cfg.Subnet}
+	for _, seg := range m.sessions {
+		if seg.overlay != nil {
+			subnets = append(subnets, seg.subnet)
+		}
+	}
+	s := ownSets{subnets: set{m.set("subnets", nftables.TypeIPAddr), intervals(subnets)}}
+	s.subnets.Interval = true
+	return s
+}
+
+// hostSets are what that of the host knows of the agents that sessions here lie
+// on: packets between agents leave and arrive there.
+type hostSets struct {
+	agents  set // addresses of agents that may send to listens
+	listens set // UDP ports where it takes packets of overlays; without any they are others'
+	ports   set // and where others do: containers send nothing to them
+}
+
+func (s hostSets) all() []set { return []set{s.agents, s.listens, s.ports} }
+
+func (m *Manager) hostSets() hostSets {
 	agents, listens, ports := map[netip.Addr]bool{}, map[uint16]bool{}, map[uint16]bool{DefaultPort: true}
 	if m.cfg.Endpoint.IsValid() {
 		ports[m.cfg.Endpoint.Port()] = true
@@ -39,7 +56,6 @@ func (m *Manager) sets() sets {
 		if seg.overlay == nil {
 			continue
 		}
-		subnets = append(subnets, seg.subnet)
 		listens[seg.overlay.Local.Port()] = true
 		for _, p := range seg.overlay.Peers {
 			agents[p.Endpoint.Addr()] = true
@@ -47,20 +63,19 @@ func (m *Manager) sets() sets {
 		}
 	}
 	maps.Copy(ports, listens)
-	one := func(name string, of nftables.SetDatatype) *nftables.Set {
-		return &nftables.Set{Table: m.table(), Name: name, KeyType: of}
+	s := hostSets{
+		agents:  set{Set: m.set("agents", nftables.TypeIPAddr)},
+		listens: set{m.set("listens", nftables.TypeInetService), portsOf(listens)},
+		ports:   set{m.set("ports", nftables.TypeInetService), portsOf(ports)},
 	}
-	s := sets{
-		subnets: set{one("subnets", nftables.TypeIPAddr), intervals(subnets)},
-		agents:  set{Set: one("agents", nftables.TypeIPAddr)},
-		listens: set{one("listens", nftables.TypeInetService), portsOf(listens)},
-		ports:   set{one("ports", nftables.TypeInetService), portsOf(ports)},
-	}
-	s.subnets.Interval = true
 	for a := range agents {
 		s.agents.elements = append(s.agents.elements, nftables.SetElement{Key: a.AsSlice()})
 	}
 	return s
+}
+
+func (m *Manager) set(name string, of nftables.SetDatatype) *nftables.Set {
+	return &nftables.Set{Table: m.table(), Name: name, KeyType: of}
 }
 
 func portsOf(ports map[uint16]bool) (list []nftables.SetElement) {
@@ -97,20 +112,28 @@ func (m *Manager) renew() error {
 }
 
 func (m *Manager) refill() error {
-	c, err := nftables.New()
-	if err != nil {
-		return err
-	}
-	for _, s := range m.sets().all() {
-		c.FlushSet(s.Set)
-		if len(s.elements) == 0 {
-			continue
+	for _, side := range []struct {
+		*space
+		sets []set
+	}{{m.own, m.ownSets().all()}, {m.host, m.hostSets().all()}} {
+		c, err := side.firewall()
+		if err != nil {
+			return err
 		}
-		if err := c.SetAddElements(s.Set, s.elements); err != nil {
+		for _, s := range side.sets {
+			c.FlushSet(s.Set)
+			if len(s.elements) == 0 {
+				continue
+			}
+			if err := c.SetAddElements(s.Set, s.elements); err != nil {
+				return err
+			}
+		}
+		if err := c.Flush(); err != nil {
 			return err
 		}
 	}
-	return c.Flush()
+	return nil
 }
 
 // udpTo matches what is for one of some UDP ports.
@@ -124,9 +147,14 @@ func udpTo(ports set) []expr.Any {
 }
 
 // from4 matches IPv4 packets from one of some addresses, or from any other.
-func from4(list set, among bool) []expr.Any {
+func from4(list set, among bool) []expr.Any { return among4(ipSource, list, among) }
+
+// to4 matches IPv4 packets to one of some addresses.
+func to4(list set) []expr.Any { return among4(ipDestination, list, true) }
+
+func among4(offset uint32, list set, among bool) []expr.Any {
 	return append(family(unix.NFPROTO_IPV4),
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: ipSource, Len: 4},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4},
 		&expr.Lookup{SourceRegister: 1, SetName: list.Name, SetID: list.ID, Invert: !among},
 	)
 }

@@ -3,9 +3,9 @@ package cluster
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 )
 
 // Leftovers waits until nothing of the platform is on the machine but its data
@@ -123,15 +125,61 @@ func (p *Platform) networks() ([]string, error) {
 	return found, nil
 }
 
-// Interfaces are the network interfaces that agents have made.
+// Interfaces are the network interfaces that agents have made, on the host and in
+// the agents' own namespaces, which are mounted below the data directory.
 func (p *Platform) Interfaces() (found []string, err error) {
-	interfaces, err := net.Interfaces()
-	for _, i := range interfaces {
-		if p.named(i.Name) {
-			found = append(found, i.Name)
+	host, err := netns.Get()
+	if err != nil {
+		return nil, err
+	}
+	defer host.Close()
+	spaces := []netns.NsHandle{host}
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], p.data) && strings.HasSuffix(fields[4], "/netns/.agent") {
+			own, err := netns.GetFromPath(fields[4])
+			if os.IsNotExist(err) {
+				continue // it was removed just now
+			}
+			if err != nil {
+				return nil, err
+			}
+			defer own.Close()
+			spaces = append(spaces, own)
 		}
 	}
-	return found, err
+	for _, space := range spaces {
+		names, err := linksOf(space)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, slices.DeleteFunc(names, func(name string) bool { return !p.named(name) })...)
+	}
+	return found, nil
+}
+
+// linksOf lists the links of a namespace by name, and again when they change
+// meanwhile.
+func linksOf(space netns.NsHandle) (names []string, err error) {
+	h, err := netlink.NewHandleAt(space)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	list, err := h.LinkList()
+	for range 1000 {
+		if !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+		list, err = h.LinkList()
+	}
+	for _, l := range list {
+		names = append(names, l.Attrs().Name)
+	}
+	return names, err
 }
 
 // named tells whether a name has the hash of an agent's id in it.

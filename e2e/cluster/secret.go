@@ -137,6 +137,9 @@ func (p *Platform) files(context.Context) ([]place, error) {
 			if err != nil {
 				return err
 			}
+			if filepath.Base(filepath.Dir(path)) == "netns" {
+				return nil // a namespace is mounted there
+			}
 			data, err := os.ReadFile(path)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil

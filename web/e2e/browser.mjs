@@ -45,7 +45,7 @@ export async function open(url) {
   page.on("pageerror", (error) => faults.push(`page error: ${error.message}`));
   page.on("console", (message) => {
     // The console repeats refused logins, saves over what others changed, sockets of logins that ended, and the tries to connect while the test has cut the line.
-    // Chromium drops requests when an interface of the host comes or goes, as those of sessions do.
+    // Chromium drops requests when an interface of the host comes or goes: sessions change none, but agents of other tests that start and end do.
     const expected = /status of (401|412|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
     if (message.type() === "error" && !expected.test(message.text())) faults.push(`console: ${message.text()}`);
   });

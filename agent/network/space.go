@@ -1,0 +1,88 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// space is a network namespace that the agent works in: the host's, or its own.
+type space struct {
+	*netlink.Handle
+	ns netns.NsHandle
+}
+
+// hostSpace is the namespace of the calling thread.
+func hostSpace() (*space, error) {
+	ns, err := netns.Get()
+	if err != nil {
+		return nil, fmt.Errorf("open network namespace: %w", err)
+	}
+	return openSpace(ns)
+}
+
+// mountedSpace is the namespace that is mounted at a path.
+func mountedSpace(path string) (*space, error) {
+	ns, err := netns.GetFromPath(path)
+	if err != nil {
+		return nil, fmt.Errorf("open network namespace: %w", err)
+	}
+	return openSpace(ns)
+}
+
+func openSpace(ns netns.NsHandle) (*space, error) {
+	h, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open netlink: %w", err), ns.Close())
+	}
+	return &space{h, ns}, nil
+}
+
+// Close lets go of the namespace, which stays as long as it is mounted.
+func (s *space) Close() error {
+	s.Handle.Close()
+	return s.ns.Close()
+}
+
+// run calls f on a thread in the namespace.
+func (s *space) run(f func() error) error {
+	return inNamespace(func() error { return unix.Setns(int(s.ns), unix.CLONE_NEWNET) }, f)
+}
+
+// firewall begins a transaction of nftables in the namespace.
+func (s *space) firewall() (*nftables.Conn, error) {
+	return nftables.New(nftables.WithNetNSFd(int(s.ns)))
+}
+
+// forward has the namespace forward IPv4 packets.
+func (s *space) forward() error {
+	return s.run(func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) })
+}
+
+// withoutIPv6 keeps IPv6 off a link: so there is no second way in that needs
+// guarding. A kernel without IPv6 has no such file.
+func (s *space) withoutIPv6(link string) {
+	_ = s.run(func() error {
+		return os.WriteFile("/proc/sys/net/ipv6/conf/"+link+"/disable_ipv6", []byte("1"), 0)
+	})
+}
+
+// remove removes a link, which need not exist.
+func (s *space) remove(name string) error {
+	link, err := s.LinkByName(name)
+	if errors.As(err, new(netlink.LinkNotFoundError)) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find %s: %w", name, err)
+	}
+	if err := s.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	return nil
+}
