@@ -48,6 +48,7 @@ func (k *Kernel) clean(ctx context.Context) error {
 			return err
 		}
 	}
+	k.awaitLog(ctx)
 	if err := removeCgroup(ctx, k.CgroupPath()); err != nil {
 		return err
 	}

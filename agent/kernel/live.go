@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"syscall"
 	"time"
 
@@ -136,6 +137,11 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 		exit, err := k.container.Wait(ctx)
 		ended <- result{exit, err}
 	}()
+	writing, stop := context.WithCancel(ctx)
+	var keeping sync.WaitGroup
+	defer keeping.Wait()
+	defer stop()
+	keeping.Go(func() { k.keepLogWritten(writing) })
 	nudge := k.nudge
 	if k.wished() != nil {
 		// Asked for before the agent restarted, or while it started.

@@ -10,7 +10,6 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/berthhq/berth/agent/device"
-	"github.com/berthhq/berth/agent/logs"
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/runner"
 	"github.com/berthhq/berth/agent/runtime"
@@ -157,19 +156,13 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 		Args: args, Env: k.environment(image), Cwd: r.WorkingDir, User: image.User,
 		Groups: []uint32{foldergroup.ID}, Owned: []string{k.files().Scratch()}, ShmBytes: r.ShmBytes, Resources: limits,
 		NetNS: netns, CgroupPath: k.CgroupPath(),
-		Log: runner.LogSpec{Dir: k.LogDir(), FileBytes: k.m.cfg.LogBytes, Files: k.m.cfg.LogFiles},
+		Log: k.logSpec(),
 	}
 	if r.HasUser {
 		s.Identity = &runtime.Identity{UID: r.Uid, GID: r.Gid, Groups: r.Gids}
 	}
 	if s.Cwd == "" {
 		s.Cwd = mount.Work
-	}
-	if s.Log.FileBytes == 0 {
-		s.Log.FileBytes = logs.DefaultFileBytes
-	}
-	if s.Log.Files == 0 {
-		s.Log.Files = logs.DefaultFiles
 	}
 	return s, nil
 }

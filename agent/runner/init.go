@@ -15,6 +15,7 @@ import (
 // returns the command's exit code, 128+n when signal n ended it. Without a
 // command it idles until SIGTERM or SIGINT.
 func Init(command []string) int {
+	holdOutput()
 	in := &initProcess{signals: make(chan os.Signal, 64), children: make(chan os.Signal, 1)}
 	// SIGCHLD has its own channel: it must not be crowded out, and one notice
 	// stands for any number of children.
@@ -30,6 +31,20 @@ func Init(command []string) int {
 		return in.idle()
 	}
 	return in.run(command)
+}
+
+// holdOutput keeps a reading end of each output pipe for as long as the container
+// lives. Without one, the death of the log writer would kill whatever prints next
+// with SIGPIPE; with one, output waits in the pipe for the next writer, which the
+// agent starts. What cannot be opened (a runtime may have no such pipes) is left.
+func holdOutput() {
+	for fd := syscall.Stdout; fd <= syscall.Stderr; fd++ {
+		var st syscall.Stat_t
+		if err := syscall.Fstat(fd, &st); err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
+			continue
+		}
+		_, _ = syscall.Open(fmt.Sprintf("/proc/self/fd/%d", fd), syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	}
 }
 
 // forwarded are the signals passed on to the command. Job control and faults

@@ -41,15 +41,24 @@ func ParseLogSpec(text string) (LogSpec, error) {
 	return LogSpec{Dir: parts[2], FileBytes: size, Files: files}, nil
 }
 
-// Log is the shim's binary logger: the container's stdout and stderr come on
-// descriptors 3 and 4, and closing 5 says that it is ready. It ends when the
-// container's last writer has: signals are ignored, since the shim sends
-// SIGTERM while output may still be in the pipes.
+// Log is the shim's binary logger, and takes the place of one that died: the
+// container's stdout and stderr come on descriptors 3 and 4, and closing 5 says
+// that it is ready. It ends when the container's last writer has: signals are
+// ignored, since the shim sends SIGTERM while output may still be in the pipes.
 func Log(spec string) int {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	s, err := ParseLogSpec(spec)
 	if err != nil {
 		return complain(exitUsage, "%v", err)
+	}
+	alive, err := logs.Claim(s.Dir)
+	if err != nil {
+		return complain(1, "%v", err)
+	}
+	defer alive.Close()
+	output := []*os.File{os.NewFile(3, "stdout"), os.NewFile(4, "stderr")}
+	if err := logs.NotePipes(s.Dir, output...); err != nil {
+		return complain(1, "%v", err)
 	}
 	w, err := logs.NewWriter(s.Dir, s.FileBytes, s.Files)
 	if err != nil {
@@ -61,8 +70,8 @@ func Log(spec string) int {
 	ready.Close()
 
 	var wg sync.WaitGroup
-	for fd := range uintptr(2) {
-		wg.Go(func() { drain(os.NewFile(3+fd, "output"), w) })
+	for _, f := range output {
+		wg.Go(func() { drain(f, w) })
 	}
 	wg.Wait()
 	if err := w.Close(); err != nil {

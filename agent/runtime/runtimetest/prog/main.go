@@ -77,6 +77,7 @@ var verbs = map[string]func(args []string){
 	"ioctl":    func(a []string) { fmt.Println(ioctl(open(a[1]), hex(a[0]), pointer(a[2:]))) },
 	"clone":    func(a []string) { fmt.Println(ioctl(open(a[1]), 0x40049409, open(a[0]))) },
 	"pace":     pace,
+	"tick":     tick,
 }
 
 // stubborn ignores every polite end.
@@ -112,6 +113,21 @@ func fork(a []string) {
 func lines(a []string) {
 	for i := range number(a[0]) {
 		fmt.Printf("line %06d of the output\n", i)
+	}
+}
+
+// tick counts for ever, odd numbers on stdout and even ones on stderr, and ends
+// with 3 when it cannot write.
+func tick([]string) {
+	for i := 1; ; i++ {
+		out := os.Stdout
+		if i%2 == 0 {
+			out = os.Stderr
+		}
+		if _, err := fmt.Fprintf(out, "tick %06d\n", i); err != nil {
+			os.Exit(3)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

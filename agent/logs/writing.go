@@ -1,0 +1,145 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// aliveFile is a named pipe that the writer of a log keeps open for writing,
+	// so that a reader of it learns of the writer's death at once.
+	aliveFile = "alive"
+	// pipesFile holds the identities of the container's output pipes.
+	pipesFile = "pipes"
+)
+
+// Claim makes the caller the only writer of the log in dir until the returned
+// file is closed or the process ends. FailedPrecondition: the log has a writer.
+func Claim(dir string) (*os.File, error) {
+	name := filepath.Join(dir, aliveFile)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := syscall.Mkfifo(name, 0o600); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("make %s: %w", name, err)
+	}
+	// Open for reading as well, or the open would wait for a reader.
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("log in %s has a writer: %w: %w", dir, err, errdefs.ErrFailedPrecondition)
+	}
+	return f, nil
+}
+
+// AwaitNoWriter returns nil once no process claims the log in dir, and the
+// context's error if that ends first. NotFound: nobody has ever claimed it.
+func AwaitNoWriter(ctx context.Context, dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, aliveFile), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("log in %s was never claimed: %w", dir, errdefs.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })()
+	// Nobody writes to the pipe: the read ends when the last writer closes it.
+	_, err = f.Read(make([]byte, 1))
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return err
+}
+
+// pipe identifies a pipe on this machine.
+type pipe struct{ dev, ino uint64 }
+
+func identify(f *os.File) (pipe, error) {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(int(f.Fd()), &st); err != nil {
+		return pipe{}, err
+	}
+	if st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
+		return pipe{}, fmt.Errorf("%s is not a pipe: %w", f.Name(), errdefs.ErrFailedPrecondition)
+	}
+	return pipe{uint64(st.Dev), st.Ino}, nil
+}
+
+// NotePipes keeps the identities of the container's output pipes in dir, so
+// that Pipes finds the same ones again. The first note stays.
+func NotePipes(dir string, pipes ...*os.File) error {
+	name := filepath.Join(dir, pipesFile)
+	if _, err := os.Stat(name); err == nil {
+		return nil
+	}
+	var lines strings.Builder
+	for _, f := range pipes {
+		p, err := identify(f)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&lines, "%d %d\n", p.dev, p.ino)
+	}
+	if err := os.WriteFile(name+".new", []byte(lines.String()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+// Pipes opens the reading ends of the output pipes of a process, stdout first.
+// The process belongs to the user of the container, who may have replaced its
+// descriptors: anything but the pipes noted in dir is refused.
+func Pipes(dir string, pid int) ([]*os.File, error) {
+	text, err := os.ReadFile(filepath.Join(dir, pipesFile))
+	if err != nil {
+		return nil, err
+	}
+	var open []*os.File
+	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		f, err := openPipe("/proc/"+strconv.Itoa(pid)+"/fd/"+strconv.Itoa(1+i), line)
+		if err != nil {
+			for _, f := range open {
+				f.Close()
+			}
+			return nil, fmt.Errorf("open output %d of process %d: %w", 1+i, pid, err)
+		}
+		open = append(open, f)
+	}
+	return open, nil
+}
+
+// openPipe opens what path leads to if it is the noted pipe. It looks before it
+// opens, since opening a device may change it.
+func openPipe(path, noted string) (*os.File, error) {
+	named, err := os.OpenFile(path, unix.O_PATH, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer named.Close()
+	p, err := identify(named)
+	if err != nil {
+		return nil, err
+	}
+	if noted != fmt.Sprintf("%d %d", p.dev, p.ino) {
+		return nil, fmt.Errorf("it is another pipe than at the start: %w", errdefs.ErrFailedPrecondition)
+	}
+	return os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(named.Fd())), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}

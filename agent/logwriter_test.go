@@ -1,0 +1,152 @@
+package agent_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/berthhq/berth/agent/agentpb"
+)
+
+// logWriters lists the processes that write a kernel's log.
+func logWriters(t *testing.T, kernel string) (pids []int) {
+	t.Helper()
+	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range list {
+		text, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(text, []byte(kernel+"/log")) || !bytes.Contains(text, []byte("\x00log\x00")) {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// eventually waits until ok, which says what is wrong.
+func eventually(t *testing.T, ok func() error) {
+	t.Helper()
+	err := ok()
+	for limit := time.Now().Add(patience); err != nil; err = ok() {
+		if time.Now().After(limit) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// lastTick is the highest number that the log of prog's tick holds.
+func (n *node) lastTick(t *testing.T, kernel string) int {
+	t.Helper()
+	stream, err := n.Logs(t.Context(), &agentpb.LogsRequest{KernelId: kernel, TailLines: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for {
+		chunk, err := stream.Recv()
+		if err != nil {
+			break
+		}
+		text = append(text, chunk.Data...)
+	}
+	lines := strings.Split(string(text), "\n")
+	last := 0
+	for _, line := range lines {
+		if number, err := strconv.Atoi(strings.TrimPrefix(line, "tick ")); err == nil {
+			last = max(last, number)
+		}
+	}
+	return last
+}
+
+// goesOn waits for 50 more lines in the log.
+func (n *node) goesOn(t *testing.T, kernel string) {
+	t.Helper()
+	from := n.lastTick(t, kernel)
+	eventually(t, func() error {
+		if s := n.state(t, kernel); s.GetPhase() != agentpb.KernelState_RUNNING {
+			t.Fatalf("the kernel does not run any more: %v", s)
+		}
+		if now := n.lastTick(t, kernel); now < from+50 {
+			return fmt.Errorf("log stands at line %d, %d before", now, from)
+		}
+		return nil
+	})
+}
+
+// killWriter kills the only log writer of a kernel.
+func killWriter(t *testing.T, kernel string) {
+	t.Helper()
+	var pids []int
+	eventually(t, func() error {
+		if pids = logWriters(t, kernel); len(pids) != 1 {
+			return fmt.Errorf("log writers: %v", pids)
+		}
+		return nil
+	})
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLogWriterKilled kills the log writer of a running kernel, with the agent and
+// without it: the kernel lives, its log goes on, and nothing but what the writer
+// had in its hands is missing.
+func TestLogWriterKilled(t *testing.T) {
+	n := newNode(t, v1.Config{})
+	n.cfg.KeepSessions = true
+	stop := n.run(t)
+	n.pull(t)
+	r := n.request("tick")
+	n.start(t, r)
+	n.goesOn(t, r.KernelId)
+	const kills = 3
+	for range kills {
+		killWriter(t, r.KernelId)
+		n.goesOn(t, r.KernelId)
+	}
+	stop()
+	killWriter(t, r.KernelId)
+	n.cfg.KeepSessions = false
+	stop = n.run(t)
+	n.goesOn(t, r.KernelId)
+	if s := n.end(t, r.KernelId, time.Millisecond); s.Reason != "terminated" {
+		t.Errorf("%v", s)
+	}
+	gaps, next := 0, 1
+	for line := range strings.Lines(n.output(t, r.KernelId)) {
+		number, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "tick ")))
+		if err != nil {
+			gaps++ // a line that was cut
+			continue
+		}
+		// The two pipes are read one after the other, so lines come out of order by few.
+		if number > next+20 {
+			gaps++
+		}
+		next = max(next, number)
+	}
+	if gaps > 2*(kills+1) {
+		t.Errorf("%d gaps after %d kills", gaps, kills+1)
+	}
+	eventually(t, func() error {
+		if left := logWriters(t, r.KernelId); len(left) > 0 {
+			return fmt.Errorf("log writers left: %v", left)
+		}
+		return nil
+	})
+	stop()
+	n.nothingLeft(t)
+}
