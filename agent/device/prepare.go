@@ -70,6 +70,14 @@ func (m *Manager) split(allocations []*agentpb.Allocation) map[string][]*acceler
 	return parts
 }
 
+// Accelerated reports whether any of the allocations is of a plugin's device.
+func Accelerated(allocations []*agentpb.Allocation) bool {
+	return slices.ContainsFunc(allocations, func(a *agentpb.Allocation) bool {
+		key, _ := pluginOf(a.DeviceId)
+		return key != ""
+	})
+}
+
 func (m *Manager) prepare(ctx context.Context, key string, r Request, part []*acceleratorpb.Allocation) (*acceleratorpb.PrepareResponse, error) {
 	work := m.work(key, r.ID)
 	if err := os.MkdirAll(work, 0o755); err != nil {

@@ -1,5 +1,4 @@
-// Package stats measures kernels and the node: from cgroups through the
-// runtime, from the host's end of a kernel's network cable, from accelerator
+// Package stats measures kernels and the node: from cgroups, from the host's end of a kernel's network cable, from accelerator
 // plugins and from /proc.
 package stats
 
@@ -9,9 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/containerd/errdefs"
+
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/cgroup"
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/kernel"
+	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -23,8 +26,9 @@ type Collector struct {
 	dir     string // whose file system is the node's disk
 	logger  *slog.Logger
 
-	mu   sync.Mutex
-	last map[string]cpuSample // by allocation id, "" = node
+	mu     sync.Mutex
+	last   map[string]cpuSample     // by allocation id, "" = node
+	groups map[string]*cgroup.Group // by allocation id
 }
 
 type cpuSample struct {
@@ -34,11 +38,11 @@ type cpuSample struct {
 
 // New returns a collector; dir is where the node keeps kernels' files.
 func New(kernels *kernel.Manager, devices *device.Manager, dir string, logger *slog.Logger) *Collector {
-	return &Collector{kernels: kernels, devices: devices, dir: dir, logger: logger, last: map[string]cpuSample{}}
+	return &Collector{kernels: kernels, devices: devices, dir: dir, logger: logger, last: map[string]cpuSample{}, groups: map[string]*cgroup.Group{}}
 }
 
-// parallel bounds how many containers are asked at once: each answer is a
-// round trip to its shim.
+// parallel bounds how many containers are measured at once: where there is no
+// cgroup to read, each answer is a round trip to a shim.
 const parallel = 8
 
 // Collect takes one sample of everything.
@@ -57,10 +61,12 @@ func (c *Collector) Collect(ctx context.Context) *agentpb.StatsReport {
 			continue
 		}
 		alive[k.AllocationID()] = true
-		workloads = append(workloads, device.Workload{
-			ID: k.AllocationID(), ContainerID: container.ID(), CgroupPath: k.CgroupPath(), Allocations: k.Allocations(),
-			PIDs: pids(k.CgroupPath()),
-		})
+		if device.Accelerated(k.Allocations()) {
+			workloads = append(workloads, device.Workload{
+				ID: k.AllocationID(), ContainerID: container.ID(), CgroupPath: k.CgroupPath(), Allocations: k.Allocations(),
+				PIDs: pids(k.CgroupPath()),
+			})
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
@@ -81,6 +87,7 @@ func (c *Collector) Collect(ctx context.Context) *agentpb.StatsReport {
 	for id := range c.last {
 		if !alive[id] {
 			delete(c.last, id)
+			delete(c.groups, id)
 		}
 	}
 	return report
@@ -91,7 +98,10 @@ func (c *Collector) kernel(ctx context.Context, k *kernel.Kernel) (*agentpb.Kern
 	if err != nil {
 		return nil, err
 	}
-	s, err := container.Stats(ctx)
+	s, err := c.usage(k)
+	if errdefs.IsNotFound(err) { // another runtime may count elsewhere
+		s, err = container.Stats(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +123,23 @@ func (c *Collector) kernel(ctx context.Context, k *kernel.Kernel) (*agentpb.Kern
 	}
 	out.Metrics = append(out.Metrics, c.devices.WorkloadMetrics(k.AllocationID())...)
 	return out, nil
+}
+
+// usage reads the kernel's cgroup. NotFound: it has none.
+func (c *Collector) usage(k *kernel.Kernel) (runtime.Stats, error) {
+	c.mu.Lock()
+	g := c.groups[k.AllocationID()]
+	c.mu.Unlock()
+	if g == nil {
+		var err error
+		if g, err = cgroup.Find(cgroup.Root, k.CgroupPath()); err != nil {
+			return runtime.Stats{}, err
+		}
+		c.mu.Lock()
+		c.groups[k.AllocationID()] = g
+		c.mu.Unlock()
+	}
+	return g.Stats()
 }
 
 // utilisation is in percent of one core; false: there is no earlier sample.
