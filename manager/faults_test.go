@@ -3,6 +3,9 @@ package manager_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -290,6 +293,38 @@ func TestWhyASessionWaits(t *testing.T) {
 	c.Client.Agent.Update().SetSchedulable(true).ExecX(ctx)
 	if s := c.over(t, third); s.Result != session.ResultSuccess {
 		t.Errorf("%s %s", s.Status, s.Result)
+	}
+	c.check(t, true)
+}
+
+// A session whose processes have ended is terminated when its machine has nothing
+// of it any more, also after the deadline of a forced end.
+func TestTerminatedMeansClean(t *testing.T) {
+	c := newCluster(t, 1)
+	n := c.nodes[0]
+	id := c.create(t, input(env("FAKE_FAIL_REMOVE", "5"), "sleep", "600"))
+	c.reaches(t, id, lifecycle.Running)
+	if errs := c.end(t, id, true); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	managertest.Eventually(t, "its process has ended", func() bool {
+		records, err := filepath.Glob(filepath.Join(n.dir, "kernels/*/record.json"))
+		if err != nil || len(records) != 1 {
+			t.Fatal(records, err)
+		}
+		text, _ := os.ReadFile(records[0])
+		return strings.Contains(string(text), "still giving back")
+	})
+	managertest.Eventually(t, "the session is over", func() bool {
+		c.Client.Session.Update().Where(session.ID(id), session.StatusEQ(lifecycle.Terminating)).
+			SetDeadlineAt(c.A.CreatedAt).ExecX(c.System(t))
+		return c.session(t, id).Status.Final()
+	})
+	if left := c.containers(t, n); left != 0 {
+		t.Errorf("%d containers of the terminated session are left", left)
+	}
+	if s := c.session(t, id); s.Status != lifecycle.Terminated || s.StatusMessage != "ended by its user" {
+		t.Errorf("%s: %s", s.Status, s.StatusMessage)
 	}
 	c.check(t, true)
 }

@@ -2521,7 +2521,7 @@ type KernelState struct {
 	Reason        string        `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people
 	StartedUnixMs int64         `protobuf:"varint,8,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
-	ExitedUnixMs  int64         `protobuf:"varint,9,opt,name=exited_unix_ms,json=exitedUnixMs,proto3" json:"exited_unix_ms,omitempty"`
+	ExitedUnixMs  int64         `protobuf:"varint,9,opt,name=exited_unix_ms,json=exitedUnixMs,proto3" json:"exited_unix_ms,omitempty"` // when the process ended; before EXITED: the agent is cleaning up after it
 	ContainerId   string        `protobuf:"bytes,10,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`
 	Steps         []*Step       `protobuf:"bytes,11,rep,name=steps,proto3" json:"steps,omitempty"`             // what the agent did to start it, in order
 	Allocations   []*Allocation `protobuf:"bytes,12,rep,name=allocations,proto3" json:"allocations,omitempty"` // what it holds of devices until it has EXITED

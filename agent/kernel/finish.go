@@ -20,6 +20,7 @@ func (k *Kernel) finish(ctx context.Context, e end) {
 	if e.at.IsZero() {
 		e.at = time.Now()
 	}
+	k.over(e)
 	for wait := 250 * time.Millisecond; ; wait = min(2*wait, cleanBackoff) {
 		err := k.clean(ctx)
 		if err == nil {
@@ -36,6 +37,14 @@ func (k *Kernel) finish(ctx context.Context, e end) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// over notes when the process ended, so that a manager that asks during a long
+// clean-up learns that nothing runs any more.
+func (k *Kernel) over(e end) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rec.state.ExitedUnixMs = max(e.at.UnixMilli(), k.rec.state.StartedUnixMs)
 }
 
 // clean may be repeated from any point. Devices go last: until the container

@@ -26,6 +26,12 @@ const (
 func (s step) expire(ctx context.Context) error {
 	if s.sess.Status == lifecycle.Terminating {
 		s.stopKernels(ctx, time.Millisecond)
+		switch {
+		case s.allEnded():
+			return s.finish(ctx, "")
+		case s.cleaningUp():
+			return s.extend(ctx)
+		}
 		return s.finish(ctx, "not every container confirmed its end in time")
 	}
 	text := fmt.Sprintf("%s took longer than %s", s.sess.Status, lifecycle.Deadline(s.sess.Status))
