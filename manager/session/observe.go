@@ -3,8 +3,11 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
@@ -15,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // ObserveAll takes the full list of an agent's kernels. A kernel that runs
@@ -22,9 +26,16 @@ import (
 // start it may still be on its way.
 func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) {
 	known := map[uuid.UUID]bool{}
+	over := s.over(ctx, kernels)
 	for _, k := range kernels {
-		if id, err := uuid.Parse(k.KernelId); err == nil {
-			known[id] = true
+		id, err := uuid.Parse(k.KernelId)
+		if err != nil {
+			continue
+		}
+		known[id] = true
+		if over[id] {
+			s.gone(ctx, agent, launch{id, k.LaunchEpoch})
+			continue
 		}
 		s.Observe(ctx, agent, k)
 	}
@@ -45,6 +56,32 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 		})
 		s.queue.add(k.SessionID)
 	}
+}
+
+// over returns those of an agent's kernels that have exited and whose sessions know
+// it: an agent lists them until it is asked to forget them, and there is nothing to
+// do about them.
+func (s *Service) over(ctx context.Context, kernels []*agentpb.KernelState) map[uuid.UUID]bool {
+	over := map[uuid.UUID]bool{}
+	for _, k := range kernels {
+		if id, err := uuid.Parse(k.KernelId); err == nil && k.Phase == agentpb.KernelState_EXITED {
+			over[id] = true
+		}
+	}
+	if len(over) == 0 {
+		return over
+	}
+	ids := slices.Collect(maps.Keys(over))
+	live, err := s.Client.Kernel.Query().Where(kernel.TerminatedAtIsNil(),
+		func(q *sql.Selector) { q.Where(store.In(q.C(kernel.FieldID), ids)) }).IDs(ctx)
+	if err != nil {
+		s.Logger.Error("compare ended kernels with an agent", "error", err)
+		return nil
+	}
+	for _, id := range live {
+		delete(over, id)
+	}
+	return over
 }
 
 // unknown asks the agent itself: a kernel that was made while the agent wrote

@@ -21,9 +21,11 @@ import (
 
 const (
 	workers = 16 // each mostly waits for an agent
-	// passEvery is the period of the unconditional pass over every live
-	// session, for events that were lost.
+	// passEvery is the period of a look at what has changed, for events that were
+	// lost.
 	passEvery = 5 * time.Second
+	// wholeEvery is the period of the unconditional pass over every live session.
+	wholeEvery = time.Minute
 	// retryAfter paces a step that could not be taken now.
 	retryAfter = time.Second
 	// callTimeout bounds a call of an agent; the longest waits 20 s there for
@@ -50,38 +52,29 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	wg.Go(func() { s.followMounts(ctx, epoch) })
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
-	s.pass(ctx)
+	s.seen.clear()
+	s.pass(ctx, true)
+	whole := clock.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			s.pass(ctx)
+			all := clock.Now().Sub(whole) >= wholeEvery
+			if all {
+				whole = clock.Now()
+			}
+			s.pass(ctx, all)
 		case e, ok := <-events:
 			if !ok {
 				return
 			}
 			if e.Topic == event.Lagged {
-				s.pass(ctx)
+				s.pass(ctx, false)
 				continue
 			}
 			s.queue.add(e.ID)
 		}
-	}
-}
-
-// pass queues every session that is not over, or that left something behind.
-func (s *Service) pass(ctx context.Context) {
-	ids, err := s.Client.Session.Query().
-		Where(session.TerminatedAtIsNil(), session.StatusNEQ(lifecycle.Pending)).IDs(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			s.Logger.Error("list live sessions", "error", err)
-		}
-		return
-	}
-	for _, id := range append(ids, s.strays.sessions()...) {
-		s.queue.add(id)
 	}
 }
 
@@ -124,6 +117,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 	if err != nil {
 		return 0, fmt.Errorf("read session: %w", err)
 	}
+	s.seen.put(id, sess.Version)
 	st := step{s, epoch, pulls, sess}
 	st.endStrays(ctx)
 	for range 8 { // as many moves as a life has

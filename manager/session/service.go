@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -68,17 +69,25 @@ type Samples interface {
 	Latest(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]report.Stats, error)
 }
 
+// LogRetention says for how long the logs of ended sessions are kept.
+type LogRetention interface {
+	// LogsBefore is zero when they are kept for ever.
+	LogsBefore(ctx context.Context) (time.Time, error)
+	LogsRemoved(ctx context.Context, n int) error
+}
+
 // Config are the parts a Service works with.
 type Config struct {
-	Client   *ent.Client
-	Bus      *event.Bus
-	Agents   Agents
-	Images   Images
-	Fitter   Fitter
-	Policies Policies
-	Volumes  Volumes
-	Samples  Samples
-	Logger   *slog.Logger
+	Client       *ent.Client
+	Bus          *event.Bus
+	Agents       Agents
+	Images       Images
+	Fitter       Fitter
+	Policies     Policies
+	Volumes      Volumes
+	Samples      Samples
+	LogRetention LogRetention // nil: logs of ended sessions stay until their agents remove them
+	Logger       *slog.Logger
 }
 
 // Service creates, changes and ends sessions.
@@ -86,6 +95,7 @@ type Service struct {
 	Config
 	queue    *queue
 	observed *observations
+	seen     *seen
 	strays   *strays
 	requests sync.Map // ids of kernels whose agents are being asked to start them
 	checks   shared[*wish]
@@ -94,7 +104,7 @@ type Service struct {
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	return &Service{Config: cfg, queue: newQueue(), observed: newObservations(),
+	return &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{},
 		strays: &strays{m: map[uuid.UUID]map[launch]stray{}}}
 }
 

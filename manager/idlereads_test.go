@@ -1,0 +1,34 @@
+package manager_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// Sessions that just run are not read again and again: the statements of some seconds
+// do not grow with their number.
+func TestIdleSessionsAreNotRead(t *testing.T) {
+	c := newCluster(t, 1)
+	const sessions = 12
+	for range sessions {
+		id := c.create(t, input(nil, "sleep", "600"))
+		c.reaches(t, id, lifecycle.Running)
+	}
+	const window = 12 * time.Second // two passes
+	reads := 0
+	managertest.Eventually(t, "the sessions are read no more", func() bool {
+		reads = 0
+		all := c.Statements.Of(func() { time.Sleep(window) })
+		for _, q := range all {
+			if strings.Contains(q, `FROM "session_mounts"`) { // of which each read of a session has one
+				reads++
+			}
+		}
+		t.Logf("%d statements in %s with %d idle sessions, %d reads of sessions", len(all), window, sessions, reads)
+		return reads < sessions
+	})
+}
