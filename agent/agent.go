@@ -77,6 +77,10 @@ type Config struct {
 	PidsLimit    int64 // of a kernel that does not ask; 0 = kernel.DefaultPids
 	LogFileBytes int64 // size at which a kernel's log begins a new file
 	LogFiles     int   // how many of them are kept
+	// What is kept at most of ended kernels; 0 = kernel.DefaultEndedKernels and
+	// kernel.DefaultEndedLogBytes.
+	EndedKernels  int
+	EndedLogBytes int64
 
 	StatsInterval time.Duration // 0 = 5 s
 	KeepSessions  bool          // what a clean stop does with running kernels
@@ -241,6 +245,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	close(a.ready)
 	a.log.Info("agent ready", "id", a.id, "kernels", len(a.kernels.List()))
 	wg.Go(func() { a.sample(serving) })
+	wg.Go(func() { a.kernels.Trim(serving) })
 	for _, v := range a.volumes {
 		if v.Scopes != nil {
 			wg.Go(func() { v.Scopes.Run(serving) })
@@ -304,7 +309,8 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	a.kernels, err = kernel.New(kernel.Config{
 		Agent: a.id, Dir: a.cfg.Dir, Runtime: a.runtime, Devices: a.devices, Network: a.network,
 		Volumes: a.volumes, Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
-		LogBytes: a.cfg.LogFileBytes, LogFiles: a.cfg.LogFiles, OnChange: a.hub.kernelChanged, Logger: a.log,
+		LogBytes: a.cfg.LogFileBytes, LogFiles: a.cfg.LogFiles,
+		EndedKernels: a.cfg.EndedKernels, EndedLogBytes: a.cfg.EndedLogBytes, OnChange: a.hub.kernelChanged, Logger: a.log,
 	})
 	if err != nil {
 		return errors.Join(err, a.close())

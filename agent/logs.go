@@ -25,6 +25,9 @@ func (s *server) Logs(r *agentpb.LogsRequest, stream grpc.ServerStreamingServer[
 	if err != nil {
 		return err
 	}
+	if err := k.LogKept(); err != nil {
+		return err
+	}
 	offset := r.Offset
 	if r.TailLines > 0 {
 		if offset, err = logs.Tail(k.LogDir(), r.TailLines); err != nil {

@@ -174,7 +174,7 @@ func TestRetention(t *testing.T) {
 		}
 	}
 	root.Must(t, `{ retention { category days } }`, nil, &list)
-	if got := fmt.Sprint(list.Retention); got != "[{audit 365} {logins 365} {sessions_history 365} {tasks 90} {login_sessions 30} {trash 30}]" {
+	if got := fmt.Sprint(list.Retention); got != "[{audit 365} {logins 365} {sessions_history 365} {tasks 90} {login_sessions 30} {trash 30} {sessions 0} {session_logs 7}]" {
 		t.Error(got)
 	}
 	set := `mutation($d: Int!) { setRetention(input: {category: "audit", days: $d}) { retention { days } } }`

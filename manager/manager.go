@@ -164,7 +164,7 @@ func (m *Manager) wire() error {
 	m.presets = preset.New(m.client, m.scheduler)
 	m.sessions = session.New(session.Config{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
-		Policies: m.policies, Volumes: m.folders, Samples: m.stats, Logger: m.log,
+		Policies: m.policies, Volumes: m.folders, Samples: m.stats, LogRetention: m.audit, Logger: m.log,
 	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.sessions, Redis: m.redis, Logger: m.log,

@@ -6,6 +6,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -52,6 +53,10 @@ type Config struct {
 	PidsLimit int64  // of a kernel that does not ask; 0 = DefaultPids
 	LogBytes  int64  // size of one log file; 0 = default
 	LogFiles  int    // 0 = default
+	// What is kept at most of ended kernels; 0 = DefaultEndedKernels and
+	// DefaultEndedLogBytes.
+	EndedKernels  int
+	EndedLogBytes int64
 	// OnChange is told every change of every kernel, in order for each.
 	OnChange func(*agentpb.KernelState)
 	Logger   *slog.Logger
@@ -81,6 +86,8 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.PidsLimit == 0 {
 		cfg.PidsLimit = DefaultPids
 	}
+	cfg.EndedKernels = cmp.Or(cfg.EndedKernels, DefaultEndedKernels)
+	cfg.EndedLogBytes = cmp.Or(cfg.EndedLogBytes, DefaultEndedLogBytes)
 	if err := os.MkdirAll(filepath.Join(cfg.Dir, "kernels"), 0o700); err != nil {
 		return nil, err
 	}
@@ -158,10 +165,18 @@ func (m *Manager) Forget(epoch int64, id string) error {
 	if !k.ended() {
 		return fmt.Errorf("kernel %s has not ended: %w", id, errdefs.ErrFailedPrecondition)
 	}
-	if err := os.RemoveAll(m.dir(id)); err != nil {
-		return fmt.Errorf("forget kernel %s: %w", id, err)
+	return m.remove(k)
+}
+
+// remove drops an ended kernel. The caller holds m.mu.
+func (m *Manager) remove(k *Kernel) error {
+	if m.kernels[k.ID] != k {
+		return nil // a later launch has taken its place
 	}
-	delete(m.kernels, id)
+	if err := os.RemoveAll(m.dir(k.ID)); err != nil {
+		return fmt.Errorf("forget kernel %s: %w", k.ID, err)
+	}
+	delete(m.kernels, k.ID)
 	return nil
 }
 

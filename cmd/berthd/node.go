@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/agent/device"
+	"github.com/berthhq/berth/agent/kernel"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/storage"
@@ -51,6 +52,7 @@ func agentCommand() *cobra.Command {
 		group   string
 		overlay string
 		keep    bool
+		ended   endedOptions
 	)
 	cmd := &cobra.Command{
 		Use: "agent", Short: "Run the agent of one worker machine", Args: cobra.NoArgs,
@@ -62,6 +64,7 @@ func agentCommand() *cobra.Command {
 			cfg := agent.Config{
 				Name: o.name, Dir: o.dir, Managers: o.managers, JoinToken: o.token, CAFingerprint: o.fingerprint,
 				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
+				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
 				RunnerPath: filepath.Join(o.bin, "berth-runner"),
 			}
@@ -118,7 +121,20 @@ func agentCommand() *cobra.Command {
 	f.StringVar(&group, "resource-group", "", "group to begin in")
 	f.StringVar(&overlay, "overlay", "", "where agents of other machines send what is for kernels here, for sessions over several agents: an IPv4 address, :UDP-port or both (default the address on the way to the managers, and :4789), or off")
 	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
+	ended.flags(cmd)
 	return cmd
+}
+
+// endedOptions limit what an agent keeps of sessions that have ended.
+type endedOptions struct {
+	kernels int
+	logMiB  int64
+}
+
+func (o *endedOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&o.kernels, "keep-ended", kernel.DefaultEndedKernels, "ended containers whose exit code and log are kept, whatever the managers ask for")
+	f.Int64Var(&o.logMiB, "keep-ended-log-mib", kernel.DefaultEndedLogBytes>>20, "MiB of logs of ended containers that are kept; the oldest are removed first")
 }
 
 func storageCommand() *cobra.Command {

@@ -69,7 +69,7 @@ func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.Ag
 }
 
 // find returns the kernel of a request: the one it names, or the session's
-// main one. To enter a session it is not enough to see it.
+// main one, and to enter it its agent. To enter a session it is not enough to see it.
 func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.AgentClient, error) {
 	ctx := r.Context()
 	v := viewer.From(ctx)
@@ -105,6 +105,10 @@ func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.Agen
 	k, err := q.FirstID(ctx)
 	if err != nil {
 		return nil, nil, permit.Missing(err, "kernel", "kernel")
+	}
+	if !running {
+		row, err := h.Client.Kernel.Get(ctx, k)
+		return row, nil, err
 	}
 	return h.Sessions.Reach(ctx, k)
 }
@@ -248,11 +252,15 @@ func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer log.Close()
+	text, _, _, err := log.Next()
+	if err != nil && !errors.Is(err, io.EOF) {
+		problem.WriteHTTP(w, r, err) // nothing is on its way yet
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+r.PathValue("id")+`.log"`)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	for {
-		text, _, _, err := log.Next()
+	for ; ; text, _, _, err = log.Next() {
 		if errors.Is(err, io.EOF) {
 			return
 		}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
@@ -18,6 +20,7 @@ const (
 	maxDays      = 3650
 	sweepEvery   = time.Hour
 	sweepBatch   = 5000
+	partsBatch   = 200   // of rows that others go with, such as the allocations of sessions
 	batchTimeout = "30s" // a batch reads by an index; longer means that something is wrong
 )
 
@@ -26,18 +29,32 @@ type kept struct {
 	category string
 	days     int // from the first start
 	table    string
-	over     string // is true for rows that are older than $1
-	// of folders in the trash neither says anything: Service.Trash removes them
+	over     string   // is true for rows that are older than $1
+	parts    []string // tables of rows that go with one, by their session_id
+	// Of folders in the trash table says nothing: Service.Trash removes them. Logs
+	// lie on the agents: package session asks for their end, see LogsBefore.
 }
 
+// The categories that other packages know.
+const (
+	trash       = "trash"
+	sessions    = "sessions"
+	sessionLogs = "session_logs"
+)
+
 var categories = []kept{
-	{"audit", 365, "audit_entries", "at < $1"},
-	{"logins", 365, "login_attempts", "at < $1"},
-	{"sessions_history", 365, "session_events",
-		"at < $1 AND EXISTS (SELECT FROM sessions s WHERE s.id = session_id AND s.terminated_at IS NOT NULL)"},
-	{"tasks", 90, "tasks", "ended_at < $1"},
-	{"login_sessions", 30, "login_sessions", "(expires_at < $1 OR revoked_at < $1)"},
-	{"trash", 30, "", ""},
+	{category: "audit", days: 365, table: "audit_entries", over: "at < $1"},
+	{category: "logins", days: 365, table: "login_attempts", over: "at < $1"},
+	{category: "sessions_history", days: 365, table: "session_events",
+		over: "at < $1 AND EXISTS (SELECT FROM sessions s WHERE s.id = session_id AND s.terminated_at IS NOT NULL)"},
+	{category: "tasks", days: 90, table: "tasks", over: "ended_at < $1"},
+	{category: "login_sessions", days: 30, table: "login_sessions", over: "(expires_at < $1 OR revoked_at < $1)"},
+	{category: trash, days: 30},
+	// For ever, since allocations are what usage is summed from (ADR 18). Their
+	// creation is older than their end, and has an index.
+	{category: sessions, days: 0, table: "sessions", over: "created_at < $1 AND terminated_at < $1",
+		parts: []string{"allocations", "session_events", "session_mounts", "kernels"}},
+	{category: sessionLogs, days: 7},
 }
 
 // SetRetentionInput says for how many days a category is kept; 0 is for ever.
@@ -124,6 +141,9 @@ func (s *Service) Sweep(ctx context.Context, at time.Time) {
 		if i < 0 {
 			continue
 		}
+		if row.Category == sessionLogs {
+			continue
+		}
 		if err := s.sweep(ctx, row, categories[i], at); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "remove old rows", "category", row.Category, "error", err)
 		}
@@ -140,15 +160,38 @@ func (s *Service) sweep(ctx context.Context, row *ent.Retention, k kept, at time
 		if err := s.client.Retention.UpdateOne(row).AddRemoved(n).SetSweptAt(at).Exec(ctx); err != nil {
 			return err
 		}
-		if n < sweepBatch {
+		if n < k.limit() {
 			return nil
 		}
 	}
 }
 
+// LogsBefore returns the time before which ended sessions have no log any more; the
+// zero time is none.
+func (s *Service) LogsBefore(ctx context.Context) (time.Time, error) {
+	rows, err := s.client.Retention.Query().
+		Where(retention.DaysGT(0), retention.CategoryIn(sessions, sessionLogs)).All(viewer.SystemContext(ctx))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read retention of logs: %w", err)
+	}
+	var before time.Time
+	for _, row := range rows {
+		if at := clock.Now().AddDate(0, 0, -row.Days); at.After(before) {
+			before = at
+		}
+	}
+	return before, nil
+}
+
+// LogsRemoved counts logs of ended sessions that agents have removed.
+func (s *Service) LogsRemoved(ctx context.Context, n int) error {
+	return s.client.Retention.Update().Where(retention.Category(sessionLogs)).
+		AddRemoved(int64(n)).SetSweptAt(clock.Now()).Exec(viewer.SystemContext(ctx))
+}
+
 // batch removes some rows, few enough that nobody waits for it.
 func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, error) {
-	if k.table == "" {
+	if k.category == trash {
 		if s.Trash == nil {
 			return 0, nil
 		}
@@ -163,8 +206,7 @@ func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, e
 	if _, err := tx.ExecContext(ctx, "SET LOCAL statement_timeout = '"+batchTimeout+"'"); err != nil {
 		return 0, err
 	}
-	result, err := tx.ExecContext(ctx, fmt.Sprintf(
-		"DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s LIMIT %[3]d)", k.table, k.over, sweepBatch), before)
+	result, err := tx.ExecContext(ctx, k.statement(), before)
 	if err != nil {
 		return 0, err
 	}
@@ -173,4 +215,24 @@ func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, e
 		return 0, err
 	}
 	return n, tx.Commit()
+}
+
+// limit is how many rows a batch removes.
+func (k kept) limit() int64 {
+	if len(k.parts) > 0 {
+		return partsBatch
+	}
+	return sweepBatch
+}
+
+// statement removes a batch with all that goes with it. References are checked at its
+// end, so the order within it does not matter.
+func (k kept) statement() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "WITH over AS (SELECT id FROM %s WHERE %s LIMIT %d)", k.table, k.over, k.limit())
+	for i, part := range k.parts {
+		fmt.Fprintf(&b, ", part%d AS (DELETE FROM %s WHERE session_id IN (SELECT id FROM over))", i, part)
+	}
+	fmt.Fprintf(&b, " DELETE FROM %s WHERE id IN (SELECT id FROM over)", k.table)
+	return b.String()
 }

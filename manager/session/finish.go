@@ -31,9 +31,6 @@ const completed = "completed"
 // notFound is the reason of a kernel that its agent has no record of.
 const notFound = "not-found"
 
-// logsKept is how long an agent keeps the log of a kernel that has ended.
-const logsKept = 24 * time.Hour
-
 // exited tells whether a kernel's container has ended, as far as is known.
 func (s step) exited(k *ent.Kernel) bool {
 	ob, ok := s.observed.current(k)
@@ -254,37 +251,4 @@ func (s step) finish(ctx context.Context, note string) error {
 		}
 	}
 	return nil
-}
-
-// forgetOld lets agents drop the records and logs of kernels that ended long ago.
-func (s *Service) forgetOld(ctx context.Context, epoch int64) {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
-	for {
-		old, err := s.Client.Kernel.Query().Where(kernel.TerminatedAtLT(clock.Now().Add(-logsKept)),
-			kernel.Forgotten(false), kernel.AgentIDNotNil()).WithAgent().Limit(500).All(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.Logger.Error("list old kernels", "error", err)
-		}
-		for _, k := range old {
-			rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
-			if err != nil {
-				continue
-			}
-			call, cancel := context.WithTimeout(ctx, callTimeout)
-			_, err = rpc.ForgetKernel(call, &agentpb.ForgetKernelRequest{Epoch: epoch, KernelId: k.ID.String()})
-			cancel()
-			if err != nil {
-				continue
-			}
-			if err := s.Client.Kernel.UpdateOne(k).SetForgotten(true).Exec(ctx); err != nil {
-				s.Logger.Error("note forgotten kernel", "kernel", k.ID, "error", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }

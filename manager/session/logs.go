@@ -7,12 +7,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
@@ -29,6 +31,7 @@ type LogOptions struct {
 type Log struct {
 	stream agentpb.Agent_LogsClient
 	cancel context.CancelFunc
+	gone   error  // what it means when the agent does not know the kernel; nil: nothing else
 	rest   []byte // the beginning of a character whose end has not come yet
 	next   int64
 }
@@ -39,7 +42,18 @@ func (s *Service) Logs(ctx context.Context, id uuid.UUID, opt LogOptions) (*Log,
 	if opt.Offset < 0 || opt.TailLines < 0 {
 		return nil, problem.Invalid("offset", "must not be negative")
 	}
-	k, rpc, err := s.Reach(ctx, id)
+	k, err := s.kernel(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var gone error
+	if k.TerminatedAt != nil {
+		gone = s.logsRemoved(ctx)
+	}
+	if k.Forgotten {
+		return nil, gone
+	}
+	rpc, err := s.rpc(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -51,28 +65,59 @@ func (s *Service) Logs(ctx context.Context, id uuid.UUID, opt LogOptions) (*Log,
 		cancel()
 		return nil, errgrpc.ToNative(err)
 	}
-	return &Log{stream: stream, cancel: cancel}, nil
+	return &Log{stream: stream, cancel: cancel, gone: gone}, nil
+}
+
+// logsRemoved says what became of the log of an ended session that no agent has.
+func (s *Service) logsRemoved(ctx context.Context) error {
+	if s.LogRetention != nil {
+		before, err := s.LogRetention.LogsBefore(ctx)
+		if err != nil {
+			return err
+		}
+		if !before.IsZero() {
+			days := int(clock.Now().Sub(before).Hours()+12) / 24
+			return problem.Precondition("the logs of this session were removed: logs are kept for %d days after the end of a session", days)
+		}
+	}
+	return problem.Precondition("the logs of this session were removed")
 }
 
 // Reach finds a kernel in the viewer's sight and the agent it is on.
 func (s *Service) Reach(ctx context.Context, id uuid.UUID) (*ent.Kernel, agentpb.AgentClient, error) {
+	k, err := s.kernel(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	rpc, err := s.rpc(ctx, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	return k, rpc, nil
+}
+
+func (s *Service) kernel(ctx context.Context, id uuid.UUID) (*ent.Kernel, error) {
 	k, err := s.Client.Kernel.Query().Where(kernel.ID(id)).Only(ctx)
 	if err != nil {
-		return nil, nil, permit.Missing(err, "kernel", "kernel")
+		return nil, permit.Missing(err, "kernel", "kernel")
 	}
+	return k, nil
+}
+
+func (s *Service) rpc(ctx context.Context, k *ent.Kernel) (agentpb.AgentClient, error) {
 	if k.AgentID == nil {
-		return nil, nil, problem.Precondition("the kernel is %s and on no machine yet", k.Status)
+		return nil, problem.Precondition("the kernel is %s and on no machine yet", k.Status)
 	}
 	// Who sees the session reaches it, also where he could not start another.
 	a, err := s.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
 	if err != nil {
-		return nil, nil, permit.Missing(err, "agent of the kernel", "kernel")
+		return nil, permit.Missing(err, "agent of the kernel", "kernel")
 	}
 	rpc, err := s.Agents.RPC(a.Name)
 	if err != nil {
-		return nil, nil, problem.Unavailable("agent %s is not connected", a.Name)
+		return nil, problem.Unavailable("agent %s is not connected", a.Name)
 	}
-	return k, rpc, nil
+	return rpc, nil
 }
 
 // Next returns the next piece as text with its byte offsets. The error is
@@ -88,7 +133,11 @@ func (l *Log) Next() (text string, from, to int64, err error) {
 		if errors.Is(err, io.EOF) {
 			return "", 0, 0, io.EOF
 		}
-		return "", 0, 0, errgrpc.ToNative(err)
+		err = errgrpc.ToNative(err)
+		if errdefs.IsNotFound(err) && l.gone != nil {
+			err = l.gone
+		}
+		return "", 0, 0, err
 	}
 	from = chunk.Offset
 	data := chunk.Data

@@ -24,6 +24,9 @@ const known: Record<string, { label: string; usual: number }> = {
   logins: { label: "Login history", usual: 365 },
   sessions_history: { label: "History of sessions that ended", usual: 365 },
   tasks: { label: "Tasks that ended", usual: 90 },
+  trash: { label: "Trash of folders", usual: 30 },
+  sessions: { label: "Sessions that ended, with their usage", usual: 0 },
+  session_logs: { label: "Logs of sessions that ended", usual: 7 },
   login_sessions: { label: "Logins that ended", usual: 30 },
 };
 
