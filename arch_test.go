@@ -50,7 +50,7 @@ var rules = []rule{
 	{"manager/scheduler/plan/openb", []string{"manager/scheduler/plan", "internal/resource"}, "the trace is given to the planner alone"},
 	{"manager/scheduler/plan", []string{"internal/resource", "internal/report"}, "the planner is pure"},
 	{"manager/permit", downhill("manager/permit"), "services import siblings only downhill"},
-	{"manager/store", []string{"ent"}, "how services write knows no service"},
+	{"manager/store", []string{"ent", "internal/problem"}, "how services write knows no service"},
 	{"manager/slot", downhill("manager/slot"), "services import siblings only downhill"},
 	{"manager/task", downhill("manager/task"), "services import siblings only downhill"},
 	{"manager/identity", downhill("manager/identity", "manager/task"), "services import siblings only downhill"},

@@ -48,6 +48,7 @@ import (
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
+	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
 	"github.com/berthhq/berth/storage/storagepb"
@@ -303,7 +304,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { m.watchManagers(ctx); return nil })
 	g.Go(func() error { m.folders.Guard(ctx); return nil })
 	g.Go(func() error { m.idle.Watch(ctx); return nil })
-	g.Go(func() error { m.leader.Run(ctx, m.lead); return nil })
+	g.Go(func() error { m.leader.Run(store.On(ctx, store.Leader), m.lead); return nil })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
 		return nil

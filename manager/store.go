@@ -14,24 +14,23 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// maxConns leaves room for a second replica and psql below the 60 that the
-// private PostgreSQL allows.
-const maxConns = 20
-
 // OpenStore connects to PostgreSQL and brings its tables up to date. Replicas
-// that start at once migrate one after the other.
+// that start at once migrate one after the other. The pool beside the client is
+// that of the audit log: it answers whatever requests do.
 func OpenStore(ctx context.Context, dsn string) (*ent.Client, *sql.DB, error) {
-	db, err := sql.Open("pgx", dsn)
+	db, err := sql.Open("pgx", dsn) // an index of a large table takes longer than a statement may
 	if err != nil {
 		return nil, nil, fmt.Errorf("open database: %w", err)
 	}
-	db.SetMaxOpenConns(maxConns)
-	db.SetMaxIdleConns(maxConns / 2)
+	defer db.Close()
 	if err := migrate.Up(ctx, db, migrate.Files()); err != nil {
-		_ = db.Close()
 		return nil, nil, fmt.Errorf("migrate database: %w", err)
 	}
-	return store.Open(db), db, nil
+	pools, err := store.Connect(dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pools.Client(), pools[store.Trail], nil
 }
 
 func openRedis(url string) (redis.UniversalClient, error) {

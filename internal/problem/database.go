@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -16,7 +17,12 @@ const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	textNotStorable      = "22021" // a NUL byte
+	queryCanceled        = "57014" // by statement_timeout
 )
+
+// databaseRetry is when a request that met a database without resources, or one
+// that shuts down or starts, should come again.
+const databaseRetry = 3 * time.Second
 
 // fromDatabase explains a broken constraint. The text of the database names
 // tables and values, so none of it is passed on.
@@ -38,10 +44,22 @@ func fromDatabase(err error) (Problem, bool) {
 		return Problem{Code: CodeInvalidArgument, Message: "a value is missing or not allowed", Field: camel(pg.ColumnName)}, true
 	case textNotStorable:
 		return Problem{Code: CodeInvalidArgument, Message: "text must be UTF-8 without NUL"}, true
+	case queryCanceled:
+		return Problem{Code: CodeDeadlineExceeded, Message: "the request took too long"}, true
 	case serializationFailure, deadlockDetected:
 		return Problem{Code: CodeAborted, Message: "somebody changed the same thing, try again"}, true
 	}
+	if unavailable(pg.Code) {
+		return Problem{Code: CodeUnavailable, Message: "the database cannot do this now", RetryAfter: databaseRetry}, true
+	}
 	return Problem{}, false
+}
+
+// unavailable reports whether a state says that the database cannot serve now:
+// its disk, memory or connections are used up (class 53), the connection is broken
+// (class 08), or it shuts down or starts (57P01 to 57P03).
+func unavailable(code string) bool {
+	return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "08") || code == "57P01" || code == "57P02" || code == "57P03"
 }
 
 // uniqueField guesses the input's field from the index: users_email_key is

@@ -35,7 +35,7 @@ func (s *Statements) Of(do func()) []string {
 	defer s.mu.Unlock()
 	var out []string
 	for _, q := range s.list {
-		if !strings.HasPrefix(q, "--") { // a ping
+		if !strings.HasPrefix(q, "--") && !strings.HasPrefix(q, "SET statement_timeout") { // a ping, a new connection
 			out = append(out, q)
 		}
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	stdsql "database/sql"
+	"time"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
@@ -10,20 +11,162 @@ import (
 	"github.com/berthhq/berth/ent"
 )
 
-// Open returns a client of the database. When a caller goes away, statements of
-// his transaction fail as usual, but a commit on its way is not cut off: it may
-// have happened, and nobody would be told.
+// Open returns a client of the database whose lanes share one pool. When a caller
+// goes away, statements of their transaction fail as usual, but a commit on its way
+// is not cut off: it may have happened, and nobody would know.
 func Open(db *stdsql.DB) *ent.Client {
-	return ent.NewClient(ent.Driver(&whole{sql.OpenDB(dialect.Postgres, db)}))
+	var p Pools
+	for l := range p {
+		p[l] = db
+	}
+	return p.Client()
 }
 
-// whole begins transactions that outlive the context of who began them.
-type whole struct{ *sql.Driver }
-
-func (d *whole) Tx(ctx context.Context) (dialect.Tx, error) {
-	return d.Driver.Tx(context.WithoutCancel(ctx))
+// Client returns a client that takes the connections of the context's lane.
+func (p Pools) Client() *ent.Client {
+	d := &pooled{pools: p}
+	for l, db := range p {
+		d.lanes[l] = sql.OpenDB(dialect.Postgres, db)
+	}
+	return ent.NewClient(ent.Driver(d))
 }
 
-func (d *whole) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error) {
-	return d.Driver.BeginTx(context.WithoutCancel(ctx), opts)
+// pooled is a driver that chooses a pool by the context. It bounds every statement,
+// and gives the errors of a database that is away their class.
+type pooled struct {
+	pools Pools
+	lanes [lanes]*sql.Driver
 }
+
+func (d *pooled) Dialect() string { return dialect.Postgres }
+
+// Close closes each pool once.
+func (d *pooled) Close() error { return d.pools.Close() }
+
+func (d *pooled) of(ctx context.Context) *sql.Driver { return d.lanes[laneOf(ctx)] }
+
+func (d *pooled) Exec(ctx context.Context, query string, args, v any) error {
+	return exec(ctx, d.of(ctx), query, args, v)
+}
+
+func (d *pooled) Query(ctx context.Context, query string, args, v any) error {
+	return runQuery(ctx, d.of(ctx), query, args, v)
+}
+
+// ExecContext serves the statements that are written by hand.
+func (d *pooled) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
+	bounded, cancel := context.WithTimeout(ctx, patienceOf(ctx))
+	defer cancel()
+	res, err := d.of(ctx).ExecContext(bounded, query, args...)
+	return res, explain(ctx, err)
+}
+
+// QueryContext serves the queries that are written by hand. PostgreSQL bounds them.
+func (d *pooled) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
+	rows, err := d.of(ctx).QueryContext(ctx, query, args...)
+	return rows, explain(ctx, err)
+}
+
+func (d *pooled) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(ctx, nil) }
+
+// BeginTx begins a transaction that outlives the context of its caller. The caller
+// leaving ends the wait for a connection only.
+func (d *pooled) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error) {
+	waiting, stopWaiting := context.WithTimeout(ctx, patienceOf(ctx))
+	defer stopWaiting()
+	kept, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(waiting, end)
+	begun, err := d.of(ctx).BeginTx(kept, opts)
+	if !stop() && err == nil {
+		_ = begun.Rollback()
+		err = context.Cause(waiting)
+	}
+	if err != nil {
+		end()
+		if cause := ctx.Err(); cause != nil {
+			return nil, cause
+		}
+		if waiting.Err() != nil {
+			return nil, explain(ctx, waiting.Err())
+		}
+		return nil, explain(ctx, err)
+	}
+	return &tx{Tx: begun.(*sql.Tx), end: end}, nil
+}
+
+// tx is a transaction whose statements are bounded.
+type tx struct {
+	*sql.Tx
+	end context.CancelFunc
+}
+
+func (t *tx) Exec(ctx context.Context, query string, args, v any) error {
+	return exec(ctx, t.Tx, query, args, v)
+}
+
+func (t *tx) Query(ctx context.Context, query string, args, v any) error {
+	return runQuery(ctx, t.Tx, query, args, v)
+}
+
+// ExecContext serves the statements that are written by hand.
+func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
+	bounded, cancel := context.WithTimeout(ctx, patienceOf(ctx))
+	defer cancel()
+	res, err := t.Tx.ExecContext(bounded, query, args...)
+	return res, explain(ctx, err)
+}
+
+// commitPatience bounds a commit. One that is cut off may have happened.
+const commitPatience = 30 * time.Second
+
+func (t *tx) Commit() error {
+	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
+	defer cancel()
+	defer t.end()
+	stop := context.AfterFunc(ctx, t.end)
+	err := t.Tx.Commit()
+	if !stop() && err != nil {
+		err = ctx.Err()
+	}
+	return explain(context.Background(), err)
+}
+
+func (t *tx) Rollback() error {
+	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
+	defer cancel()
+	defer t.end()
+	defer context.AfterFunc(ctx, t.end)()
+	return t.Tx.Rollback()
+}
+
+func exec(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
+	bounded, cancel := context.WithTimeout(ctx, patienceOf(ctx))
+	defer cancel()
+	return explain(ctx, on.Exec(bounded, query, args, v))
+}
+
+func runQuery(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
+	bounded, cancel := context.WithTimeout(ctx, patienceOf(ctx))
+	err := on.Query(bounded, query, args, v)
+	out, ok := v.(*sql.Rows)
+	if err != nil || !ok {
+		cancel()
+		return explain(ctx, err)
+	}
+	out.ColumnScanner = &rows{out.ColumnScanner, ctx, cancel}
+	return nil
+}
+
+// rows end the bound of their statement when they are closed.
+type rows struct {
+	sql.ColumnScanner
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (r *rows) Close() error {
+	defer r.cancel()
+	return r.ColumnScanner.Close()
+}
+
+func (r *rows) Err() error { return explain(r.ctx, r.ColumnScanner.Err()) }

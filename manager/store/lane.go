@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	stdsql "database/sql"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// Lane is a kind of work that has its own connections to the database, so that
+// one kind cannot take those of another.
+type Lane int
+
+// The lanes. A context that names none is on Requests.
+const (
+	Requests Lane = iota
+	// Streams is for the reads of subscriptions.
+	Streams
+	// Trail is for rows of the audit log, which must be written however busy the
+	// others are.
+	Trail
+	// Leader is for the loops that one manager runs for all.
+	Leader
+
+	lanes
+)
+
+// limits of a lane.
+type limits struct {
+	conns int
+	// statement bounds one statement, its wait for a connection included. PostgreSQL
+	// has the same bound, so that it stops a statement whose client has died.
+	statement time.Duration
+}
+
+// limitsOf has 27 connections for a manager: two managers and psql stay below the
+// 60 that the private PostgreSQL allows.
+var limitsOf = [lanes]limits{
+	Requests: {14, 30 * time.Second},
+	Streams:  {3, 15 * time.Second},
+	Trail:    {2, 15 * time.Second},
+	Leader:   {8, 2 * time.Minute},
+}
+
+type laneKey struct{}
+
+// On returns a context whose statements use the connections of the lane.
+func On(ctx context.Context, l Lane) context.Context {
+	return context.WithValue(ctx, laneKey{}, l)
+}
+
+func laneOf(ctx context.Context) Lane {
+	l, _ := ctx.Value(laneKey{}).(Lane)
+	return l
+}
+
+type patienceKey struct{}
+
+// Patience returns a context in which no statement takes longer than d. The
+// context itself does not end, so a stream may keep it.
+func Patience(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, d)
+}
+
+// patienceOf returns how long a statement may take.
+func patienceOf(ctx context.Context) time.Duration {
+	most := limitsOf[laneOf(ctx)].statement
+	if d, ok := ctx.Value(patienceKey{}).(time.Duration); ok && d < most {
+		return d
+	}
+	return most
+}
+
+// Pools are the connections of one manager, by lane.
+type Pools [lanes]*stdsql.DB
+
+// Connect opens the pools; they connect when they are used.
+func Connect(dsn string) (Pools, error) {
+	var p Pools
+	for l := range p {
+		c, err := stdlib.GetDefaultDriver().(driver.DriverContext).OpenConnector(dsn)
+		if err != nil {
+			return p, fmt.Errorf("open database: %w", err)
+		}
+		p[l] = stdsql.OpenDB(connector{c, limitsOf[l].statement})
+		p[l].SetMaxOpenConns(limitsOf[l].conns)
+		p[l].SetMaxIdleConns(max(1, limitsOf[l].conns/2))
+	}
+	return p, nil
+}
+
+// connector bounds how long a connection takes to open, and each of its statements.
+type connector struct {
+	driver.Connector
+	statement time.Duration
+}
+
+// connectPatience bounds the opening of a connection: database/sql opens some of
+// them without a deadline.
+const connectPatience = 10 * time.Second
+
+// Connect implements driver.Connector.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := fmt.Sprintf("SET statement_timeout = %d", c.statement.Milliseconds())
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, set, nil); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// Close closes the pools.
+func (p Pools) Close() error {
+	var first error
+	for _, db := range p {
+		if db == nil {
+			continue
+		}
+		if err := db.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

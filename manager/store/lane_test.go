@@ -1,0 +1,90 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// pools connects the lanes to an empty database.
+func pools(t *testing.T) (store.Pools, *ent.Client) {
+	t.Helper()
+	p, err := store.Connect(testenv.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p, p.Client()
+}
+
+// TestLanesDoNotTakeEachOthersConnections holds every connection of requests; the
+// audit log still writes, and a request that finds none is UNAVAILABLE.
+func TestLanesDoNotTakeEachOthersConnections(t *testing.T) {
+	p, client := pools(t)
+	ctx := viewer.SystemContext(t.Context())
+	for range p[store.Requests].Stats().MaxOpenConnections {
+		tx, err := client.Tx(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+	}
+	trail := store.On(ctx, store.Trail)
+	if _, err := client.ExecContext(trail, "SELECT 1"); err != nil {
+		t.Errorf("the audit log has no connection: %v", err)
+	}
+	soon := store.Patience(ctx, 50*time.Millisecond)
+	if _, err := client.ExecContext(soon, "SELECT 1"); !errdefs.IsUnavailable(err) {
+		t.Errorf("a statement without a connection: %v, want UNAVAILABLE", err)
+	}
+	if _, err := client.Tx(soon); !errdefs.IsUnavailable(err) {
+		t.Errorf("a transaction without a connection: %v, want UNAVAILABLE", err)
+	}
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	if _, err := client.Tx(gone); err == nil || errdefs.IsUnavailable(err) {
+		t.Errorf("a caller who left: %v, want their own error", err)
+	}
+}
+
+// TestStatementsAreStopped has statements that take longer than they may.
+func TestStatementsAreStopped(t *testing.T) {
+	p, client := pools(t)
+	ctx := viewer.SystemContext(t.Context())
+	soon := store.Patience(ctx, 50*time.Millisecond)
+	if _, err := client.ExecContext(soon, "SELECT pg_sleep(600)"); !errdefs.IsUnavailable(err) {
+		t.Errorf("outside of a transaction: %v, want UNAVAILABLE", err)
+	}
+	tx, err := client.Tx(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(soon, "SELECT pg_sleep(600)"); !errdefs.IsUnavailable(err) {
+		t.Errorf("in a transaction: %v, want UNAVAILABLE", err)
+	}
+	_ = tx.Rollback()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		var running int
+		row := p[store.Trail].QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)' AND state = 'active'")
+		if err := row.Scan(&running); err != nil {
+			t.Fatal(err)
+		}
+		if running == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d statements still run in PostgreSQL", running)
+		}
+	}
+	var bound string
+	if err := p[store.Requests].QueryRowContext(ctx, "SHOW statement_timeout").Scan(&bound); err != nil || bound != "30s" {
+		t.Errorf("statement_timeout is %q (%v), want 30s", bound, err)
+	}
+}
