@@ -47,30 +47,23 @@ func (t trail) operation(ctx context.Context, next graphql.OperationHandler) gra
 
 // field records a mutation, or a field that is denied.
 func (t trail) field(ctx context.Context, next graphql.Resolver) (any, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if !fc.IsResolver && !fc.IsMethod { // it reads memory: nothing denies it
+		return next(ctx)
+	}
+	if fc.Object == t.schema.Mutation.Name && fc.Field.Name[0] != '_' {
+		return t.mutation(ctx, fc, next)
+	}
 	begun := time.Now()
 	res, err := next(ctx)
-	fc := graphql.GetFieldContext(ctx)
-	mutation := fc.Object == t.schema.Mutation.Name && fc.Field.Name[0] != '_'
-	if err == nil && !mutation {
-		return res, err
+	if err == nil {
+		return res, nil
 	}
 	seen, ok := ctx.Value(toldKey{}).(*told)
 	if !ok {
 		return res, err
 	}
-	vars := graphql.GetOperationContext(ctx).Variables
-	if mutation {
-		if seen.first(fc.Field.Alias) {
-			e := t.subject(ctx, fc.Field.Field, vars, res)
-			e.Duration = time.Since(begun)
-			if err != nil {
-				e = result(e, err)
-			}
-			t.service.Record(ctx, e)
-		}
-		return res, err
-	}
-	e := result(t.subject(ctx, fc.Field.Field, vars, nil), err)
+	e := result(t.subject(ctx, fc.Field.Field, graphql.GetOperationContext(ctx).Variables, nil), err)
 	if fc.Object != t.schema.Query.Name && (t.schema.Subscription == nil || fc.Object != t.schema.Subscription.Name) {
 		e.Action = fc.Object + "." + e.Action
 	}
@@ -78,6 +71,28 @@ func (t trail) field(ctx context.Context, next graphql.Resolver) (any, error) {
 		e.Duration = time.Since(begun)
 		t.service.Record(ctx, e)
 	}
+	return res, err
+}
+
+// mutation runs a mutation between the two halves of its row: without the first
+// nothing runs.
+func (t trail) mutation(ctx context.Context, fc *graphql.FieldContext, next graphql.Resolver) (any, error) {
+	begun := time.Now()
+	vars := graphql.GetOperationContext(ctx).Variables
+	if seen, ok := ctx.Value(toldKey{}).(*told); ok && !seen.first(fc.Field.Alias) {
+		return next(ctx)
+	}
+	row, err := t.service.Begin(ctx, t.subject(ctx, fc.Field.Field, vars, nil))
+	if err != nil {
+		return nil, err
+	}
+	res, err := next(ctx)
+	e := t.subject(ctx, fc.Field.Field, vars, res)
+	e.Duration = time.Since(begun)
+	if err != nil {
+		e = result(e, err)
+	}
+	row.End(ctx, e)
 	return res, err
 }
 

@@ -111,7 +111,7 @@ func (r subscriptionResolver) AgentChanged(ctx context.Context, id *uuid.UUID) (
 		return q.All(ctx)
 	}
 	f := feed[*ent.Agent]{
-		topic: event.Agent, id: id,
+		topic: event.Agent, id: id, every: time.Second, // every heartbeat is an event
 		first: func(ctx context.Context) ([]*ent.Agent, error) { return find(ctx) },
 		read: func(ctx context.Context, ids []uuid.UUID) ([]*ent.Agent, error) {
 			return find(ctx, agent.IDIn(ids...))

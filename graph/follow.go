@@ -23,12 +23,16 @@ type feed[T any] struct {
 	read func(context.Context, []uuid.UUID) ([]T, error)
 	// missed lists what may have changed while events were lost; nil = first.
 	missed func(context.Context) ([]T, error)
+	// every is the least time between two reads; 0 = settle for one entity and
+	// settleList for all.
+	every time.Duration
 }
 
 const (
 	// settle bounds how often a subscription sends: a change is sent at once, those
 	// that follow within this time are sent together, each entity as it is then.
-	settle = 20 * time.Millisecond
+	settle     = 20 * time.Millisecond
+	settleList = 100 * time.Millisecond
 	// again is how long a read that failed waits for the next try.
 	again = time.Second
 )
@@ -49,22 +53,46 @@ func named[T, P any](ctx context.Context, find func(context.Context, ...P) ([]T,
 	return list, err
 }
 
-// follow sends what first returns and then every entity that an event names,
-// read anew under the viewer's rules. What is out of sight is not sent. After
-// a lag, what may have been missed is sent, so that nobody keeps an old state.
+// follow sends what first returns and then every entity that an event names, as it
+// is then under the viewer's rules. What is out of sight is not sent. After a lag,
+// what may have been missed is sent, so that nobody keeps an old state. Of this it
+// does the part that ctx names.
 func follow[T any](ctx context.Context, r *Resolver, f feed[T]) (<-chan T, error) {
-	events := r.Bus.Subscribe(ctx, f.topic)
-	begin, err := f.first(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if f.missed == nil {
 		f.missed = f.first
 	}
 	w := &follower[T]{feed: f, resolver: r, out: make(chan T), dirty: map[uuid.UUID]bool{}}
+	p := turnOf(ctx)
+	var events <-chan event.Event
+	switch p.stage {
+	case alone, changes:
+		events = r.Bus.Subscribe(ctx, f.topic)
+	case opening:
+		if err := p.join(); err != nil {
+			return nil, err
+		}
+	case missed:
+		w.lagged = true
+	}
+	var begin []T
+	if p.stage == alone || p.stage == opening {
+		var err error
+		if begin, err = f.first(ctx); err != nil {
+			return nil, err
+		}
+	}
+	switch p.stage {
+	case opening:
+		p.opened()
+	case changes:
+		p.ready()
+	}
 	go func() {
 		defer close(w.out)
-		if w.send(ctx, begin) {
+		switch {
+		case p.stage == missed:
+			w.catchUp(ctx)
+		case w.send(ctx, begin) && events != nil:
 			w.run(ctx, events)
 		}
 	}()
@@ -96,10 +124,7 @@ func (w *follower[T]) run(ctx context.Context, events <-chan event.Event) {
 			w.flush, w.sent = nil, time.Now()
 			list, err := w.changes(fresh(ctx, w.resolver))
 			if err != nil {
-				if ctx.Err() != nil {
-					return
-				}
-				w.resolver.Logger.Warn("read for a subscription", "topic", w.topic, "error", err)
+				w.failed(ctx, err)
 				w.flush = time.After(again)
 				continue
 			}
@@ -109,6 +134,28 @@ func (w *follower[T]) run(ctx context.Context, events <-chan event.Event) {
 				return
 			}
 		}
+	}
+}
+
+// catchUp sends what may have been missed; it tries until it can.
+func (w *follower[T]) catchUp(ctx context.Context) {
+	for ctx.Err() == nil {
+		list, err := w.changes(fresh(ctx, w.resolver))
+		if err == nil {
+			w.send(ctx, list)
+			return
+		}
+		w.failed(ctx, err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+func (w *follower[T]) failed(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		w.resolver.Logger.Warn("read for a subscription", "topic", w.topic, "error", err)
 	}
 }
 
@@ -122,8 +169,18 @@ func (w *follower[T]) note(e event.Event) {
 		w.dirty[e.ID] = true
 	}
 	if w.flush == nil {
-		w.flush = time.After(time.Until(w.sent.Add(settle)))
+		w.flush = time.After(time.Until(w.sent.Add(w.pace())))
 	}
+}
+
+func (w *follower[T]) pace() time.Duration {
+	switch {
+	case w.every != 0:
+		return w.every
+	case w.id != nil:
+		return settle
+	}
+	return settleList
 }
 
 func (w *follower[T]) changes(ctx context.Context) ([]T, error) {

@@ -32,30 +32,33 @@ const defaultPage = 50
 func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	schema := exec.NewExecutableSchema(exec.Config{Resolvers: r})
 	srv := handler.New(schema)
-	srv.AddTransport(transport.Websocket{InitFunc: init, InitTimeout: 10 * time.Second, KeepAlivePingInterval: 15 * time.Second})
+	srv.AddTransport(transport.Websocket{Implementation: sockets{}, InitFunc: followed(init), InitTimeout: 10 * time.Second, KeepAlivePingInterval: 15 * time.Second})
 	srv.AddTransport(transport.SSE{KeepAlivePingInterval: 15 * time.Second})
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(pageCache{lru.New[*ast.QueryDocument](1000)})
 	srv.SetParserTokenLimit(maxTokens)
-	srv.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
+	presenter := func(ctx context.Context, err error) *gqlerror.Error {
 		return r.presentLogged(ctx, asChoice(schema.Schema(), err))
-	})
-	srv.SetRecoverFunc(func(ctx context.Context, panicked any) error {
+	}
+	recovered := func(ctx context.Context, panicked any) error {
 		r.Logger.ErrorContext(ctx, "panic in a resolver", "panic", panicked)
 		return errInternal
-	})
+	}
+	srv.SetErrorPresenter(presenter)
+	srv.SetRecoverFunc(recovered)
 	srv.SetDisableSuggestion(true)
 	srv.Use(extension.Introspection{})
 	told := trail{service: r.Audit, schema: schema.Schema()}
 	srv.Use(guard{schema: schema.Schema(), refused: told.refused})
 	srv.AroundOperations(told.operation)
+	srv.AroundOperations(newStreams(r, schema, presenter, recovered).operation)
 	srv.AroundFields(outOfSight)
 	srv.AroundFields(told.field)
 	srv.AroundResponses(told.response)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		return next(fresh(ctx, r))
 	})
-	return whole(srv)
+	return whole(connected(srv))
 }
 
 // whole refuses bodies that are too large by their status, before anything

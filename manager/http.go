@@ -57,7 +57,7 @@ func (m *Manager) Handler() http.Handler {
 	m.audit.Register(api)
 
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", m.authenticated(m.revocable(api)))
+	mux.Handle("/graphql", m.authenticated(m.revocable(m.knocks.limit(m.auth.ClientAddress, api))))
 	mux.Handle("/auth/", api) // looks at credentials itself: an old cookie must not keep one from logging in
 	mux.Handle("/sessions/{id}/terminal", m.authenticated(api))
 	mux.Handle("/sessions/{id}/ports/{port}", m.authenticated(api))
@@ -151,6 +151,7 @@ func (m *Manager) socketInit(ctx context.Context, init transport.InitPayload) (c
 		m.audit.Denied(ctx, audit.Entry{Action: "connect"}, err)
 		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
 	}
+	known(ctx)
 	ctx = viewer.With(ctx, v)
 	return m.untilRevoked(ctx), nil, nil
 }

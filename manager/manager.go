@@ -90,6 +90,7 @@ type Manager struct {
 	occupancy *occupancy.Service
 	idle      *idle.Service
 	graph     *graph.Resolver
+	knocks    knocks
 
 	alive  atomic.Pointer[[]string] // addresses where nodes reach the live managers
 	gauges func(context.Context)    // refreshes metrics that are counts of rows

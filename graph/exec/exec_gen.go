@@ -946,7 +946,7 @@ type AuditEntry implements Node @allow(to: USER) {
   projectId: ID
   requestId: String!
   clientAddress: String!
-  "OK or the code of the error."
+  "OK, the code of the error, or STARTED while it runs and for good when its manager ended first."
   result: String!
   message: String!
   durationUs: Int64!

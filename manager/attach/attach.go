@@ -63,7 +63,9 @@ func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.Ag
 	case err != nil:
 		h.Audit.Denied(r.Context(), e, err)
 	case running:
-		h.Audit.Record(r.Context(), e)
+		if err = h.Audit.Require(r.Context(), e); err != nil { // nobody enters a session without a row
+			err = problem.Unavailable("the audit log cannot be written").RetryAfter(time.Second).Because(err)
+		}
 	}
 	return k, rpc, err
 }

@@ -18,14 +18,20 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/store"
 )
 
-// OK is the result of what was done; all others are codes of problems.
-const OK = "OK"
+// The results beside the codes of problems.
+const (
+	OK = "OK" // it was done
+	// StartedResult is that of what runs, and of what ran when its manager died.
+	StartedResult = "STARTED"
+)
 
 const (
 	maxMessage   = 500 // characters
 	writeTimeout = 5 * time.Second
+	retryAfter   = 3 * time.Second // of a change that was refused for want of its row
 )
 
 // Service writes and reads the trail.
@@ -77,16 +83,80 @@ func (s *Service) Denied(ctx context.Context, e Entry, err error) {
 	}
 }
 
-// Record writes one row in the name of the viewer. A row that cannot be written
-// does not undo what was done; it is logged.
+// Record writes one row in the name of the viewer. The row is about something that
+// has happened or was refused, so a row that cannot be written undoes nothing; it
+// is logged.
 func (s *Service) Record(ctx context.Context, e Entry) {
+	if err := s.Require(ctx, e); err != nil {
+		s.lost(ctx, e, err)
+	}
+}
+
+// Require writes one row in the name of the viewer. It is for what must not happen
+// without a row: the caller goes no further when it returns an error.
+func (s *Service) Require(ctx context.Context, e Entry) error {
 	if e.Result == "" {
 		e.Result = OK
 	}
-	// The row must be kept although the client may have gone.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := writing(ctx)
+	defer cancel()
+	_, err := s.create(ctx, s.locate(ctx, e))
+	return err
+}
+
+// Begin writes a row with the result STARTED, before anything happens. It returns
+// an error of the class UNAVAILABLE when the row cannot be written: the caller must
+// then change nothing. End completes the row.
+func (s *Service) Begin(ctx context.Context, e Entry) (*Started, error) {
+	e.Result = StartedResult
+	if v := viewer.From(ctx); v != nil && !v.IsAnonymous() {
+		e.Domain = v.Domain
+	}
+	ctx, cancel := writing(ctx)
+	defer cancel()
+	row, err := s.create(ctx, e)
+	if err != nil {
+		s.lost(ctx, e, err)
+		return nil, problem.Unavailable("the audit log cannot be written, so nothing was changed").RetryAfter(retryAfter).Because(err)
+	}
+	return &Started{s, row}, nil
+}
+
+// Started is a row of something that runs.
+type Started struct {
+	service *Service
+	row     uuid.UUID
+}
+
+// End completes the row. If the manager dies before, or the database goes away,
+// the row stays and says STARTED: the outcome is not known.
+func (st *Started) End(ctx context.Context, e Entry) {
+	s := st.service
+	if e.Result == "" {
+		e.Result = OK
+	}
+	ctx, cancel := writing(ctx)
 	defer cancel()
 	e = s.locate(ctx, e)
+	_, err := s.client.ExecContext(ctx, `UPDATE audit_entries SET result = $2, message = $3, duration_us = $4,
+		entity = $5, entity_id = $6, domain_id = $7, project_id = $8 WHERE id = $1`,
+		st.row, e.Result, cut(e.Message), e.Duration.Microseconds(), string(e.Entity), known(e.ID), known(e.Domain), known(e.Project))
+	if err != nil {
+		s.lost(ctx, e, err)
+	}
+}
+
+// writing returns the context of a row: it must be kept although the client may
+// have gone, and has connections of its own.
+func writing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(store.On(context.WithoutCancel(ctx), store.Trail), writeTimeout)
+}
+
+func (s *Service) lost(ctx context.Context, e Entry, err error) {
+	s.log.ErrorContext(ctx, "write audit entry", "action", e.Action, "entity", e.ID, "result", e.Result, "error", err)
+}
+
+func (s *Service) create(ctx context.Context, e Entry) (uuid.UUID, error) {
 	system := viewer.SystemContext(ctx)
 	c := s.client.AuditEntry.Create().
 		SetAction(e.Action).SetEntity(string(e.Entity)).SetResult(e.Result).SetMessage(cut(e.Message)).
@@ -100,9 +170,11 @@ func (s *Service) Record(ctx context.Context, e Entry) {
 		}
 		c.SetActorID(actor).SetActorEmail(email).SetNillableCredentialID(known(v.Credential))
 	}
-	if err := c.Exec(system); err != nil {
-		s.log.ErrorContext(ctx, "write audit entry", "action", e.Action, "entity", e.ID, "result", e.Result, "error", err)
+	row, err := c.Save(system)
+	if err != nil {
+		return uuid.Nil, err
 	}
+	return row.ID, nil
 }
 
 func (s *Service) emailOf(ctx context.Context, id uuid.UUID) string {

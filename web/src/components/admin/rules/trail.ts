@@ -96,7 +96,7 @@ export function exportUrl(filter: TrailFilter): string {
 
 export const results = [
   "OK", "PERMISSION_DENIED", "UNAUTHENTICATED", "NOT_FOUND", "INVALID_ARGUMENT", "ALREADY_EXISTS", "FAILED_PRECONDITION", "RESOURCE_EXHAUSTED",
-  "ABORTED", "UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL",
+  "ABORTED", "UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "STARTED",
 ] as const;
 
 export const spent = (us: number) => (us < 1000 ? `${us} µs` : us < 1_000_000 ? `${(us / 1000).toFixed(us < 10_000 ? 1 : 0)} ms` : `${(us / 1_000_000).toFixed(2)} s`);

@@ -1,0 +1,227 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// Equal subscriptions, of one viewer by one text with equal variables, are one
+// circle: it reads a change once and each member gets the answer. A member
+// reads for itself what it begins with, and what it missed when it fell behind.
+
+// memberQueue is how many answers wait for a member before it counts as behind.
+const memberQueue = 64
+
+// stage is what a run of a subscription sends.
+type stage int
+
+const (
+	alone   stage = iota // all, for itself
+	opening              // what it begins with; then it has joined a circle
+	changes              // the changes, for a circle
+	missed               // what may have changed while a member was behind
+)
+
+// turn is what a run of a subscription is for.
+type turn struct {
+	stage  stage
+	join   func() error // opening: the member hears changes, before anything is read
+	opened func()       // opening: it was read
+	ready  func()       // changes: no event is missed from now on
+}
+
+type turnKey struct{}
+
+func turnOf(ctx context.Context) turn {
+	p, _ := ctx.Value(turnKey{}).(turn)
+	return p
+}
+
+type circleKey [sha256.Size]byte
+
+// keyOf is equal for subscriptions that get the same answers: all that the viewer
+// may do is in it.
+func keyOf(ctx context.Context) (circleKey, error) {
+	rc := graphql.GetOperationContext(ctx)
+	text, err := json.Marshal([]any{viewer.From(ctx), rc.RawQuery, rc.Operation.Name, rc.Variables})
+	return sha256.Sum256(text), err
+}
+
+// circle runs one subscription for its members.
+type circle struct {
+	members map[*member]bool // under the lock of streams
+	cancel  context.CancelFunc
+	ready   chan struct{} // closed when it hears events, or has failed
+	failed  *graphql.Response
+}
+
+// member is one subscription of a client.
+type member struct {
+	streams *streams
+	ctx     context.Context
+	own     graphql.ResponseHandler // what it reads for itself, before it listens
+	joined  bool
+	queue   chan *graphql.Response // closed when the circle ends
+	behind  chan struct{}          // has a value when the queue overflowed
+}
+
+// share runs a subscription so that equal ones read its changes once.
+func (s *streams) share(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	m := &member{streams: s, ctx: ctx, queue: make(chan *graphql.Response, memberQueue), behind: make(chan struct{}, 1)}
+	m.own = next(context.WithValue(ctx, turnKey{}, turn{stage: opening, join: m.join, opened: func() { m.joined = true }}))
+	return m.next
+}
+
+// next waits for the next answer; nil is the end.
+func (m *member) next(ctx context.Context) *graphql.Response {
+	for {
+		if m.own != nil {
+			if resp := m.own(ctx); resp != nil {
+				return resp
+			}
+			m.own = nil
+		}
+		if !m.joined {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case resp, ok := <-m.queue:
+			if !ok {
+				return nil
+			}
+			return resp
+		case <-m.behind:
+			m.own = m.streams.exec(context.WithValue(m.ctx, turnKey{}, turn{stage: missed}))
+		}
+	}
+}
+
+// join makes m a member of its circle, and the circle when there is none.
+func (m *member) join() error {
+	key, err := keyOf(m.ctx)
+	if err != nil {
+		return err
+	}
+	s := m.streams
+	s.mu.Lock()
+	g := s.circles[key]
+	if g == nil {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(m.ctx))
+		g = &circle{members: map[*member]bool{}, cancel: cancel, ready: make(chan struct{})}
+		s.circles[key] = g
+		go s.run(ctx, key, g)
+	}
+	g.members[m] = true
+	s.mu.Unlock()
+	context.AfterFunc(m.ctx, func() { s.leave(key, g, m) })
+	select {
+	case <-m.ctx.Done():
+		return m.ctx.Err()
+	case <-g.ready:
+	}
+	if g.failed != nil && len(g.failed.Errors) > 0 {
+		return g.failed.Errors
+	}
+	return nil
+}
+
+// leave ends a circle with its last member.
+func (s *streams) leave(key circleKey, g *circle, m *member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(g.members, m)
+	if len(g.members) == 0 {
+		g.cancel()
+		s.forget(key, g)
+	}
+}
+
+// forget takes a circle out of the list, unless another took its place.
+func (s *streams) forget(key circleKey, g *circle) {
+	if s.circles[key] == g {
+		delete(s.circles, key)
+	}
+}
+
+// run hands the answers of a circle to its members until the last one leaves.
+func (s *streams) run(ctx context.Context, key circleKey, g *circle) {
+	heard := false
+	answers := s.exec(context.WithValue(ctx, turnKey{}, turn{stage: changes, ready: func() {
+		heard = true
+		close(g.ready)
+	}}))
+	if !heard {
+		g.failed = answers(ctx)
+		close(g.ready)
+	} else {
+		for resp := answers(ctx); resp != nil; resp = answers(ctx) {
+			resp.Data = bytes.Clone(resp.Data) // the next answer is written over it
+			s.hand(g, resp)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.cancel()
+	s.forget(key, g)
+	for m := range g.members {
+		close(m.queue)
+	}
+	clear(g.members)
+}
+
+// hand gives an answer to every member; no member holds up the others.
+func (s *streams) hand(g *circle, resp *graphql.Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for m := range g.members {
+		select {
+		case m.queue <- resp:
+		default:
+			m.fallBehind()
+		}
+	}
+}
+
+// fallBehind empties the queue: the member reads what it missed instead.
+func (m *member) fallBehind() {
+	for len(m.queue) > 0 {
+		select {
+		case <-m.queue:
+		default:
+		}
+	}
+	select {
+	case m.behind <- struct{}{}:
+	default:
+	}
+}
+
+// exec runs the operation of ctx once more, as the executor does for its clients.
+func (s *streams) exec(ctx context.Context) graphql.ResponseHandler {
+	first := graphql.WithResponseContext(ctx, s.presenter, s.recover)
+	answers := s.schema.Exec(first)
+	if errs := graphql.GetErrors(first); errs != nil {
+		return graphql.OneShot(&graphql.Response{Errors: errs})
+	}
+	return func(context.Context) *graphql.Response {
+		if ctx.Err() != nil {
+			return nil
+		}
+		ctx := graphql.WithResponseContext(fresh(ctx, s.resolver), s.presenter, s.recover)
+		resp := answers(ctx)
+		if resp == nil {
+			return nil
+		}
+		resp.Errors = append(resp.Errors, graphql.GetErrors(ctx)...)
+		resp.Extensions = graphql.GetExtensions(ctx)
+		return resp
+	}
+}

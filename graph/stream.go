@@ -1,0 +1,108 @@
+package graph
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/uuid"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/store"
+)
+
+const (
+	// maxPerSocket bounds the operations that one WebSocket has open. The page has a
+	// dozen.
+	maxPerSocket = 50
+	// maxPerPerson bounds the subscriptions of one person at one manager: ten windows
+	// of the page and some programs.
+	maxPerPerson = 200
+	// maxRefusals closes a WebSocket that does not heed its limit.
+	maxRefusals = 100
+)
+
+// streams counts the subscriptions at this manager and shares what equal ones read.
+type streams struct {
+	schema    graphql.ExecutableSchema
+	resolver  *Resolver
+	presenter graphql.ErrorPresenterFunc
+	recover   graphql.RecoverFunc
+
+	mu      sync.Mutex
+	open    map[uuid.UUID]int // by person
+	circles map[circleKey]*circle
+}
+
+func newStreams(r *Resolver, schema graphql.ExecutableSchema, p graphql.ErrorPresenterFunc, rec graphql.RecoverFunc) *streams {
+	return &streams{
+		schema: schema, resolver: r, presenter: p, recover: rec,
+		open: map[uuid.UUID]int{}, circles: map[circleKey]*circle{},
+	}
+}
+
+// operation admits an operation, and runs subscriptions on connections of their own
+// to the database.
+func (s *streams) operation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	subscribes := graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription
+	if err := s.enter(ctx, subscribes); err != nil {
+		return graphql.OneShot(&graphql.Response{Errors: gqlerror.List{present(ctx, err)}})
+	}
+	if !subscribes {
+		return next(ctx)
+	}
+	return s.share(store.On(ctx, store.Streams), next)
+}
+
+// enter counts an operation until ctx ends, or returns which limit it meets.
+func (s *streams) enter(ctx context.Context, subscribes bool) error {
+	if conn := connectionOf(ctx); conn != nil {
+		if err := conn.enter(ctx); err != nil {
+			return err
+		}
+	}
+	v := viewer.From(ctx)
+	if !subscribes || v == nil {
+		return nil
+	}
+	who := v.User
+	if v.Actor != uuid.Nil {
+		who = v.Actor
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[who] >= maxPerPerson {
+		return problem.Exhausted("you have %d subscriptions open at this manager; close some", maxPerPerson).WithLimit(strconv.Itoa(maxPerPerson))
+	}
+	s.open[who]++
+	context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.open[who]--; s.open[who] == 0 {
+			delete(s.open, who)
+		}
+	})
+	return nil
+}
+
+func (c *connection) enter(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open >= maxPerSocket {
+		if c.refused++; c.refused == maxRefusals && c.flooded != nil {
+			go c.flooded()
+		}
+		return problem.Exhausted("this connection has %d operations open; complete some", maxPerSocket).WithLimit(strconv.Itoa(maxPerSocket))
+	}
+	c.open++
+	context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open--
+	})
+	return nil
+}
