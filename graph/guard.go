@@ -122,7 +122,8 @@ type walk struct {
 	viewer *viewer.Viewer
 	query  bool
 
-	fields, schemas int        // so far
+	fields, schemas int // so far
+	filters         filters
 	root            *ast.Field // that is looked at
 }
 
@@ -168,7 +169,16 @@ func (w *walk) field(f *ast.Field, depth int) (int, error) {
 	if f.Name[0] == '_' {
 		return 1, w.introspection(f)
 	}
-	times, err := w.times(f)
+	w.bound(f)
+	var args map[string]any
+	if len(f.Definition.Arguments) > 0 {
+		args = f.ArgumentMap(w.vars)
+	}
+	times, err := w.times(f, args)
+	if err != nil {
+		return 0, err
+	}
+	conditions, err := w.filter(f, args)
 	if err != nil {
 		return 0, err
 	}
@@ -176,7 +186,7 @@ func (w *walk) field(f *ast.Field, depth int) (int, error) {
 	if err != nil || len(f.SelectionSet) == 0 {
 		return 0, err
 	}
-	return times * (1 + inner), nil
+	return times*(1+inner) + conditions, nil
 }
 
 // introspection allows what tools ask for once. The schema refers to itself
@@ -214,10 +224,8 @@ func (w *walk) introspect(set ast.SelectionSet, lists int) error {
 }
 
 // times returns how many objects a field may yield.
-func (w *walk) times(f *ast.Field) (int, error) {
+func (w *walk) times(f *ast.Field, args map[string]any) (int, error) {
 	page := 0
-	w.bound(f)
-	args := f.ArgumentMap(w.vars)
 	if err := w.place(f, args); err != nil {
 		return 0, err
 	}

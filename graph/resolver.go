@@ -6,6 +6,7 @@ package graph
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/graph/exec"
@@ -58,6 +59,7 @@ type Resolver struct {
 	Scheduler    *scheduler.Scheduler
 	Advisor      *scheduler.Advisor
 	Version      string
+	QueryTimeout time.Duration // 0 = DefaultQueryTimeout
 	Logger       *slog.Logger
 }
 

@@ -54,6 +54,7 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	srv.AroundOperations(newStreams(r, schema, presenter, recovered).operation)
 	srv.AroundFields(outOfSight)
 	srv.AroundFields(told.field)
+	srv.AroundResponses(r.bounded)
 	srv.AroundResponses(told.response)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		return next(fresh(ctx, r))

@@ -7,9 +7,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthhq/berth/graph"
 )
+
+// DefaultQueryTimeout bounds a GraphQL query where nothing else is configured.
+const DefaultQueryTimeout = graph.DefaultQueryTimeout
 
 // Config of one manager replica.
 type Config struct {
@@ -34,6 +40,8 @@ type Config struct {
 	// ObjectStorages are hosts and networks where object storages that users name may
 	// be, beside the Internet.
 	ObjectStorages []string
+	// QueryTimeout bounds a GraphQL query; 0 = DefaultQueryTimeout.
+	QueryTimeout time.Duration
 	// TLS tells that people reach HTTP through TLS, so cookies are Secure.
 	TLS bool
 	// TrustedProxies are networks whose X-Forwarded-For is believed.

@@ -193,7 +193,7 @@ func (m *Manager) wire() error {
 		Client: m.client, Bus: m.bus, Agents: m.agents, Occupancy: m.occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
 		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle, Leadership: m.leader,
-		Version: m.cfg.Version, Logger: m.log,
+		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Logger: m.log,
 	}
 	return nil
 }

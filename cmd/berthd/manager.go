@@ -62,6 +62,7 @@ func managerCommand() *cobra.Command {
 	f.StringSliceVar(&cfg.ObjectStorages, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through TLS")
 	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
+	f.DurationVar(&cfg.QueryTimeout, "query-timeout", manager.DefaultQueryTimeout, "how long a GraphQL query may take")
 	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	logFlags(cmd, &level, &asJSON, "info")
 	return cmd

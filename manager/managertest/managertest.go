@@ -33,9 +33,10 @@ const Patience = 3 * time.Minute
 // World is the stores of one cluster and the people in it.
 type World struct {
 	*identitytest.World
-	Group      *ent.ResourceGroup // public
-	Statements *Statements        // of every manager of this world
-	Secrets    string             // the directory that its managers read
+	Group      *ent.ResourceGroup    // public
+	Statements *Statements           // of every manager of this world
+	Secrets    string                // the directory that its managers read
+	Configure  func(*manager.Config) // changes what the next managers start with
 
 	dsn, redis, etcd string
 }
@@ -172,11 +173,15 @@ func (m *Manager) Kill() {
 func (w *World) make(t testing.TB) (m *manager.Manager, web, nodes net.Listener) {
 	t.Helper()
 	web, nodes = listen(t), listen(t)
-	m, err := manager.New(t.Context(), manager.Config{
+	cfg := manager.Config{
 		PostgresDSN: w.dsn, RedisURL: w.redis, EtcdEndpoints: []string{w.etcd},
 		HTTP: web, Cluster: nodes, Secrets: w.Secrets, Version: "test", Logger: logger(),
 		Registry: prometheus.NewRegistry(),
-	})
+	}
+	if w.Configure != nil {
+		w.Configure(&cfg)
+	}
+	m, err := manager.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

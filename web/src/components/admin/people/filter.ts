@@ -52,6 +52,9 @@ export const peopleOf = (search: Record<string, unknown>): People => ({
   view: search.view === "import" ? "import" : undefined,
 });
 
+/** Filters have no more entries than this; the members beyond it are not listed. */
+const mostMembers = 900;
+
 /**
  * The condition of a list. Those who were deleted show only when asked for.
  * Members are those of the project that is asked for; the project itself stands
@@ -62,6 +65,6 @@ export function whereOf(f: People, members: string[] | null): Where {
     ...(f.q ? { or: [{ emailContainsFold: f.q }, { fullNameContainsFold: f.q }] } : {}),
     ...(f.role ? { role: f.role } : {}),
     ...(f.status ? { status: f.status } : { statusIn: ["active", "inactive", "before_verification"] }),
-    ...(f.project ? { idIn: members && members.length > 0 ? members : [f.project] } : {}),
+    ...(f.project ? { idIn: members && members.length > 0 ? members.slice(0, mostMembers) : [f.project] } : {}),
   };
 }

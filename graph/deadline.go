@@ -1,0 +1,58 @@
+package graph
+
+import (
+	"context"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// How long an operation may take. What it waits for in PostgreSQL is cancelled
+// then, and when the client leaves.
+const (
+	// DefaultQueryTimeout bounds a query where nothing else is configured.
+	DefaultQueryTimeout = 10 * time.Second
+	mutationTimeout     = 30 * time.Second
+	longTimeout         = 10 * time.Minute
+)
+
+// long mutations wait for registries, for storage proxies that move many files, or
+// change very many rows.
+var long = map[string]bool{
+	"scanRegistry": true, "registerImage": true, "importUsers": true, "testObjectStorage": true,
+	"createVfolder": true, "moveFiles": true, "copyFiles": true, "deleteFiles": true, "makeDirectories": true, "removeOrphan": true,
+	"purgeDomain": true, "purgeProject": true, "purgeUser": true, "auditOccupancy": true,
+}
+
+// bounded gives queries and mutations a deadline.
+func (r *Resolver) bounded(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	d := r.timeout(graphql.GetOperationContext(ctx))
+	if d == 0 {
+		return next(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return next(ctx)
+}
+
+func (r *Resolver) timeout(rc *graphql.OperationContext) time.Duration {
+	if rc.Operation == nil {
+		return 0
+	}
+	switch rc.Operation.Operation {
+	case ast.Query:
+		if r.QueryTimeout > 0 {
+			return r.QueryTimeout
+		}
+		return DefaultQueryTimeout
+	case ast.Mutation:
+		for _, f := range roots(rc.Operation.SelectionSet) {
+			if long[f.Name] {
+				return longTimeout
+			}
+		}
+		return mutationTimeout
+	}
+	return 0
+}
