@@ -1,6 +1,9 @@
 package manager_test
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +11,20 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/managertest"
 )
+
+// mostFrequent lists the statements that are sent most, by their beginnings.
+func mostFrequent(all []string) (text string) {
+	count := map[string]int{}
+	for _, q := range all {
+		from := max(strings.Index(q, "FROM"), 0)
+		count[q[:min(len(q), 16)]+" … "+q[from:min(len(q), from+60)]]++
+	}
+	list := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return count[b] - count[a] })
+	for _, q := range list[:min(len(list), 20)] {
+		text += fmt.Sprintf("\n%4d %s", count[q], q)
+	}
+	return text
+}
 
 // Sessions that just run are not read again and again: the statements of some seconds
 // do not grow with their number.
@@ -28,7 +45,7 @@ func TestIdleSessionsAreNotRead(t *testing.T) {
 				reads++
 			}
 		}
-		t.Logf("%d statements in %s with %d idle sessions, %d reads of sessions", len(all), window, sessions, reads)
+		t.Logf("%d statements in %s with %d idle sessions, %d reads of sessions; the most frequent:%s", len(all), window, sessions, reads, mostFrequent(all))
 		return reads < sessions
 	})
 }

@@ -84,12 +84,9 @@ func identify(f *os.File) (pipe, error) {
 }
 
 // NotePipes keeps the identities of the container's output pipes in dir, so
-// that Pipes finds the same ones again. The first note stays.
+// that Pipes finds the same ones again.
 func NotePipes(dir string, pipes ...*os.File) error {
 	name := filepath.Join(dir, pipesFile)
-	if _, err := os.Stat(name); err == nil {
-		return nil
-	}
 	var lines strings.Builder
 	for _, f := range pipes {
 		p, err := identify(f)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/clock"
@@ -32,8 +31,7 @@ func (s step) cleaningUp() bool {
 			continue
 		}
 		ob, ok := s.observed.current(k)
-		if !ok || ob.Phase != agentpb.KernelState_STOPPING || ob.ExitedUnixMs == 0 ||
-			clock.Now().Sub(millis(ob.ExitedUnixMs)) > cleanUpTime {
+		if !ok || ob.ExitedUnixMs == 0 || clock.Now().Sub(millis(ob.ExitedUnixMs)) > cleanUpTime {
 			return false
 		}
 		if _, err := s.Agents.RPC(k.Edges.Agent.Name); err != nil {
