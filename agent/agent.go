@@ -33,6 +33,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime/containerd"
 	"github.com/berthhq/berth/agent/stats"
 	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/scopemount"
 )
@@ -137,7 +138,7 @@ func New(cfg Config) (*Agent, error) {
 	if cfg.StatsInterval <= 0 {
 		cfg.StatsInterval = defaultStats
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+	if err := confine.Directory(cfg.Dir, 0o700); err != nil { // what containers write lies below
 		return nil, err
 	}
 	id, err := identity(filepath.Join(cfg.Dir, "id"))
@@ -175,7 +176,7 @@ func New(cfg Config) (*Agent, error) {
 func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
 	list := mount.Volumes{}
 	for name, path := range cfg.Volumes {
-		list[name] = mount.Volume{Path: path}
+		list[name] = mount.Volume{Path: path, Guard: confine.NewMount(path, log.With("volume", name))}
 	}
 	for name, rule := range cfg.ScopeMounts {
 		v, ok := list[name]
@@ -185,6 +186,7 @@ func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
 		if err := rule.Check(); err != nil {
 			return nil, fmt.Errorf("mounts for the scopes of volume %q: %w", name, err)
 		}
+		v.Guard = nil // the directory holds mounts, which have the options already
 		v.Scopes = scopemount.New(scopemount.Config{Dir: v.Path, Rule: rule, Logger: log.With("volume", name)})
 		list[name] = v
 	}
@@ -225,6 +227,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	if err := a.open(ctx); err != nil {
 		return err
 	}
+	a.confine()
 	// Serving goes on while kernels end, so that managers hear of it.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -233,6 +236,11 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 		stopServing()
 		a.server.Stop()
 		wg.Wait()
+		for _, v := range a.volumes {
+			if v.Guard != nil {
+				v.Guard.Release()
+			}
+		}
 		err = errors.Join(err, a.close())
 	}()
 	if err := a.kernels.Recover(ctx); err != nil {
@@ -262,6 +270,16 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 		return nil
 	case err := <-served:
 		return err
+	}
+}
+
+// confine takes their effect from set-uid and device files on the volumes that are
+// mounted; the others follow when they are used.
+func (a *Agent) confine() {
+	for name, v := range a.volumes {
+		if err := v.Confine(); err != nil {
+			a.log.Warn("volume is not there", "volume", name, "error", err)
+		}
 	}
 }
 

@@ -130,7 +130,8 @@ func TestFolderLayoutAndModes(t *testing.T) {
 	if err := h.makeDirectory("a/b"); err != nil {
 		t.Fatal(err)
 	}
-	for p, mode := range map[string]os.FileMode{filepath.Dir(h.path): 0o755, h.path: 0o775, filepath.Join(h.path, "a"): 0o775, filepath.Join(h.path, "a/b"): 0o775} {
+	scope := filepath.Dir(filepath.Dir(filepath.Dir(h.path)))
+	for p, mode := range map[string]os.FileMode{h.mount: 0o700, scope: 0o700, filepath.Dir(h.path): 0o700, h.path: 0o775, filepath.Join(h.path, "a"): 0o775, filepath.Join(h.path, "a/b"): 0o775} {
 		st, err := os.Stat(p)
 		if err != nil || st.Mode().Perm() != mode || !st.IsDir() {
 			t.Errorf("%s: %v %v", p, st.Mode(), err)

@@ -123,6 +123,7 @@ func memory(t testing.TB) string {
 func newHostOn(t testing.TB, mount string) *host {
 	t.Helper()
 	h := &host{t: t, mount: mount, signer: newSigner(t)}
+	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) }) // what a killed proxy has left
 	h.cfg = storage.Config{
 		Name: "s1", Dir: t.TempDir(), PublicURL: "/storage",
 		Volumes: []storage.VolumeConfig{{

@@ -19,6 +19,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/scopemount"
 )
 
@@ -37,6 +38,41 @@ type Folder struct {
 type Volume struct {
 	Path   string             // on the host
 	Scopes *scopemount.Mounts // nil where scopes are directories, or mounted by others
+	Guard  *confine.Mount     // nil where nothing is confined, as in tests
+}
+
+// Confine gives nosuid and nodev to the volume's mount. A volume that is not mounted is
+// confined when it is opened.
+func (v Volume) Confine() error {
+	base, err := v.root()
+	if err != nil {
+		return err
+	}
+	return base.Close()
+}
+
+// root opens the volume's directory, confined.
+func (v Volume) root() (*os.File, error) {
+	base, err := os.OpenFile(v.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil || v.Guard == nil || !v.holds(base) {
+		return base, err
+	}
+	confined, err := v.Guard.Apply(base)
+	if err != nil {
+		return nil, errors.Join(err, base.Close())
+	}
+	return confined, nil
+}
+
+// holds reports whether a directory is the volume and no bare mount point: a storage
+// proxy has marked the volume. What is a mount is confined in any case.
+func (v Volume) holds(base *os.File) bool {
+	var st unix.Stat_t
+	if unix.Fstatat(int(base.Fd()), ".berth/volume", &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		return true
+	}
+	_ = confine.Restrict(base)
+	return false
 }
 
 // Volumes are the volumes of this node by their names.
@@ -178,6 +214,9 @@ func (v Volumes) open(ctx context.Context, f Folder) (*os.File, error) {
 		return nil, err
 	}
 	defer base.Close()
+	if volume.Guard != nil {
+		confineScope(base, at)
+	}
 	// Only the storage proxy makes the folders; a link among them is no good.
 	folder, err := beneath(base, at, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
@@ -200,7 +239,7 @@ func (v Volumes) open(ctx context.Context, f Folder) (*os.File, error) {
 // be the agent.
 func (v Volume) base(ctx context.Context, f Folder) (*os.File, string, error) {
 	if v.Scopes == nil {
-		base, err := os.OpenFile(v.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		base, err := v.root()
 		if err != nil {
 			return nil, "", fmt.Errorf("volume %q is not mounted: %w: %w", f.Volume, err, errdefs.ErrFailedPrecondition)
 		}
@@ -218,6 +257,15 @@ func (v Volume) base(ctx context.Context, f Folder) (*os.File, string, error) {
 		return nil, "", fmt.Errorf("volume %q: %w", f.Volume, err)
 	}
 	return base, rest, nil
+}
+
+// confineScope gives nosuid and nodev to a scope that others have mounted by itself.
+func confineScope(base *os.File, at string) {
+	scope, _, _ := strings.Cut(clean(at), "/")
+	if dir, err := beneath(base, scope, unix.RESOLVE_NO_SYMLINKS); err == nil {
+		_ = confine.Restrict(dir) // of a plain directory it fails, and the volume's mount counts
+		dir.Close()
+	}
 }
 
 func clean(p string) string { return path.Clean(strings.TrimLeft(p, "/")) }

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/registry"
 	"github.com/berthhq/berth/internal/service"
 	"github.com/berthhq/berth/manager"
@@ -84,7 +85,7 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 		return err
 	}
 	defer listener.Close()
-	if err := os.MkdirAll(o.data, 0o755); err != nil {
+	if err := closeData(o.data); err != nil {
 		return err
 	}
 	stores, err := service.Start(ctx, service.Config{Dir: filepath.Join(o.data, "stores"), Logger: log.With("part", "stores")})
@@ -115,6 +116,20 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 	}
 	defer p.close()
 	return p.run(ctx, started)
+}
+
+// closeData makes the directory of all state, or closes one that an earlier version left
+// open. The stores have a user of their own, who passes through.
+func closeData(dir string) error {
+	if err := confine.Directory(dir, 0o711); err != nil {
+		return err
+	}
+	for _, name := range []string{"volumes", "volumes/local", "agent", "containerd", "storage", "secrets", "registry"} {
+		if err := confine.Directory(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // volumes are the one on this machine's own disk and those of the operator's file.

@@ -67,7 +67,7 @@ const cleaner = `read -r _
 for f in "$1"/*.pid; do
   pid=$(cat "$f" 2>/dev/null) && kill -INT "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
 done
-for m in "$1"/mounts/*; do umount -l "$m"; done
+for m in "$1"/mounts/* "$1"/data/volumes/*; do umount -l "$m"; done
 rm -rf --one-file-system "$1"`
 
 // New prepares a platform below a new temporary directory.

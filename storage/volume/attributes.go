@@ -10,7 +10,7 @@ import (
 
 // Attributes are what people may set of a file or directory; nil stays as it is.
 type Attributes struct {
-	Mode     *uint32 // the permissions alone: no other bit is set or taken
+	Mode     *uint32 // the permissions alone
 	Modified *time.Time
 }
 
@@ -21,13 +21,48 @@ const permissions = 0o777
 func (a Attributes) Set(f *os.File) error {
 	var errs error
 	if a.Mode != nil {
-		errs = unix.Fchmod(int(f.Fd()), *a.Mode&permissions)
+		errs = a.chmod(f)
 	}
 	if a.Modified != nil {
 		at := unix.NsecToTimeval(a.Modified.UnixNano())
 		errs = errors.Join(errs, unix.Futimes(int(f.Fd()), []unix.Timeval{at, at}))
 	}
 	return classify("set attributes", "", errs)
+}
+
+// chmod sets the permissions. Set-uid and set-gid bits of a file go, as they do when
+// somebody else than root writes to it; a directory goes on handing its group on.
+func (a Attributes) chmod(f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	mode := *a.Mode & permissions
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		mode |= st.Mode & (unix.S_ISGID | unix.S_ISVTX)
+	}
+	return unix.Fchmod(int(f.Fd()), mode)
+}
+
+// Disarm takes the set-uid and set-gid bits and the capabilities of a regular file that is
+// about to be changed, as the kernel does for anybody but root.
+func Disarm(f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return classify("disarm", "", err)
+	}
+	if st.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
+		if err := unix.Fchmod(int(f.Fd()), st.Mode&permissions); err != nil {
+			return classify("disarm", "", err)
+		}
+	}
+	err := unix.Fremovexattr(int(f.Fd()), "security.capability")
+	for _, absent := range []error{unix.ENODATA, unix.ENOTSUP, unix.EPERM, unix.ENOSYS} {
+		if errors.Is(err, absent) {
+			return nil
+		}
+	}
+	return classify("disarm", "", err)
 }
 
 // SetAttributes sets those of a file or directory, not of a link or of anything

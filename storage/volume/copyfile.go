@@ -54,7 +54,7 @@ func complete(to *os.File, as string, st *unix.Stat_t) bool {
 		return false
 	}
 	owned := have.Uid == st.Uid && have.Gid == st.Gid || os.Geteuid() != 0
-	return have.Mode == st.Mode && have.Size == st.Size && have.Mtim == st.Mtim && owned
+	return have.Mode == modeOf(st) && have.Size == st.Size && have.Mtim == st.Mtim && owned
 }
 
 // first returns the first name of a file, and whether it is the caller's to make.

@@ -50,8 +50,15 @@ func (v *Volume) Folder(scope, folder string) (*Folder, error) {
 	return &Folder{vol: v, dir: d, scope: s, Path: path}, nil
 }
 
-// prefix is the mode of the directories between a scope and its folders.
-const prefix = 0o755
+// prefixMode is the mode of the directories between a scope and its folders: they are
+// as closed as the scope.
+func prefixMode(scope *os.File) (uint32, error) {
+	st, err := scope.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return uint32(st.Mode().Perm()) & 0o755, nil
+}
 
 // CreateFolder makes a folder in a scope that exists, or finds it.
 func (v *Volume) CreateFolder(scope, folder string) (*Folder, error) {
@@ -62,6 +69,10 @@ func (v *Volume) CreateFolder(scope, folder string) (*Folder, error) {
 	s, err := v.openScope(path[:32])
 	if err != nil {
 		return nil, err
+	}
+	prefix, err := prefixMode(s)
+	if err != nil {
+		return nil, errors.Join(classify("create folder", folder, err), s.Close())
 	}
 	var d *os.File
 	for range 16 { // deleting a neighbour may remove a prefix under our feet

@@ -30,7 +30,7 @@ func fifo(to *os.File, as string, st *unix.Stat_t) error {
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
-	return errors.Join(chown(to, as, st), unix.Fchmodat(int(to.Fd()), as, st.Mode&0o7777, 0), times(to, as, st))
+	return errors.Join(chown(to, as, st), unix.Fchmodat(int(to.Fd()), as, modeOf(st)&0o7777, 0), times(to, as, st))
 }
 
 func times(dir *os.File, name string, st *unix.Stat_t) error {
@@ -46,13 +46,22 @@ func chown(dir *os.File, name string, st *unix.Stat_t) error {
 	return err
 }
 
+// modeOf is the mode of a copy: a copied file is no set-uid or set-gid program, which
+// containers could make for root. Directories keep the bit that hands their group on.
+func modeOf(st *unix.Stat_t) uint32 {
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return st.Mode &^ unix.S_ISUID
+	}
+	return st.Mode &^ (unix.S_ISUID | unix.S_ISGID)
+}
+
 // finish makes a file or directory like its source: the owner before the mode,
 // because a new owner takes bits away, and the times last.
 func finish(from, to *os.File, st *unix.Stat_t) error {
 	if err := chown(to, "", st); err != nil {
 		return err
 	}
-	if err := unix.Fchmod(int(to.Fd()), st.Mode&0o7777); err != nil {
+	if err := unix.Fchmod(int(to.Fd()), modeOf(st)&0o7777); err != nil {
 		return err
 	}
 	if err := attributes(from, to); err != nil {

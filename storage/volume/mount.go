@@ -14,6 +14,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
@@ -31,14 +32,40 @@ type identity struct {
 	mount  string
 	state  string // file with the id
 	create bool   // the directory need not be a mount point
+	bare   bool   // only scopes are mounted, each by the proxy: the directory itself holds no files
+	guard  *confine.Mount
 
 	mu sync.Mutex
 	id string // what the file holds; it never changes
 }
 
-// root opens the volume's root after proving that it is mounted. The caller
-// closes it soon: an open root keeps a file system from being unmounted.
+// root opens the volume's root after proving that it is mounted, and sees to it that
+// set-uid programs in it have no effect on this machine. The caller closes it soon: an
+// open root keeps a file system from being unmounted.
 func (i *identity) root() (*os.File, error) {
+	root, err := i.proven()
+	if err != nil {
+		return nil, err
+	}
+	if i.create && os.Geteuid() == 0 {
+		err = confine.Limit(root, closed) // the directory is ours
+	}
+	restricted := root
+	if err == nil && !i.bare {
+		restricted, err = i.guard.Apply(root)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("volume %s: %w: %w", i.name, err, errdefs.ErrUnavailable), root.Close())
+	}
+	return restricted, nil
+}
+
+// closed is the mode of directories that lead to folders: containers have the folders
+// themselves mounted, and nobody but root walks the path.
+const closed = 0o700
+
+// proven opens what is mounted at the volume's path if it is the volume.
+func (i *identity) proven() (*os.File, error) {
 	want, err := i.known()
 	if err != nil {
 		return nil, err
@@ -63,7 +90,7 @@ func (i *identity) root() (*os.File, error) {
 func (i *identity) open(first bool) (*os.File, error) {
 	fd, err := unix.Open(i.mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) && i.create && first {
-		if err := os.MkdirAll(i.mount, 0o755); err != nil {
+		if err := os.MkdirAll(i.mount, closed); err != nil {
 			return nil, fmt.Errorf("create volume %s: %w: %w", i.name, err, errdefs.ErrUnavailable)
 		}
 		fd, err = unix.Open(i.mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

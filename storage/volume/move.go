@@ -76,6 +76,10 @@ func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) 
 // settle renames a directory to a folder's place.
 func settle(from *os.File, name string, target *os.File, to string) error {
 	dir, last := split(to)
+	prefix, err := prefixMode(target)
+	if err != nil {
+		return err
+	}
 	for range 16 { // deleting a neighbour may remove a prefix under our feet
 		parent, err := mkdirAll(target, dir, prefix, plain)
 		if err != nil {

@@ -18,9 +18,24 @@ import (
 
 // CreateScope makes a scope or finds it.
 func (v *Volume) CreateScope(ctx context.Context, scope string, limit *volumepb.Limit) (*volumepb.Scope, error) {
-	return v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
+	s, err := v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
 		return c.CreateScope(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: limit})
 	})
+	if err != nil {
+		return nil, err
+	}
+	// The plugin may have given the directory its own mode again.
+	v.mu.Lock()
+	delete(v.shut, s.Path)
+	v.mu.Unlock()
+	if v.mounts != nil {
+		return s, nil // closed when it is mounted
+	}
+	dir, err := v.openScope(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	return s, dir.Close()
 }
 
 // SetScopeLimit replaces a scope's limits; what is nil is removed.
@@ -101,6 +116,7 @@ func (v *Volume) DeleteScope(ctx context.Context, scope string) error {
 	}
 	v.mu.Lock()
 	delete(v.limits, hex)
+	delete(v.shut, hex)
 	v.mu.Unlock()
 	return nil
 }

@@ -8,7 +8,9 @@ import (
 	"os"
 
 	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/scopemount"
 	plugin "github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
@@ -43,13 +45,55 @@ func (v *Volume) scopeIn(ctx context.Context, root *os.File, hex string) (*os.Fi
 		if err != nil {
 			return nil, fmt.Errorf("volume %s: %w", v.cfg.Name, err)
 		}
+		v.shutScope(s, hex)
 		return s, nil
 	}
 	s, err := openDir(root, hex, plain)
 	if err != nil {
 		return nil, classify("open scope", hex, err)
 	}
+	v.shutScope(s, hex)
 	return s, nil
+}
+
+// shutScope closes the directory of a scope to everybody but root, and takes set-uid and
+// device files their effect where somebody else has mounted the scope: what is in folders
+// comes from containers, where people are root. A directory that is not root's is left
+// open: a server maps root to another user there, so agents need the permissions of
+// others, and containers cannot make files of root.
+func (v *Volume) shutScope(s *os.File, hex string) {
+	v.mu.Lock()
+	done := v.shut[hex]
+	v.shut[hex] = true
+	v.mu.Unlock()
+	if done || os.Geteuid() != 0 {
+		return
+	}
+	var st unix.Stat_t
+	err := unix.Fstat(int(s.Fd()), &st)
+	if err == nil && st.Uid == 0 {
+		err = confine.Limit(s, closed)
+	}
+	if rerr := confine.Restrict(s); !errors.Is(rerr, unix.EINVAL) { // EINVAL: no mount of its own
+		err = errors.Join(err, rerr)
+	}
+	if err != nil {
+		v.log.Warn("a scope's directory stays open to users of this machine", "scope", hex, "error", err)
+	}
+}
+
+// shutScopes closes the directories of all scopes that the volume has.
+func (v *Volume) shutScopes() error {
+	names, err := v.Scopes()
+	for _, hex := range names {
+		s, serr := v.openScope(hex)
+		if serr != nil {
+			err = errors.Join(err, serr)
+			continue
+		}
+		s.Close()
+	}
+	return err
 }
 
 // eachMounted calls f for every scope, mounted for that: the product knows which there

@@ -13,6 +13,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/pluginhost"
 	plugin "github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
@@ -61,11 +62,13 @@ func NewSet(dir string, configs []Config, log *slog.Logger) (*Set, error) {
 		v := &Volume{
 			cfg: c, host: hosts[key], log: log.With("volume", c.Name),
 			identity: identity{
-				name: c.Name, mount: filepath.Clean(c.MountPath), create: c.Create,
+				name: c.Name, mount: filepath.Clean(c.MountPath), create: c.Create, bare: c.ScopeMount != nil,
+				guard: confine.NewMount(filepath.Clean(c.MountPath), log.With("volume", c.Name)),
 				state: filepath.Join(dir, "volumes", c.Name),
 			},
 			slots:  make(chan struct{}, inFlight),
 			limits: make(map[string]*volumepb.Scope),
+			shut:   make(map[string]bool),
 			state: State{
 				Name: c.Name, Health: volumepb.HealthReport_UNAVAILABLE, Message: "not looked at yet",
 			},
@@ -114,6 +117,9 @@ func (s *Set) Run(ctx context.Context) error {
 		}
 	}
 	wg.Wait()
+	for _, v := range s.volumes {
+		v.identity.guard.Release()
+	}
 	return nil
 }
 

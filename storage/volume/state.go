@@ -60,6 +60,7 @@ func (v *Volume) look(ctx context.Context) bool {
 		s.Health, s.Message = volumepb.HealthReport_UNAVAILABLE, err.Error()
 	} else {
 		root.Close()
+		v.shutOnce()
 	}
 	if err == nil {
 		if err := v.ask(ctx, &s); err != nil {
@@ -83,6 +84,19 @@ func (v *Volume) look(ctx context.Context) bool {
 	}
 	return old.Health != s.Health || old.Message != s.Message || old.Backend != s.Backend ||
 		old.Enforcement != s.Enforcement || !slices.Equal(old.Capabilities, s.Capabilities)
+}
+
+// shutOnce closes the scopes that were there before this process, once their volume is
+// mounted.
+func (v *Volume) shutOnce() {
+	if v.swept {
+		return
+	}
+	err := v.shutScopes()
+	if err != nil {
+		v.log.Warn("close the directories of scopes", "error", err)
+	}
+	v.swept = err == nil
 }
 
 // ask fills in what the plugin knows.

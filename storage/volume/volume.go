@@ -17,6 +17,7 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/pluginhost"
 	"github.com/berthhq/berth/internal/scopemount"
 	plugin "github.com/berthhq/berth/plugins/volume"
@@ -74,13 +75,16 @@ type Volume struct {
 	slots    chan struct{}
 
 	opening sync.Mutex // held while a process opens the volume
-	told    answers    // of look alone
+	told    answers    // of look alone, as swept
+	swept   bool       // scopes of an earlier process were closed
 
 	mu     sync.Mutex     // never held across a call to the plugin: it may hang
 	opened *plugin.Client // the process in which the volume is open
 	caps   *volumepb.OpenVolumeResponse
 	state  State
 	limits map[string]*volumepb.Scope // last answer by scope, for when the plugin is away
+	on     uint64                     // the mount on which the volume was opened
+	shut   map[string]bool            // scopes whose directories were closed to everybody but root
 }
 
 // Name is the volume's name.
@@ -114,7 +118,11 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 		v.mu.Unlock()
 		return nil, err
 	}
+	on, err := confine.MountID(root)
 	root.Close()
+	if err != nil {
+		return nil, err
+	}
 	c, err := v.host.Get(ctx)
 	if err != nil {
 		return nil, err
@@ -122,9 +130,9 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	v.opening.Lock()
 	defer v.opening.Unlock()
 	v.mu.Lock()
-	opened := v.opened
+	opened, same := v.opened, v.on == on
 	v.mu.Unlock()
-	if opened == c {
+	if opened == c && same {
 		return c, nil
 	}
 	caps, err := c.OpenVolume(ctx, &volumepb.OpenVolumeRequest{
@@ -135,7 +143,7 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.opened, v.caps = c, caps
+	v.opened, v.caps, v.on = c, caps, on
 	return c, nil
 }
 

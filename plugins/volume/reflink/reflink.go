@@ -185,7 +185,11 @@ func finish(from, to *os.File, st *unix.Stat_t) error {
 	if err := own(to, "", st); err != nil {
 		return err
 	}
-	if err := unix.Fchmod(int(to.Fd()), st.Mode&0o7777); err != nil {
+	mode := st.Mode & 0o7777
+	if st.Mode&unix.S_IFMT == unix.S_IFREG { // containers could make a set-uid program for root
+		mode &^= unix.S_ISUID | unix.S_ISGID
+	}
+	if err := unix.Fchmod(int(to.Fd()), mode); err != nil {
 		return err
 	}
 	if err := attributes(from, to); err != nil {

@@ -82,7 +82,7 @@ func TestTree(t *testing.T) {
 	}
 	var st unix.Stat_t
 	must(t, unix.Stat(filepath.Join(target, "bin"), &st))
-	if st.Uid != 1234 || st.Gid != 4321 || st.Mode&0o7777 != 0o4755 || st.Mtim.Nano() != old.UnixNano() {
+	if st.Uid != 1234 || st.Gid != 4321 || st.Mode&0o7777 != 0o755 || st.Mtim.Nano() != old.UnixNano() {
 		t.Errorf("the program is %+v", st)
 	}
 	if text, err := os.Readlink(filepath.Join(target, "out")); err != nil || text != "/etc/passwd" {

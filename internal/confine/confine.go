@@ -1,0 +1,181 @@
+// Package confine keeps files that containers write from acting on the machine that holds
+// them. Root in a container is root of the machine, so a set-uid program in a folder would
+// run as root there: directories on the way to folders are closed to everybody else, and
+// volumes are mounted with nosuid and nodev. Agents, storage proxies and berthd import it.
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Directory makes a directory with a mode, or takes the permissions beyond that mode from
+// the directory that exists.
+func Directory(path string, mode fs.FileMode) error {
+	if err := os.MkdirAll(path, mode); err != nil {
+		return err
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return Limit(d, mode)
+}
+
+// Limit takes the permissions beyond a mode from an open directory.
+func Limit(dir *os.File, mode fs.FileMode) error {
+	st, err := dir.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s: %w", dir.Name(), unix.ENOTDIR)
+	}
+	if now := st.Mode().Perm(); now&^mode != 0 {
+		return dir.Chmod(st.Mode()&^fs.ModePerm | now&mode)
+	}
+	return nil
+}
+
+// restricted are the attributes that the mount of a volume gets.
+var restricted = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+
+// Restrict gives nosuid and nodev to the mount whose root is open. It returns EINVAL where
+// the file is not the root of a mount.
+func Restrict(root *os.File) error {
+	return unix.MountSetattr(int(root.Fd()), "", unix.AT_EMPTY_PATH, &restricted)
+}
+
+// MountID returns the kernel's number of the mount that an open file belongs to, and 0
+// where the kernel has no numbers.
+func MountID(f *os.File) (uint64, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &st); err != nil {
+		return 0, fmt.Errorf("mount of %s: %w", f.Name(), err)
+	}
+	return st.Mnt_id, nil
+}
+
+// Mount is the directory of one volume, whatever is mounted there. Several processes may
+// work on one directory. Make it with NewMount.
+type Mount struct {
+	path string
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	seen  uint64 // the mount that Apply looked at last
+	bound uint64 // the mount that Apply made
+}
+
+// NewMount returns the mount at a path.
+func NewMount(path string, log *slog.Logger) *Mount { return &Mount{path: path, log: log} }
+
+// Apply restricts the mount that the open root of the volume belongs to. A plain directory
+// is bound on itself for that. It returns the root to use, opened again where a new mount
+// covers the old one, and leaves root to the caller where it fails.
+func (m *Mount) Apply(root *os.File) (*os.File, error) {
+	id, err := MountID(root)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if id != 0 && id == m.seen {
+		return root, nil
+	}
+	covered, err := m.apply(root)
+	if err != nil {
+		m.seen = id
+		m.log.Warn("a set-uid program in a folder would run with its owner's rights on this machine: mount the volume with nosuid,nodev", "path", m.path, "error", err)
+		return root, nil
+	}
+	if m.seen, err = MountID(covered); err != nil {
+		return nil, err
+	}
+	if covered != root {
+		root.Close()
+	}
+	return covered, nil
+}
+
+func (m *Mount) apply(root *os.File) (*os.File, error) {
+	err := Restrict(root)
+	if !errors.Is(err, unix.EINVAL) {
+		return root, err
+	}
+	// Another process that shares the directory waits here, and then finds the mount.
+	lock, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	_ = unix.Flock(int(lock.Fd()), unix.LOCK_EX) // a server may have no locks for directories
+	covered, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	if err = Restrict(covered); err == nil {
+		return covered, nil
+	}
+	covered.Close()
+	if !errors.Is(err, unix.EINVAL) {
+		return nil, err
+	}
+	return m.bind(root)
+}
+
+// bind mounts a plain directory on itself.
+func (m *Mount) bind(root *os.File) (covered *os.File, err error) {
+	if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", root.Fd()), m.path, "", unix.MS_BIND, ""); err != nil {
+		return nil, fmt.Errorf("bind %s on itself: %w", m.path, err)
+	}
+	if covered, err = m.open(); err == nil {
+		if err = Restrict(covered); err == nil {
+			m.bound, err = MountID(covered)
+		}
+	}
+	if err == nil {
+		return covered, nil
+	}
+	if covered != nil {
+		covered.Close()
+	}
+	return nil, errors.Join(err, unix.Unmount(m.path, unix.MNT_DETACH))
+}
+
+func (m *Mount) open() (*os.File, error) {
+	fd, err := unix.Open(m.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", m.path, err)
+	}
+	return os.NewFile(uintptr(fd), m.path), nil
+}
+
+// Release takes away the mount that Apply made, unless somebody uses it.
+func (m *Mount) Release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bound == 0 {
+		return
+	}
+	top, err := m.open()
+	if err != nil {
+		return
+	}
+	id, err := MountID(top)
+	top.Close()
+	if err != nil || id != m.bound {
+		return
+	}
+	if err := unix.Unmount(m.path, 0); err != nil {
+		m.log.Info("the volume stays bound on itself", "path", m.path, "error", err)
+	}
+	m.bound, m.seen = 0, 0
+}
