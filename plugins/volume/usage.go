@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +27,8 @@ func Usage(ctx context.Context, dir string) (*volumepb.TreeUsageReport, error) {
 // UsageAt is Usage for a directory that is open already; it closes root.
 func UsageAt(ctx context.Context, root *os.File) (*volumepb.TreeUsageReport, error) {
 	w := &walk{ctx: ctx, links: make(map[uint64]struct{})}
+	// What is written while the walk goes on may be missing.
+	w.report.AsOfUnixMs = time.Now().UnixMilli()
 	var st unix.Stat_t
 	if err := unix.Fstat(int(root.Fd()), &st); err != nil {
 		return nil, errors.Join(fmt.Errorf("stat %s: %w", root.Name(), err), root.Close())
@@ -37,13 +38,13 @@ func UsageAt(ctx context.Context, root *os.File) (*volumepb.TreeUsageReport, err
 	if err := w.directory(root, 0); err != nil {
 		return nil, fmt.Errorf("measure %s: %w", root.Name(), err)
 	}
-	w.report.Exact = true
-	w.report.AsOfUnixMs = time.Now().UnixMilli()
+	w.report.Exact = !w.deep
 	return &w.report, nil
 }
 
 // maxDepth keeps open descriptors bounded: one for every level. The kernel
-// allows far deeper trees by relative mkdir; those are reported as an error.
+// allows far deeper trees by relative mkdir: what lies deeper is left out, and the
+// report is not exact.
 const maxDepth = 512
 
 type walk struct {
@@ -51,13 +52,15 @@ type walk struct {
 	device uint64
 	links  map[uint64]struct{} // inodes with several names, seen
 	report volumepb.TreeUsageReport
+	deep   bool // some is left out
 }
 
 // directory adds what lies in d, and closes it.
 func (w *walk) directory(d *os.File, depth int) error {
 	defer d.Close()
 	if depth > maxDepth {
-		return fmt.Errorf("%s: more than %d levels deep", filepath.Base(d.Name()), maxDepth)
+		w.deep = true
+		return nil
 	}
 	fd := int(d.Fd())
 	for {

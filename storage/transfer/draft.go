@@ -29,13 +29,12 @@ type Draft struct {
 	staging *volume.Staging // nil where a file of the folder itself is written to
 	upload  *upload
 	file    *os.File
-	base    int64 // what was there before
+	there   int64 // what was there before
 
 	mu       sync.Mutex
 	set      volume.Attributes
 	end      int64 // of what was written
 	reserved int64
-	noted    int64 // end, as the ledger knows it
 	failed   error // of a write: what is there is not the file
 	done     bool
 }
@@ -58,12 +57,12 @@ func (s *Server) Draft(ctx context.Context, at Place, size int64) (*Draft, error
 	}
 	c := d.upload.Claims
 	if d.staging, err = d.volume.Staging(c.Scope); err != nil {
-		s.ledger.forget(c, d.upload.id)
+		d.volume.Withdraw(c.Scope, d.upload.id)
 		return nil, err
 	}
 	d.file, err = d.staging.Open(d.upload.part(), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
-		s.ledger.forget(c, d.upload.id)
+		d.volume.Withdraw(c.Scope, d.upload.id)
 		return nil, errors.Join(err, d.staging.Close())
 	}
 	return d, nil
@@ -92,23 +91,13 @@ func (d *Draft) reserve(ctx context.Context, end int64) error {
 	if end > maxDraft {
 		return tooLarge("Content-Length", maxDraft)
 	}
-	if end <= d.reserved && d.end-d.noted < step {
+	if end <= d.reserved {
 		return nil
 	}
-	if end > d.reserved {
-		ask := d.upload.Claims
-		ask.Size = end - d.reserved
-		if err := d.server.admit(ctx, d.volume, ask); err != nil {
-			return err
-		}
-		d.reserved = end
+	if err := admit(ctx, d.volume, d.upload.Claims.Scope, volume.Room{Writer: d.upload.id, Size: end, There: d.there}, end-d.reserved); err != nil {
+		return err
 	}
-	d.noted = d.end
-	promised := d.upload.Claims
-	promised.Size = d.reserved
-	if left := d.reserved - d.end; left > 0 { // 0 would say that it is published
-		d.server.ledger.promise(promised, d.upload.id, left)
-	}
+	d.reserved = end
 	return nil
 }
 
@@ -123,6 +112,7 @@ func (d *Draft) WriteAt(p []byte, at int64) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.end = max(d.end, at+int64(n))
+	d.volume.Wrote(d.upload.Claims.Scope, d.upload.id, d.end)
 	if err != nil {
 		d.failed = d.server.explain(d.upload.Claims, written(err))
 		return n, d.failed
@@ -165,6 +155,7 @@ func (d *Draft) Truncate(size int64) error {
 		return d.failed
 	}
 	d.end = size
+	d.volume.Wrote(d.upload.Claims.Scope, d.upload.id, d.end)
 	return nil
 }
 
@@ -205,7 +196,7 @@ func (d *Draft) Publish(when Condition) error {
 		d.discard()
 		return d.failed
 	}
-	d.upload.Claims.Size = d.end - d.base
+	d.upload.Claims.Size = d.end - d.there
 	if d.upload.Kept != nil { // nobody takes it over before it is at its place
 		lock, err := unix.FcntlInt(d.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
@@ -218,7 +209,7 @@ func (d *Draft) Publish(when Condition) error {
 		d.discard()
 		return d.server.explain(d.upload.Claims, err)
 	}
-	d.server.ledger.promise(d.upload.Claims, d.upload.id, 0)
+	d.volume.Stays(d.upload.Claims.Scope, d.upload.id, d.end)
 	d.done = true
 	if d.staging == nil {
 		return nil
@@ -284,10 +275,11 @@ func (d *Draft) discard() {
 	}
 	d.done = true
 	defer d.file.Close() // nothing of it is wanted, or publishing closed it; others may want its lock
-	d.server.ledger.forget(d.upload.Claims, d.upload.id)
 	if d.staging == nil {
+		d.volume.Stays(d.upload.Claims.Scope, d.upload.id, d.end)
 		return
 	}
+	d.volume.Withdraw(d.upload.Claims.Scope, d.upload.id)
 	d.unnote()
 	if err := d.staging.Remove(d.upload.part()); err != nil {
 		d.server.log.Warn("discard a draft", "error", err)

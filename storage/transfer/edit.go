@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/storage/volume"
 )
 
 // Edit begins to change a file of a folder where it is, for who goes on with a part
@@ -25,10 +26,13 @@ func (s *Server) Edit(at Place) (*Draft, error) {
 		return nil, err
 	}
 	info, err := d.file.Stat()
+	if err == nil {
+		err = volume.Disarm(d.file)
+	}
 	if err != nil {
 		return nil, errors.Join(err, d.file.Close())
 	}
-	d.base, d.end, d.reserved, d.noted = info.Size(), info.Size(), info.Size(), info.Size()
+	d.there, d.end, d.reserved = info.Size(), info.Size(), info.Size()
 	return d, nil
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/storage/volume"
 )
 
 // Half is how much was kept of a file from a source that is not at its place, for a
@@ -78,7 +80,8 @@ func (d *Draft) spare(source string, size int64) error {
 	if err := d.staging.Rename(d.upload.part(), there.upload.part()); err != nil {
 		return err
 	}
-	d.server.ledger.forget(c, d.upload.id)
+	d.volume.Withdraw(c.Scope, d.upload.id)
+	d.volume.Expect(c.Scope, volume.Room{Writer: id, Size: size})
 	d.upload.id, d.upload.Kept = id, &kept{}
 	return nil
 }

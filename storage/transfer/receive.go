@@ -150,6 +150,7 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 			}
 			x.offset += int64(n)
 			left -= int64(n)
+			x.wrote()
 			if x.offset-begun >= ahead {
 				// The disk is to work meanwhile; Sync is what waits and tells.
 				_ = unix.SyncFileRange(int(x.file.Fd()), begun, x.offset-begun, unix.SYNC_FILE_RANGE_WRITE)

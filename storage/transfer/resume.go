@@ -105,8 +105,7 @@ func (d *Draft) found() error {
 	} else if err != nil && !errdefs.IsNotFound(err) {
 		return err
 	}
-	d.end = d.upload.Kept.At
-	d.reserved, d.noted = d.end, d.end
+	d.end, d.there, d.reserved = d.upload.Kept.At, d.upload.Kept.At, d.upload.Kept.At
 	if err := d.file.Truncate(d.end); err != nil {
 		return written(err)
 	}
@@ -141,6 +140,6 @@ func (d *Draft) Leave() {
 	}
 	d.done = true
 	d.file.Close() // what is not kept may be lost
-	d.server.ledger.forget(d.upload.Claims, d.upload.id)
+	d.volume.Stays(d.upload.Claims.Scope, d.upload.id, d.end)
 	d.staging.Close()
 }

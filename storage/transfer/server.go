@@ -37,7 +37,6 @@ type Server struct {
 	mux     *http.ServeMux
 	metrics *metrics
 	locks   locks
-	ledger  ledger
 	gate    gate
 	mounts  []mount
 	// conditional is held while a file is put to its place under a condition.

@@ -27,7 +27,7 @@ func (s *Server) sweep(ctx context.Context, now time.Time) {
 			if err != nil {
 				continue // no upload ever
 			}
-			if err := s.sweepStaging(ctx, st, now); err != nil {
+			if err := s.sweepStaging(ctx, v, st, now); err != nil {
 				s.log.Warn("sweep uploads", "volume", v.Name(), "scope", scope, "error", err)
 			}
 			st.Close()
@@ -35,7 +35,7 @@ func (s *Server) sweep(ctx context.Context, now time.Time) {
 	}
 }
 
-func (s *Server) sweepStaging(ctx context.Context, st *volume.Staging, now time.Time) error {
+func (s *Server) sweepStaging(ctx context.Context, v *volume.Volume, st *volume.Staging, now time.Time) error {
 	last := make(map[string]time.Time) // upload → its latest change
 	err := st.Each(func(name string, modified time.Time) {
 		id, _, _ := strings.Cut(name, ".")
@@ -50,7 +50,7 @@ func (s *Server) sweepStaging(ctx context.Context, st *volume.Staging, now time.
 		if now.Sub(at) < lifetime {
 			continue
 		}
-		if err := s.abandon(ctx, st, id, now); err != nil {
+		if err := s.abandon(ctx, v, st, id, now); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (s *Server) sweepStaging(ctx context.Context, st *volume.Staging, now time.
 
 // abandon removes one upload's files, the note first: without it the bytes
 // mean nothing.
-func (s *Server) abandon(ctx context.Context, st *volume.Staging, id string, now time.Time) error {
+func (s *Server) abandon(ctx context.Context, v *volume.Volume, st *volume.Staging, id string, now time.Time) error {
 	u, err := readUpload(st, id)
 	if err == nil && now.Before(u.Claims.Expires) {
 		return nil // its ticket could still be used again
@@ -70,7 +70,7 @@ func (s *Server) abandon(ctx context.Context, st *volume.Staging, id string, now
 	}
 	defer release()
 	if u != nil {
-		s.ledger.forget(u.Claims, id)
+		v.Withdraw(u.Claims.Scope, id)
 	}
 	for _, suffix := range []string{".json", ".json.new", ".part"} {
 		if err := st.Remove(id + suffix); err != nil {

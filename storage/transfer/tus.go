@@ -116,9 +116,18 @@ func (s *Server) begin(r *http.Request, v *volume.Volume, u *upload) error {
 	if !errdefs.IsNotFound(err) {
 		return err
 	}
-	if err := s.admit(r.Context(), v, u.Claims); err != nil {
+	if err := admit(r.Context(), v, u.Claims.Scope, volume.Room{Writer: u.id, Size: u.Claims.Size}, u.Claims.Size); err != nil {
 		return err
 	}
+	if err := s.make(v, st, u); err != nil {
+		v.Withdraw(u.Claims.Scope, u.id)
+		return err
+	}
+	return nil
+}
+
+// make makes the files of an upload, and publishes an empty one.
+func (s *Server) make(v *volume.Volume, st *volume.Staging, u *upload) error {
 	// Bytes before note: a note without bytes means published.
 	part, err := st.Open(u.part(), unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
 	if err != nil {
@@ -127,7 +136,6 @@ func (s *Server) begin(r *http.Request, v *volume.Volume, u *upload) error {
 	if err := u.save(st); err != nil {
 		return errors.Join(err, part.Close())
 	}
-	s.ledger.promise(u.Claims, u.id, u.Claims.Size)
 	if u.Claims.Size > 0 {
 		return part.Close()
 	}
@@ -246,9 +254,15 @@ func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength > x.Claims.Size-at {
 		return tooLarge("Upload-Length", x.Claims.Size)
 	}
+	v, err := s.cfg.Volumes.Get(x.Claims.Volume)
+	if err != nil {
+		return err
+	}
+	v.Expect(x.Claims.Scope, volume.Room{Writer: x.id, Size: x.Claims.Size, There: x.offset})
+	x.wrote = func() { v.Wrote(x.Claims.Scope, x.id, x.offset) }
 	received, err := x.receive(r.Body, sum)
 	w.(*exchange).received = received
-	s.ledger.promise(x.Claims, x.id, x.Claims.Size-x.offset)
+	x.wrote()
 	if err == nil {
 		err = s.finish(x)
 	}
@@ -273,7 +287,7 @@ func (s *Server) finish(x *session) error {
 	if err := s.publish(v, x); err != nil {
 		return err
 	}
-	s.ledger.promise(x.Claims, x.id, 0)
+	v.Stays(x.Claims.Scope, x.id, x.Claims.Size)
 	return nil
 }
 
@@ -337,7 +351,11 @@ func (s *Server) terminate(w http.ResponseWriter, r *http.Request) error {
 	if err := x.staging.Remove(x.part()); err != nil {
 		return err
 	}
-	s.ledger.forget(x.Claims, x.id)
+	v, err := s.cfg.Volumes.Get(x.Claims.Volume)
+	if err != nil {
+		return err
+	}
+	v.Withdraw(x.Claims.Scope, x.id)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -91,6 +91,7 @@ type session struct {
 	offset  int64    // bytes on disk
 
 	attributes volume.Attributes
+	wrote      func() // notes how far the bytes have come
 	patience   *patience
 	release    func()
 }

@@ -28,6 +28,10 @@ type arrival struct {
 	bin  *os.File
 	dir  *os.File
 	name string
+
+	vol   *Volume // with the next, where room was promised
+	scope string
+	size  int64
 }
 
 // openArrival makes the directory of a call, or finds what an earlier one left.
@@ -46,7 +50,7 @@ func openArrival(scope *os.File, name string) (*arrival, error) {
 			err = unix.UtimesNanoAt(int(bin.Fd()), name, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
 		}
 		if err == nil {
-			return &arrival{bin, dir, name}, nil
+			return &arrival{bin: bin, dir: dir, name: name}, nil
 		}
 		dir.Close()
 		if !errors.Is(err, unix.ENOENT) {
@@ -75,13 +79,19 @@ func lockDir(bin, dir *os.File, name string) error {
 
 // admit refuses a copy that the scope has no room for, beside what an earlier
 // call has copied of it.
-func (a *arrival) admit(ctx context.Context, v *Volume, scope string, size int64) error {
+func (a *arrival) admit(ctx context.Context, v *Volume, scope string, size int64, m *Meter) error {
 	have := counter{ctx: ctx, sizes: true}
 	if err := have.below(a.dir, "", 0); err != nil {
 		return classify("count", a.name, err)
 	}
-	err := v.fits(ctx, scope, size-have.bytes)
-	if err != nil && have.bytes == 0 {
+	err := v.fits(ctx, scope, Room{Writer: a.name, Size: max(size, have.bytes), There: have.bytes})
+	if err == nil {
+		a.vol, a.scope, a.size = v, scope, size
+		before := m.Read().Bytes
+		m.watch(func(bytes int64) { v.Wrote(scope, a.name, bytes-before) })
+		return nil
+	}
+	if have.bytes == 0 {
 		err = errors.Join(err, a.remove())
 	}
 	return err
@@ -93,8 +103,25 @@ func (a *arrival) ended(ctx context.Context, err error) {
 		var never [2]unix.Timespec
 		_ = unix.UtimesNanoAt(int(a.bin.Fd()), a.name, never[:], unix.AT_SYMLINK_NOFOLLOW)
 	}
+	if a.vol != nil {
+		a.settled(err)
+	}
 	a.dir.Close()
 	a.bin.Close()
+}
+
+// settled ends the promise of room: what an interrupted call leaves stays for the next one.
+func (a *arrival) settled(err error) {
+	if err == nil {
+		a.vol.Stays(a.scope, a.name, a.size)
+		return
+	}
+	left := counter{ctx: context.Background(), sizes: true}
+	if cerr := left.below(a.dir, "", 0); cerr != nil || left.bytes == 0 {
+		a.vol.Withdraw(a.scope, a.name)
+		return
+	}
+	a.vol.Stays(a.scope, a.name, left.bytes)
 }
 
 // remove takes the directory away with all that is still in it.

@@ -106,7 +106,7 @@ func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope strin
 		return classify("count", "", err)
 	}
 	m.expect(count.files, count.bytes)
-	if err := a.admit(ctx, v, scope, count.bytes); err != nil {
+	if err := a.admit(ctx, v, scope, count.bytes, m); err != nil {
 		return err
 	}
 	to, err := mkdir(a.dir, byWalk, 0o700, plain)

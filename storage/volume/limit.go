@@ -25,9 +25,9 @@ func (v *Volume) Limit(ctx context.Context, scope string) (*volumepb.Scope, erro
 	return v.LastScope(scope), nil
 }
 
-// Over refuses a file that a scope has no room for, some of which is promised already,
-// and tells the limit that is in its way.
-func Over(s *volumepb.Scope, size int64, promised func(asOf time.Time) int64) (limit *int64, err error) {
+// Over refuses a file that a scope has no room for beside what is promised to others, and
+// returns the limit that is in its way.
+func Over(s *volumepb.Scope, size, promised int64) (limit *int64, err error) {
 	if most := s.GetLimit(); most != nil && most.Inodes != nil && s.GetUsedInodes() >= *most.Inodes {
 		return most.Inodes, fmt.Errorf("one more file: the scope's limit is %d files and directories: %w", *most.Inodes, errdefs.ErrResourceExhausted)
 	}
@@ -35,7 +35,7 @@ func Over(s *volumepb.Scope, size int64, promised func(asOf time.Time) int64) (l
 		return nil, nil
 	}
 	limit = s.Limit.Bytes
-	taken := s.GetUsedBytes() + promised(time.UnixMilli(s.AsOfUnixMs))
+	taken := s.GetUsedBytes() + promised
 	if size <= *limit-taken {
 		return nil, nil
 	}
@@ -44,14 +44,10 @@ func Over(s *volumepb.Scope, size int64, promised func(asOf time.Time) int64) (l
 
 // fits refuses a copy that would pass a limit which the proxy has to keep; a
 // product that keeps it knows better what blocks a copy shares.
-func (v *Volume) fits(ctx context.Context, scope string, size int64) error {
+func (v *Volume) fits(ctx context.Context, scope string, r Room) error {
 	if v.Enforcement() != "cooperative" {
 		return nil
 	}
-	s, err := v.Limit(ctx, scope)
-	if err != nil {
-		return err
-	}
-	_, err = Over(s, size, func(time.Time) int64 { return 0 })
+	_, err := v.Reserve(ctx, scope, r)
 	return err
 }

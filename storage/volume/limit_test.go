@@ -2,7 +2,6 @@ package volume
 
 import (
 	"testing"
-	"time"
 
 	"github.com/containerd/errdefs"
 
@@ -29,7 +28,7 @@ func TestOver(t *testing.T) {
 		{"no more files", &volumepb.Scope{UsedInodes: n(10), Limit: &volumepb.Limit{Inodes: n(10), Bytes: n(1 << 40)}}, 0, 0, n(10)},
 		{"no file", &volumepb.Scope{Limit: &volumepb.Limit{Inodes: n(0)}}, 0, 0, n(0)},
 	} {
-		limit, err := Over(c.scope, c.size, func(time.Time) int64 { return c.promised })
+		limit, err := Over(c.scope, c.size, c.promised)
 		if (limit == nil) != (c.limit == nil) || limit != nil && *limit != *c.limit || errdefs.IsResourceExhausted(err) != (c.limit != nil) {
 			t.Errorf("%s: %v, %v", c.name, limit, err)
 		}

@@ -8,6 +8,7 @@ type Meter struct {
 	files, bytes       atomic.Int64
 	allFiles, allBytes atomic.Int64
 	moved              chan struct{}
+	watched            func(bytes int64) // nil for nobody
 }
 
 // Progress is how far a long call has come. A total of 0 is not counted yet.
@@ -46,6 +47,9 @@ func (m *Meter) Read() Progress {
 // did adds what was done.
 func (m *Meter) did(files, bytes int64) {
 	f, b := m.files.Add(files), m.bytes.Add(bytes)
+	if m.watched != nil && bytes > 0 {
+		m.watched(b)
+	}
 	if files > 0 && f%stepFiles == 0 || b/stepBytes != (b-bytes)/stepBytes {
 		select {
 		case m.moved <- struct{}{}:
@@ -53,6 +57,10 @@ func (m *Meter) did(files, bytes int64) {
 		}
 	}
 }
+
+// watch has f called with the bytes so far whenever some were copied. It is set before the
+// copying begins.
+func (m *Meter) watch(f func(bytes int64)) { m.watched = f }
 
 // expect adds to the totals.
 func (m *Meter) expect(files, bytes int64) {

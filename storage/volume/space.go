@@ -20,7 +20,7 @@ func (f *Folder) Space(ctx context.Context) (total, left int64, err error) {
 	}
 	if l := s.GetLimit(); l != nil && l.Bytes != nil {
 		total = *l.Bytes
-		left = max(0, min(left, total-s.GetUsedBytes()))
+		left = max(0, min(left, total-s.GetUsedBytes()-f.vol.promised(f.Path[:32], s)))
 	}
 	return total, left, nil
 }

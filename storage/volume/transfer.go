@@ -193,7 +193,7 @@ func (t *Transfer) room(ctx context.Context, a *arrival, pairs []Pair, left []in
 		}
 	}
 	t.Meter.expect(c.files, c.bytes)
-	return a.admit(ctx, t.To.vol, t.To.Path[:32], c.bytes)
+	return a.admit(ctx, t.To.vol, t.To.Path[:32], c.bytes, t.Meter)
 }
 
 // one makes the copy of one pair in the arrival, unless an earlier call came to

@@ -74,9 +74,10 @@ type Volume struct {
 	log      *slog.Logger
 	slots    chan struct{}
 
-	opening sync.Mutex // held while a process opens the volume
-	told    answers    // of look alone, as swept
-	swept   bool       // scopes of an earlier process were closed
+	opening  sync.Mutex // held while a process opens the volume
+	promises promises
+	told     answers // of look alone, as swept
+	swept    bool    // scopes of an earlier process were closed
 
 	mu     sync.Mutex     // never held across a call to the plugin: it may hang
 	opened *plugin.Client // the process in which the volume is open

@@ -1,0 +1,147 @@
+package storage_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// seldom has the plugin measure usage once, as good as never again, with so many bytes
+// left in the scope.
+func (h *host) seldom(left int64) {
+	h.t.Helper()
+	h.stop()
+	h.cfg.Volumes[0].OptionsJSON = `{"usage_max_age_s": 86400}`
+	if h.cfg.SFTP != nil { // the proxy has closed it
+		l, err := net.Listen("tcp", h.cfg.SFTP.Addr().String())
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.cfg.SFTP = l
+	}
+	h.start()
+	s, err := h.api.GetScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	limit := s.GetUsedBytes() + left
+	if _, err := h.api.SetScopeLimit(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope, LimitBytes: &limit}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// zeros is a source of bytes without a length.
+func zeros(n int64) io.Reader {
+	return struct{ io.Reader }{io.LimitReader(endless{}, n)}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// nothing checks that neither a file nor a part of it is there.
+func (h *host) nothing(name string) {
+	h.t.Helper()
+	if st, err := os.Lstat(filepath.Join(h.path, name)); !os.IsNotExist(err) {
+		h.t.Errorf("%s is there: %v, %v", name, st, err)
+	}
+	if left := h.staged(); len(left) > 0 {
+		h.t.Errorf("left of %s: %q", name, left)
+	}
+}
+
+// Bytes under way count, however seldom usage is measured.
+func TestLimitHoldsForSFTP(t *testing.T) {
+	h, _, address := newSFTP(t)
+	h.seldom(20 << 20)
+	big, fits := filepath.Join(t.TempDir(), "big"), filepath.Join(t.TempDir(), "fits")
+	for name, size := range map[string]int64{big: 100 << 20, fits: 12 << 20} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(name, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _ := openssh(t, address, "rw", "put "+big+" mine/data/big")
+	if !strings.Contains(out, "the scope's limit is") {
+		t.Errorf("no reason is told: %s", out)
+	}
+	h.nothing("big")
+	out, _ = openssh(t, address, "rw", "put "+fits+" mine/data/one", "put "+fits+" mine/data/two")
+	if !strings.Contains(out, "the scope's limit is") {
+		t.Errorf("no reason is told: %s", out)
+	}
+	if st, err := os.Stat(filepath.Join(h.path, "one")); err != nil || st.Size() != 12<<20 {
+		t.Errorf("what fits is not there: %v", err)
+	}
+	h.nothing("two")
+}
+
+func TestLimitHoldsForWebDAVWithoutLength(t *testing.T) {
+	h, _ := newViews(t)
+	h.seldom(20 << 20)
+	resp, words := h.davFrom("PUT", "/mine/data/big", "rw", zeros(300<<20))
+	if resp.StatusCode != http.StatusInsufficientStorage || !strings.Contains(words, "limit") {
+		t.Errorf("%s: %s", resp.Status, words)
+	}
+	h.nothing("big")
+	for i, want := range []int{http.StatusCreated, http.StatusInsufficientStorage} {
+		name := fmt.Sprint("f", i)
+		if resp, words := h.davFrom("PUT", "/mine/data/"+name, "rw", zeros(12<<20)); resp.StatusCode != want {
+			t.Errorf("%s: %s: %s", name, resp.Status, words)
+		}
+	}
+	h.nothing("f1")
+}
+
+func TestLimitHoldsForTwoUploads(t *testing.T) {
+	h := newHost(t)
+	h.seldom(20 << 20)
+	const size, sent = 18 << 20, 17 << 20
+	a := h.ticket("upload", "a", size)
+	at := h.begin(a, size)
+	resp := h.tus("PATCH", at, a, bytes.NewReader(make([]byte, sent)), "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream")
+	if resp.StatusCode != http.StatusNoContent {
+		t.Fatalf("first upload: %s", resp.Status)
+	}
+	post := func(name string, size int64) int {
+		t.Helper()
+		return h.tus("POST", "/uploads", h.ticket("upload", name, size), nil, "Upload-Length", strconv.FormatInt(size, 10)).StatusCode
+	}
+	if got := post("b", size); got != http.StatusInsufficientStorage {
+		t.Errorf("second upload beside 17 of 18 MiB of the first: %d", got)
+	}
+	if got := post("c", 1<<20); got != http.StatusCreated {
+		t.Errorf("an upload that fits: %d", got)
+	}
+	// A copy takes room, too, and is held to what uploads were promised.
+	h.write("small", string(make([]byte, 4<<20)))
+	results, err := h.transfer(false, &storagepb.TransferRequest{From: h.ref, To: h.ref, Files: pairs("small", "again")})
+	if err == nil && results[0].Err() == nil {
+		t.Errorf("a copy took room that uploads have: %v", results)
+	} else if err != nil {
+		wantCode(t, err, codes.ResourceExhausted)
+	}
+	// What is ended gives its room back.
+	if resp := h.tus("DELETE", at, a, nil); resp.StatusCode != http.StatusNoContent {
+		t.Fatalf("end: %s", resp.Status)
+	}
+	if got := post("d", size); got != http.StatusCreated {
+		t.Errorf("after the first was ended: %d", got)
+	}
+}

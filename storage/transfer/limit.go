@@ -1,0 +1,50 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// admit promises an upload its room, so many bytes more than before, unless the scope's
+// limit or the disk is in the way.
+func admit(ctx context.Context, v *volume.Volume, scope string, r volume.Room, more int64) error {
+	if err := v.Room(more); err != nil {
+		return err
+	}
+	limit, err := v.Reserve(ctx, scope, r)
+	if limit != nil && err != nil {
+		return noRoom(limit, "upload of %v", err)
+	}
+	return err
+}
+
+// explain names the limit that a product has kept itself.
+func (s *Server) explain(c ticket.Claims, err error) error {
+	if !errors.Is(err, errLimit) {
+		return err
+	}
+	v, verr := s.cfg.Volumes.Get(c.Volume)
+	if verr != nil {
+		return err
+	}
+	scope := v.LastScope(c.Scope)
+	if most := scope.GetLimit().GetInodes(); most > 0 && scope.GetUsedInodes() >= most {
+		return noRoom(&most, "write upload: the scope's limit of %d files and directories is reached; the upload goes on when there is room", most)
+	}
+	limit := scope.GetLimit().GetBytes()
+	if limit == 0 {
+		return err
+	}
+	return noRoom(&limit, "write upload: the scope's limit of %d bytes is reached; the upload goes on when there is room", limit)
+}
+
+func noRoom(limit *int64, format string, args ...any) error {
+	return &problem{
+		status: http.StatusInsufficientStorage, code: "RESOURCE_EXHAUSTED", limit: limit, detail: fmt.Sprintf(format, args...),
+	}
+}

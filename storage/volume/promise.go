@@ -1,0 +1,187 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// promises are the rooms in scopes that writers were given, as far as no measurement of
+// the scope's usage counts them. A product that is measured now and then knows nothing of
+// what was written since, so all of it counts as taken until a newer measurement. Promises
+// are lost with the process, as the precision of a cooperative limit allows.
+type promises struct {
+	mu     sync.Mutex
+	scopes map[string]map[string]*promise // scope in hex → writer
+}
+
+// promise is the room of one writer.
+type promise struct {
+	size    int64 // all that it may write, with what was there before
+	over    bool  // no more is coming
+	samples []sample
+}
+
+// sample is how much a writer had written at a moment.
+type sample struct {
+	at    time.Time
+	bytes int64
+}
+
+const (
+	sampleEvery = 100 * time.Millisecond
+	maxSamples  = 128
+)
+
+// wrote notes that so many bytes are there by now.
+func (p *promise) wrote(bytes int64, now time.Time) {
+	n := len(p.samples)
+	if n > 0 && bytes == p.samples[n-1].bytes {
+		return
+	}
+	if n > 0 && !p.over && bytes > p.samples[n-1].bytes && now.Sub(p.samples[n-1].at) < sampleEvery {
+		return // they count as not measured yet, until the next sample
+	}
+	if n >= maxSamples {
+		thin := p.samples[:0]
+		for i, s := range p.samples {
+			if i%2 == 0 {
+				thin = append(thin, s)
+			}
+		}
+		p.samples = thin
+	}
+	p.samples = append(p.samples, sample{now, bytes})
+}
+
+// open is how much of the promise a measurement of that time does not count.
+func (p *promise) open(asOf time.Time) int64 {
+	last := -1
+	for i, s := range p.samples {
+		if s.at.Truncate(time.Millisecond).After(asOf) {
+			break
+		}
+		last = i
+	}
+	if last < 0 { // the measurement is older than one before
+		return p.size
+	}
+	p.samples = slices.Delete(p.samples, 0, last)
+	return max(0, p.size-p.samples[0].bytes)
+}
+
+// outstanding is what is promised in a scope and not counted by a measurement of that
+// time. The caller holds mu.
+func (l *promises) outstanding(scope string, asOf time.Time) int64 {
+	var sum int64
+	for id, p := range l.scopes[scope] {
+		open := p.open(asOf)
+		if open == 0 && p.over {
+			delete(l.scopes[scope], id)
+		}
+		sum += open
+	}
+	return sum
+}
+
+// Room is what a writer asks for.
+type Room struct {
+	Writer string // one that has a promise already is given more
+	Size   int64  // of all that it writes, with what is there
+	There  int64  // of it, measured with the scope
+}
+
+// Reserve promises room in a scope to a writer unless the scope's limit is in its way,
+// which it returns then. Two writers are never promised the same room.
+func (v *Volume) Reserve(ctx context.Context, scope string, r Room) (limit *int64, err error) {
+	s, err := v.Limit(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	return v.reserve(s, scope, r)
+}
+
+func (v *Volume) reserve(s *volumepb.Scope, scope string, r Room) (limit *int64, err error) {
+	hex := scopeKey(scope)
+	l := &v.promises
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.scopes[hex][r.Writer]
+	ask := r.Size - r.There
+	if p != nil {
+		ask = r.Size - p.size
+	}
+	taken := l.outstanding(hex, time.UnixMilli(s.GetAsOfUnixMs()))
+	if limit, err := Over(s, max(0, ask), taken); err != nil {
+		return limit, err
+	}
+	if p == nil {
+		p = &promise{samples: []sample{{bytes: r.There}}}
+		l.put(hex, r.Writer, p)
+	}
+	p.size, p.over = max(p.size, r.Size), false
+	return nil, nil
+}
+
+func (l *promises) put(scope, writer string, p *promise) {
+	if l.scopes == nil {
+		l.scopes = make(map[string]map[string]*promise)
+	}
+	if l.scopes[scope] == nil {
+		l.scopes[scope] = make(map[string]*promise)
+	}
+	l.scopes[scope][writer] = p
+}
+
+// Expect promises room to a writer that was admitted before, by an earlier process.
+func (v *Volume) Expect(scope string, r Room) {
+	hex := scopeKey(scope)
+	v.promises.mu.Lock()
+	defer v.promises.mu.Unlock()
+	if v.promises.scopes[hex][r.Writer] == nil {
+		v.promises.put(hex, r.Writer, &promise{size: r.Size, samples: []sample{{bytes: r.There}}})
+	}
+}
+
+// Wrote notes how much a writer has written by now.
+func (v *Volume) Wrote(scope, writer string, bytes int64) {
+	v.promises.mu.Lock()
+	defer v.promises.mu.Unlock()
+	if p := v.promises.scopes[scopeKey(scope)][writer]; p != nil {
+		p.wrote(bytes, time.Now())
+	}
+}
+
+// Stays ends a promise whose writer leaves so many bytes on the volume.
+func (v *Volume) Stays(scope, writer string, bytes int64) {
+	v.promises.mu.Lock()
+	defer v.promises.mu.Unlock()
+	if p := v.promises.scopes[scopeKey(scope)][writer]; p != nil {
+		p.size, p.over = bytes, true
+		p.wrote(bytes, time.Now())
+	}
+}
+
+// Withdraw ends a promise whose writer leaves nothing.
+func (v *Volume) Withdraw(scope, writer string) {
+	v.promises.mu.Lock()
+	defer v.promises.mu.Unlock()
+	delete(v.promises.scopes[scopeKey(scope)], writer)
+}
+
+// promised is what writers were promised beside a scope's usage.
+func (v *Volume) promised(scope string, s *volumepb.Scope) int64 {
+	v.promises.mu.Lock()
+	defer v.promises.mu.Unlock()
+	return v.promises.outstanding(scopeKey(scope), time.UnixMilli(s.GetAsOfUnixMs()))
+}
+
+func scopeKey(scope string) string {
+	if hex, err := hexID("scope", scope); err == nil {
+		return hex
+	}
+	return scope
+}
