@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -18,6 +19,7 @@ import (
 // caller ended them, else after a day, and never while one works in it.
 func TestSweepArrivals(t *testing.T) {
 	mount := t.TempDir()
+	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) }) // nothing runs that would let go of it
 	set, err := volume.NewSet(t.TempDir(), []volume.Config{{
 		Name: "main", Backend: "/nonexistent", MountPath: mount, Create: true,
 	}}, slog.New(slog.DiscardHandler))
