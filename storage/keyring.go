@@ -23,6 +23,13 @@ type holder struct {
 	gone bool
 }
 
+// empty reports whether no manager has come yet.
+func (k *keyring) empty() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.holders) == 0
+}
+
 func (k *keyring) join(keys [][]byte) (leave func(), err error) {
 	if err := new(ticket.Verifier).SetKeys(keys); err != nil {
 		return nil, err

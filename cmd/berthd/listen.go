@@ -32,9 +32,9 @@ func listenAgain(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenSFTP opens the address of SFTP: what was asked for, else a loopback port of
+// listenAt opens the address that a flag has: what was asked for, else a loopback port of
 // this data directory's own; nil where it is "off".
-func listenSFTP(address, path string) (net.Listener, error) {
+func listenAt(flag, address, path string) (net.Listener, error) {
 	switch address {
 	case "off":
 		return nil, nil
@@ -43,7 +43,7 @@ func listenSFTP(address, path string) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("--sftp: %w", err)
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return l, nil
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/kernel"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
+	"github.com/berthhq/berth/internal/confine"
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/volume"
@@ -143,6 +145,7 @@ func storageCommand() *cobra.Command {
 		volumes     []string
 		file, sftp  string
 		listen, url string
+		ops         string
 		origins     []string
 		reach       []string
 	)
@@ -153,9 +156,13 @@ func storageCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := confine.Directory(o.dir, 0o700); err != nil {
+				return err
+			}
+			registry := metrics()
 			cfg := storage.Config{
 				Name: o.name, Dir: o.dir, PublicURL: url, Origins: origins, ObjectStorages: reach, Managers: o.managers,
-				JoinToken: o.token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registerer: metrics(),
+				JoinToken: o.token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registerer: registry,
 			}
 			for _, v := range volumes {
 				name, path, ok := strings.Cut(v, "=")
@@ -173,7 +180,7 @@ func storageCommand() *cobra.Command {
 				}
 				cfg.Volumes = append(cfg.Volumes, more...)
 			}
-			if cfg.SFTP, err = listenSFTP(sftp, filepath.Join(o.dir, "sftp.port")); err != nil {
+			if cfg.SFTP, err = listenAt("sftp", sftp, filepath.Join(o.dir, "sftp.port")); err != nil {
 				return err
 			}
 			p, err := storage.New(cfg)
@@ -184,9 +191,16 @@ func storageCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			opsAt, err := listenAt("metrics", ops, filepath.Join(o.dir, "metrics.port"))
+			if err != nil {
+				return err
+			}
 			srv := &http.Server{Handler: p.Handler(), ReadHeaderTimeout: 10 * time.Second}
 			g, ctx := errgroup.WithContext(cmd.Context())
 			g.Go(func() error { return p.Run(ctx) })
+			if opsAt != nil {
+				g.Go(func() error { return opsserver.New(opsAt, registry, p.Checks(), log).Run(ctx) })
+			}
 			g.Go(func() error {
 				<-ctx.Done()
 				return srv.Close()
@@ -206,6 +220,7 @@ func storageCommand() *cobra.Command {
 	pathFlag(cmd, &file, "volume-file", "", "YAML file of volumes with their plugins and options, see docs/storage")
 	f.StringVar(&listen, "listen", "127.0.0.1:8422", "address for uploads and downloads")
 	f.StringVar(&sftp, "sftp", "off", "address of people's folders by SFTP, such as :8423, or off")
+	f.StringVar(&ops, "metrics", "", "address of /metrics, /healthz and /readyz, or off (default a loopback port, logged at the start and kept)")
 	f.StringVar(&url, "public-url", "", "base URL of --listen as people reach it")
 	f.StringSliceVar(&reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	f.StringSliceVar(&origins, "origin", nil, "origins of the web page")

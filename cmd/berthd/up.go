@@ -17,7 +17,6 @@ import (
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/cluster"
-	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/registry"
 	"github.com/berthhq/berth/internal/service"
 	"github.com/berthhq/berth/manager"
@@ -118,20 +117,6 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 	return p.run(ctx, started)
 }
 
-// closeData makes the directory of all state, or closes one that an earlier version left
-// open. The stores have a user of their own, who passes through.
-func closeData(dir string) error {
-	if err := confine.Directory(dir, 0o711); err != nil {
-		return err
-	}
-	for _, name := range []string{"volumes", "volumes/local", "agent", "containerd", "storage", "secrets", "registry"} {
-		if err := confine.Directory(filepath.Join(dir, name), 0o700); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // volumes are the one on this machine's own disk and those of the operator's file.
 func (o upOptions) volumes() ([]storage.VolumeConfig, error) {
 	dir := filepath.Join(o.bin, "plugins/volume")
@@ -215,7 +200,7 @@ func (p *platform) openStorage(ctx context.Context, managers string) (*storage.P
 	if err != nil {
 		return nil, err
 	}
-	if p.files, err = listenSFTP(p.sftp, p.dir("sftp.port")); err != nil {
+	if p.files, err = listenAt("sftp", p.sftp, p.dir("sftp.port")); err != nil {
 		return nil, err
 	}
 	return storage.New(storage.Config{

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/berthhq/berth/internal/confine"
+)
+
+// closeData makes the directory of all state, or closes one that an earlier version left
+// open. The stores have a user of their own, who passes through.
+func closeData(dir string) error {
+	if err := confine.Directory(dir, 0o711); err != nil {
+		return err
+	}
+	for _, name := range []string{"volumes", "volumes/local", "agent", "containerd", "storage", "secrets", "registry"} {
+		if err := confine.Directory(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A storage proxy serves its metrics and health at an address of their own, and not
+// where people reach it.
+func TestStorageServesMetrics(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := free.Addr().String()
+	free.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := storageCommand()
+	cmd.SetArgs([]string{"--data", dir, "--name", "s1", "--listen", public, "--log-level", "error"})
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.ExecuteContext(ctx) }()
+	get := func(address, path string) (int, string) {
+		resp, err := http.Get("http://" + address + path)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer resp.Body.Close()
+		raw, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(raw)
+	}
+	address := ""
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if port, err := os.ReadFile(filepath.Join(dir, "metrics.port")); err == nil {
+			address = "127.0.0.1:" + strings.TrimSpace(string(port))
+			if status, _ := get(address, "/healthz"); status == http.StatusOK {
+				break
+			}
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("berthd storage ended: %v", err)
+		default:
+		}
+		if time.Now().After(end) {
+			t.Fatal("no health within a minute")
+		}
+	}
+	if status, body := get(address, "/metrics"); status != http.StatusOK || !strings.Contains(body, "berth_storage_received_bytes_total") || !strings.Contains(body, "go_goroutines") {
+		t.Errorf("metrics: %d %.500s", status, body)
+	}
+	if status, body := get(address, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "managers unavailable") {
+		t.Errorf("ready without a manager: %d %s", status, body)
+	}
+	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+		if status, body := get(public, path); status != http.StatusNotFound {
+			t.Errorf("%s for everybody: %d %.200s", path, status, body)
+		}
+	}
+	if st, err := os.Stat(dir); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("the data directory: %v, %v", st, err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}

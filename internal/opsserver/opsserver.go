@@ -1,0 +1,112 @@
+// Package opsserver serves what operators and their monitoring ask of a process, apart from
+// what people reach: /metrics, /healthz and /readyz. cmd/berthd runs it beside a role.
+package opsserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Check is something that has to work for the process to be of use.
+type Check struct {
+	Name string
+	// Optional is shown and does not make the process unready.
+	Optional bool
+	// Probe returns why it does not work. It heeds its context.
+	Probe func(context.Context) error
+}
+
+const (
+	// probeTime bounds one check; all are made at once.
+	probeTime = 2 * time.Second
+	// scrapeTime bounds one answer with metrics. Prometheus waits 10 s.
+	scrapeTime = 5 * time.Second
+	// maxScrapes answers are under way at once.
+	maxScrapes = 4
+)
+
+// Server is the HTTP side of monitoring. Make it with New.
+type Server struct {
+	listener net.Listener
+	checks   []Check
+	mux      *http.ServeMux
+	log      *slog.Logger
+}
+
+// New returns a server at an address, which is open from now on. Without a gatherer there
+// are no metrics.
+func New(listener net.Listener, metrics prometheus.Gatherer, checks []Check, log *slog.Logger) *Server {
+	s := &Server{listener: listener, checks: checks, mux: http.NewServeMux(), log: log}
+	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	s.mux.HandleFunc("GET /readyz", s.ready)
+	if metrics != nil {
+		s.mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
+			Timeout: scrapeTime, MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError,
+		}))
+	}
+	return s
+}
+
+// Handler serves the same for a caller with a listener of its own.
+func (s *Server) Handler() http.Handler { return s.mux }
+
+// Run serves until the context ends.
+func (s *Server) Run(ctx context.Context) error {
+	srv := &http.Server{Handler: s.mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+	defer stop()
+	s.log.Info("metrics and health are served", "address", s.listener.Addr().String())
+	if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics and health: %w", err)
+	}
+	return nil
+}
+
+// ready answers with a line for every check, and 503 while one that is needed fails.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	errs := make([]error, len(s.checks))
+	var wg sync.WaitGroup
+	for i, c := range s.checks {
+		wg.Go(func() { errs[i] = probe(r.Context(), c) })
+	}
+	wg.Wait()
+	status := http.StatusOK
+	for i, c := range s.checks {
+		if errs[i] != nil && !c.Optional {
+			status = http.StatusServiceUnavailable
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	for i, c := range s.checks {
+		state := "ok"
+		if errs[i] != nil {
+			state = "unavailable"
+			s.log.Warn("not ready", "check", c.Name, "error", errs[i])
+		}
+		fmt.Fprintf(w, "%s %s\n", c.Name, state)
+	}
+}
+
+// probe makes one check, and gives up on one that does not heed its context.
+func probe(ctx context.Context, c Check) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- c.Probe(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
