@@ -284,7 +284,11 @@ func (d *depot) transfer(t *testing.T, id uuid.UUID) {
 	if body, _ := io.ReadAll(resp.Body); string(body) != "hello" {
 		t.Errorf("download: %d %q", resp.StatusCode, body)
 	}
-	for _, path := range []string{"../x", "/etc/passwd", "a/../../b", "", "a\x00"} {
+	// What the proxy would refuse gets no ticket either.
+	for _, path := range []string{
+		"../x", "/etc/passwd", "a/../../b", "", "a\x00", "a\nb", "a\u0085b", "half \ufffd", strings.Repeat("n", 256),
+		strings.Repeat("d/", 512) + "f",
+	} {
 		errs := d.as.Ask(t, createUpload, managertest.Vars{"id": id, "files": []managertest.Vars{{"path": path, "size": 1}}}, nil)
 		if errs.Code() != "INVALID_ARGUMENT" {
 			t.Errorf("upload to %q: %s", path, errs)

@@ -2,12 +2,15 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
 
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
@@ -236,10 +239,15 @@ func (s *service) CloneFolder(q *storagepb.CloneFolderRequest, out grpc.ServerSt
 	if err != nil {
 		return err
 	}
-	return s.long(out, func(ctx context.Context, m *volume.Meter, _ *results) error {
-		return v.CloneFolder(ctx, from, q.GetTo().GetScope(), q.GetTo().GetFolder(), m)
+	return s.long(out, func(ctx context.Context, m *volume.Meter, left *results) error {
+		return v.CloneFolder(ctx, from, q.GetTo().GetScope(), q.GetTo().GetFolder(), m, func(path string) {
+			left.add(storagepb.NewFileResult(path, nil, errDeep))
+		})
 	})
 }
+
+// errDeep is why a clone leaves something out.
+var errDeep = fmt.Errorf("what is in there is more than %d levels deep, and left out: %w", folderpath.MaxDepth, errdefs.ErrInvalidArgument)
 
 func (s *service) folder(q *storagepb.FolderRef) (*volume.Folder, error) {
 	v, err := s.p.set.Get(q.GetVolume())

@@ -3470,7 +3470,7 @@ type Task implements Node @allow(to: USER) {
   "Done so far, of total: bytes of what is copied, files of what is deleted, otherwise steps. total is 0 as long as it is not known."
   done: Int64!
   total: Int64!
-  "What went wrong last, or what it waits for."
+  "What went wrong last, what it waits for, or what it left out."
   message: String!
   attempt: Int!
   "What it is about."

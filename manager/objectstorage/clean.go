@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 )
@@ -77,34 +77,8 @@ func cleanPrefix(field, s string) (string, error) {
 	if len(s) >= maxKey {
 		return "", problem.Invalid(field, "has %d bytes", len(s)).WithLimit(fmt.Sprint(maxKey - 1))
 	}
-	if why := hostile(s); why != "" {
+	if why := folderpath.NewFault(s); why != "" {
 		return "", problem.Invalid(field, "%s", why)
 	}
 	return s + "/", nil
-}
-
-// hostile says why a key cannot be a path below a folder; "" when it can.
-func hostile(key string) string {
-	if !utf8.ValidString(key) {
-		return "is not UTF-8"
-	}
-	for _, r := range key {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return "has a control character"
-		}
-	}
-	for part := range strings.SplitSeq(key, "/") {
-		switch {
-		case part == "":
-			return "has an empty part"
-		case part == "." || part == "..":
-			return "has a part " + part
-		case len(part) > 255:
-			return fmt.Sprintf("has a part of %d bytes, a file's name has 255 at most", len(part))
-		}
-	}
-	if len(key) > 4096 {
-		return "is longer than a path can be"
-	}
-	return ""
 }

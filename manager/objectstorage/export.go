@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/internal/problem"
 	tasks "github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/storage/storagepb"
@@ -131,8 +132,8 @@ func refusedFile(key string, f *storagepb.TreeFile) error {
 	switch {
 	case len(key) > maxKey:
 		return problem.Invalid("key", "its key would have %d bytes, S3 has %d at most", len(key), maxKey)
-	case hostile(f.Path) != "":
-		return problem.Invalid("key", "its path %s", hostile(f.Path))
+	case folderpath.NewFault(f.Path) != "":
+		return problem.Invalid("key", "its path %s", folderpath.NewFault(f.Path))
 	case f.Size > maxObject:
 		return problem.Invalid("size", "it has %d bytes, an object of S3 has %d at most", f.Size, int64(maxObject))
 	}

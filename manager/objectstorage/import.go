@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/internal/problem"
 	tasks "github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/storage/storagepb"
@@ -136,7 +137,7 @@ func (r *fetching) refused(o object) error {
 	if o.key == r.prefix {
 		return nil
 	}
-	if why := hostile(name); why != "" {
+	if why := folderpath.NewFault(name); why != "" {
 		return problem.Invalid("key", "the key %s", why)
 	}
 	return nil

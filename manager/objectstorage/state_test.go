@@ -9,6 +9,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/minio/minio-go/v7"
 
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -54,7 +55,7 @@ func TestHostileKeys(t *testing.T) {
 		"a": true, "a/b.c": true, "ünï/ cödé": true, ".hidden": true, "...": true,
 		"": false, "/a": false, "a/": false, "a//b": false, "..": false, "a/../b": false, "./a": false, "a\x00": false, "a\n": false, "\xff": false,
 	} {
-		if why := hostile(key); (why == "") != good {
+		if why := folderpath.NewFault(key); (why == "") != good {
 			t.Errorf("%q: %q", key, why)
 		}
 	}

@@ -185,7 +185,7 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 func (s *Service) settle(ctx context.Context, p *Progress, failure error) error {
 	return p.update(ctx, func(up *ent.TaskUpdate) {
 		if failure == nil {
-			up.SetStatus(task.StatusDone).SetMessage("").SetDone(p.task.Total).SetEndedAt(clock.Now())
+			up.SetStatus(task.StatusDone).SetMessage(p.remark).SetDone(p.task.Total).SetEndedAt(clock.Now())
 			return
 		}
 		if w := (*waiting)(nil); errors.As(failure, &w) {

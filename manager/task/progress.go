@@ -14,10 +14,14 @@ import (
 
 // Progress is one run of a task.
 type Progress struct {
-	s     *Service
-	task  *ent.Task
-	epoch int64
+	s      *Service
+	task   *ent.Task
+	epoch  int64
+	remark string
 }
+
+// Remark notes what people are to know of a task that ends well, such as what it left out.
+func (p *Progress) Remark(text string) { p.remark = text }
 
 // By is who enqueued the task; zero for the platform itself.
 func (p *Progress) By() uuid.UUID {

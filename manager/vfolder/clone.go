@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
@@ -13,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
@@ -176,14 +179,45 @@ func (s *Service) cloned(ctx context.Context, p *proxy, from, to *ent.Vfolder, a
 	if err != nil {
 		return nil, errgrpc.ToNative(err)
 	}
-	if err := follow(ctx, stream, at, nil); err != nil {
+	var left leftOut
+	if err := follow(ctx, stream, at, left.add); err != nil {
 		return nil, err
 	}
+	at.Remark(left.String())
 	whole, err := p.rpc.GetFolder(ctx, folderRef(to))
 	if err != nil {
 		return nil, fmt.Errorf("read folder: %w", errgrpc.ToNative(err))
 	}
 	return whole, nil
+}
+
+// leftOut is what a clone lacks.
+type leftOut struct {
+	paths []string // the first of them
+	all   int
+}
+
+// leftOutNamed is how many are named.
+const leftOutNamed = 5
+
+func (l *leftOut) add(results []*storagepb.FileResult) any {
+	for _, r := range results {
+		if l.all++; len(l.paths) < leftOutNamed {
+			l.paths = append(l.paths, strconv.Quote(clip(r.Path)))
+		}
+	}
+	return nil
+}
+
+func (l *leftOut) String() string {
+	if l.all == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("left out what is more than %d levels deep, in %s", folderpath.MaxDepth, strings.Join(l.paths, ", "))
+	if more := l.all - len(l.paths); more > 0 {
+		text += fmt.Sprintf(" and %d more directories", more)
+	}
+	return text
 }
 
 // readable returns a folder that a user may read now: a task may have waited for long.

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
@@ -28,8 +29,7 @@ const (
 	downloadLife = 2 * time.Minute
 	maxUploads   = 1000
 	maxUpload    = 1 << 44 // 16 TiB
-	maxPath      = 4096
-	maxSearch    = 255 // bytes, as a name has at most
+	maxSearch    = 255     // bytes, as a name has at most
 )
 
 // CreateUpload signs a ticket per file.
@@ -55,6 +55,9 @@ func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*Crea
 		clean, err := cleanPath(field+".path", file.Path, false)
 		if err != nil {
 			return nil, err
+		}
+		if fault := folderpath.NewFault(clean); fault != "" {
+			return nil, problem.Invalid(field+".path", "%q %s", clip(clean), fault)
 		}
 		if file.Size < 0 || file.Size > maxUpload {
 			return nil, problem.Invalid(field+".size", "%d bytes", file.Size).WithLimit(fmt.Sprintf("0..%d", int64(maxUpload)))
@@ -212,8 +215,8 @@ func (s *Service) fillable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, err
 // cleanPath accepts a relative path that stays inside its folder. The proxy
 // checks again, with the file system in hand.
 func cleanPath(field, p string, empty bool) (string, error) {
-	if len(p) > maxPath {
-		return "", problem.Invalid(field, "has %d bytes", len(p)).WithLimit(fmt.Sprint(maxPath))
+	if len(p) > folderpath.MaxPath {
+		return "", problem.Invalid(field, "has %d bytes", len(p)).WithLimit(fmt.Sprint(folderpath.MaxPath))
 	}
 	clean := path.Clean("/" + p)[1:]
 	if strings.ContainsRune(p, 0) || path.IsAbs(p) || clean != strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/") && p != "." {
@@ -221,6 +224,9 @@ func cleanPath(field, p string, empty bool) (string, error) {
 	}
 	if clean == "" && !empty {
 		return "", problem.Invalid(field, "must name something in the folder")
+	}
+	if fault := folderpath.Fault(clean); clean != "" && fault != "" {
+		return "", problem.Invalid(field, "%q %s", clip(clean), fault)
 	}
 	return clean, nil
 }

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +17,14 @@ import (
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
 )
 
 // archive streams a directory as zip or tar.zst at constant memory. Links,
-// FIFOs, sockets and devices are left out; what changes meanwhile is taken as
-// it is found.
+// FIFOs, sockets and devices are left out, and so are directories that are too deep,
+// which a file in the archive names; what changes meanwhile is taken as it is found.
 func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.claims(w, r, ticket.Archive)
 	if err != nil {
@@ -59,12 +61,79 @@ func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
-	err = volume.Walk(r.Context(), dir, func(n volume.Node) error { return add(r.Context(), pack, n) })
+	deep := &tooDeep{}
+	err = volume.Walk(r.Context(), dir, func(n volume.Node) error {
+		deep.seen(n.Path)
+		return add(r.Context(), pack, n)
+	}, deep.add)
+	if err == nil {
+		err = deep.tell(pack)
+	}
 	if err != nil {
 		return err // not closed: the end would make it look whole
 	}
 	return pack.Close()
 }
+
+const (
+	// leftOut is the name of the file in an archive that lists what is not there, after
+	// more letters where a file has that name.
+	leftOut = "LEFT-OUT.txt"
+	// maxLeftOut bounds the list.
+	maxLeftOut = 1000
+)
+
+// tooDeep gathers the directories that an archive leaves out.
+type tooDeep struct {
+	paths []string
+	more  int
+	name  string
+}
+
+func (d *tooDeep) add(path string) {
+	if len(d.paths) == maxLeftOut {
+		d.more++
+		return
+	}
+	d.paths = append(d.paths, path)
+}
+
+// seen keeps the name of the list apart from those of files.
+func (d *tooDeep) seen(path string) {
+	for path == cmp.Or(d.name, leftOut) {
+		d.name = "BERTH-" + cmp.Or(d.name, leftOut)
+	}
+}
+
+// tell adds the list to the archive, where there is something to list.
+func (d *tooDeep) tell(p packer) error {
+	if len(d.paths) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("Directories that are more than %d levels deep are not in this archive:\n\n%s\n", folderpath.MaxDepth, strings.Join(d.paths, "\n"))
+	if d.more > 0 {
+		text += fmt.Sprintf("and %d more\n", d.more)
+	}
+	w, err := p.Add(cmp.Or(d.name, leftOut), listing{size: int64(len(text)), at: time.Now()})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// listing describes a file that is on no disk.
+type listing struct {
+	size int64
+	at   time.Time
+}
+
+func (l listing) Name() string       { return leftOut }
+func (l listing) Size() int64        { return l.size }
+func (l listing) Mode() os.FileMode  { return 0o644 }
+func (l listing) ModTime() time.Time { return l.at }
+func (l listing) IsDir() bool        { return false }
+func (l listing) Sys() any           { return nil }
 
 // packer writes one archive.
 type packer interface {
@@ -108,11 +177,22 @@ func tarred(p packer) bool { _, ok := p.(*tarPacker); return ok }
 
 type zipPacker struct{ *zip.Writer }
 
+// deflater is the compressor of one archive: to make one costs far more than to compress
+// a small file. Entries come one after the other.
+type deflater struct{ *flate.Writer }
+
+func (d *deflater) begin(w io.Writer) (_ io.WriteCloser, err error) {
+	if d.Writer == nil {
+		d.Writer, err = flate.NewWriter(w, flate.BestSpeed) // eight times as fast as the default
+		return d, err
+	}
+	d.Reset(w)
+	return d, nil
+}
+
 func newZip(w io.Writer) (packer, error) {
 	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.BestSpeed) // eight times as fast as the default
-	})
+	z.RegisterCompressor(zip.Deflate, (&deflater{}).begin)
 	return zipPacker{z}, nil
 }
 

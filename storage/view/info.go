@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/storage/volume"
 )
 
@@ -48,8 +49,7 @@ func (i info) ETag(context.Context) (string, error) { return entityTag(i.size, i
 // every client can write. Links, FIFOs, sockets and devices are not there.
 func shown(e volume.Entry) bool {
 	kind := e.Mode & unix.S_IFMT
-	_, err := volume.CleanNew(e.Name)
-	return err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR)
+	return folderpath.Legible(e.Name) && (kind == unix.S_IFREG || kind == unix.S_IFDIR)
 }
 
 // infoOf describes an entry of a folder to who has it; who may only read it sees

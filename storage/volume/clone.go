@@ -17,8 +17,9 @@ import (
 
 // CloneFolder makes a folder, in a scope that is there, a copy of another one,
 // which may lie on another volume. It appears when it is complete; one that is
-// there is done. After an interruption the copy goes on.
-func (v *Volume) CloneFolder(ctx context.Context, from *Folder, scope, folder string, m *Meter) error {
+// there is done. After an interruption the copy goes on. What is in directories that are
+// too deep is left out, and left is called with their paths, in any order.
+func (v *Volume) CloneFolder(ctx context.Context, from *Folder, scope, folder string, m *Meter, left func(path string)) error {
 	path, err := FolderPath(scope, folder)
 	if err != nil {
 		return err
@@ -35,7 +36,7 @@ func (v *Volume) CloneFolder(ctx context.Context, from *Folder, scope, folder st
 	if !errors.Is(err, unix.ENOENT) {
 		return classify("clone folder", folder, err)
 	}
-	if err := v.bring(ctx, from, target, path, m); err != nil {
+	if err := v.bring(ctx, from, target, path, m, left); err != nil {
 		return fmt.Errorf("clone folder: %w", err)
 	}
 	return nil
@@ -47,14 +48,15 @@ const (
 	byPlugin = "plugin"
 )
 
-// bring copies a folder beside its place, which is free, and then puts it there.
-func (v *Volume) bring(ctx context.Context, from *Folder, target *os.File, path string, m *Meter) (err error) {
+// bring copies a folder beside its place, which is free, and then puts it there. Without
+// left it fails where something would be left out.
+func (v *Volume) bring(ctx context.Context, from *Folder, target *os.File, path string, m *Meter, left func(path string)) (err error) {
 	a, err := openArrival(target, folderName(path[33:]))
 	if err != nil {
 		return classify("copy folder", path[33:], err)
 	}
 	defer func() { a.ended(ctx, err) }()
-	if err := v.fill(ctx, from, a, path[:32], m); err != nil {
+	if err := v.fill(ctx, from, a, path[:32], m, left); err != nil {
 		return err
 	}
 	if err := unix.Syncfs(int(a.dir.Fd())); err != nil {
@@ -84,7 +86,7 @@ func there(dir *os.File, name string) bool {
 
 // fill makes the copy: by the product, which needs not read what it copies, or
 // else by a walk.
-func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope string, m *Meter) error {
+func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope string, m *Meter, left func(path string)) error {
 	// How far an interrupted plugin has come is nobody's to know.
 	if err := (&remover{ctx: ctx, resolve: plain, meter: NewMeter()}).tree(a.dir, byPlugin); err != nil {
 		return classify("copy folder", byPlugin, err)
@@ -114,7 +116,9 @@ func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope strin
 		return classify("copy folder", byWalk, err)
 	}
 	defer to.Close()
-	return newCopier(ctx, to, m).folder(from.dir)
+	c := newCopier(ctx, to, m)
+	c.left = left
+	return c.folder(from.dir)
 }
 
 // accelerate lets the product copy a tree on its own, by sharing blocks if it

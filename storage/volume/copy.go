@@ -21,8 +21,9 @@ type copier struct {
 	cancel context.CancelCauseFunc
 	top    *os.File // holds all targets
 	meter  *Meter
-	slots  chan struct{} // goroutines beside the caller's
-	apart  atomic.Bool   // blocks cannot be shared
+	slots  chan struct{}     // goroutines beside the caller's
+	apart  atomic.Bool       // blocks cannot be shared
+	left   func(path string) // what is too deep is left out; nil: it is an error
 
 	mu    sync.Mutex
 	links map[inode]*original // files with several names, by what they are at the source
@@ -55,12 +56,13 @@ func (c *copier) folder(from *os.File) error {
 }
 
 // copy copies what is at a name to a name below top, and waits until it is done.
-func (c *copier) copy(from *os.File, name, to string) error {
+// The path of what it becomes has so many names.
+func (c *copier) copy(from *os.File, name, to string, depth int) error {
 	if err := c.discard(from, c.top, name, to); err != nil {
 		return classify("copy", name, err)
 	}
 	var wg sync.WaitGroup
-	err := c.one(from, c.top, name, to, to, 0, &wg)
+	err := c.one(from, c.top, name, to, to, depth-1, &wg)
 	wg.Wait()
 	return c.failed(err)
 }
@@ -92,9 +94,6 @@ func (c *copier) failed(err error) error {
 
 // tree copies what is in a directory, and then what the directory itself is like.
 func (c *copier) tree(from, to *os.File, path string, depth int) error {
-	if depth > walkDepth {
-		return invalid("path %q: is more than %d levels deep", path[:64]+"…", walkDepth)
-	}
 	if err := to.Chmod(0o700); err != nil { // an earlier attempt may have come to its mode
 		return classify("copy", path, err)
 	}
@@ -166,6 +165,9 @@ func (c *copier) entries(from, to *os.File, path string, depth int, wg *sync.Wai
 	defer d.Close()
 	for {
 		names, err := d.Readdirnames(1024)
+		if len(names) > 0 && depth >= walkDepth {
+			return c.deep(path)
+		}
 		for _, name := range names {
 			if err := c.ctx.Err(); err != nil {
 				return err
@@ -181,6 +183,15 @@ func (c *copier) entries(from, to *os.File, path string, depth int, wg *sync.Wai
 			return classify("read", path, err)
 		}
 	}
+}
+
+// deep leaves out what is in a directory.
+func (c *copier) deep(path string) error {
+	if c.left == nil {
+		return invalid("path %q: what is in there is more than %d levels deep", clip(path), walkDepth)
+	}
+	c.left(path)
+	return nil
 }
 
 // one copies what is at a name; path is where it goes, below top. It may still be

@@ -86,6 +86,42 @@ func (c *counter) add(st *unix.Stat_t) {
 	c.bytes += st.Size
 }
 
+// maxLooks bounds how many names are looked at for the depth of a tree: a larger tree is
+// taken for one that is not too deep.
+const maxLooks = 100_000
+
+// deeper reports whether a tree has more levels than that below its top.
+func deeper(dir *os.File, name string, levels int) bool {
+	looks := maxLooks
+	var below func(dir *os.File, name string, levels int) bool
+	below = func(dir *os.File, name string, levels int) bool {
+		d, err := openDir(dir, name, inside)
+		if err != nil {
+			return false
+		}
+		defer d.Close()
+		var dirs []string
+		found := false
+		_ = eachEntry(d, func(name []byte, kind byte) {
+			looks--
+			found = true
+			if looks > 0 && kindOf(d, string(name), kind) == unix.DT_DIR {
+				dirs = append(dirs, string(name))
+			}
+		})
+		if found && levels <= 0 {
+			return true
+		}
+		for _, name := range dirs {
+			if looks > 0 && below(d, name, levels-1) {
+				return true
+			}
+		}
+		return false
+	}
+	return below(dir, name, levels)
+}
+
 // vanished turns the errors of an entry that was removed or replaced since it
 // was seen into nil.
 func vanished(err error) error {

@@ -138,7 +138,7 @@ func (f *Folder) Open(path string) (*os.File, error) {
 
 // OpenToChange is Open for reading and writing.
 func (f *Folder) OpenToChange(path string) (*os.File, error) {
-	path, err := CleanNew(path)
+	path, err := Clean(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/folderpath"
 )
 
 // link copies a symbolic link as what it is.
 func link(from, to *os.File, name, as string, st *unix.Stat_t) error {
-	text := make([]byte, maxPath)
+	text := make([]byte, folderpath.MaxPath)
 	n, err := unix.Readlinkat(int(from.Fd()), name, text)
 	if errors.Is(err, unix.EINVAL) { // no link any more
 		return nil

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/folderpath"
 )
 
 // MaxPage is the most entries one List returns. A page also ends when its
@@ -42,7 +44,7 @@ func (f *Folder) List(path string, limit int, cursor string) ([]Entry, string, e
 	if err != nil {
 		return nil, "", classify("list", path, err)
 	}
-	if fit := pageBytes / (len(path) + maxName); len(names) > fit {
+	if fit := pageBytes / (len(path) + folderpath.MaxName); len(names) > fit {
 		names, more = names[:fit], true
 	}
 	entries := make([]Entry, 0, len(names))

@@ -64,7 +64,7 @@ func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) 
 	defer folder.Close()
 	err = settle(source, from[33:], target, to)
 	if errors.Is(err, unix.EXDEV) {
-		return v.bring(ctx, &Folder{dir: folder, scope: source, vol: v, Path: from}, target, path, NewMeter())
+		return v.bring(ctx, &Folder{dir: folder, scope: source, vol: v, Path: from}, target, path, NewMeter(), nil)
 	}
 	if err != nil {
 		return classify("move folder", to, err)

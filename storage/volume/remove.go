@@ -52,9 +52,12 @@ func (f *Folder) Remove(ctx context.Context, path string, recursive bool, m *Met
 
 // RemoveDirectory removes an empty directory.
 func (f *Folder) RemoveDirectory(path string) error {
-	path, err := CleanNew(path)
+	path, err := Clean(path)
 	if err != nil {
 		return err
+	}
+	if path == "" {
+		return invalid("path: is the folder itself")
 	}
 	parent, name, err := f.parent(path)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/folderpath"
 )
 
 // searchTime is how long one Search looks.
@@ -24,8 +26,8 @@ func (f *Folder) Search(ctx context.Context, path, text string, limit int, curso
 	if err != nil {
 		return nil, "", err
 	}
-	if text == "" || len(text) > maxName {
-		return nil, "", invalid("text: %d bytes, wants 1 to %d", len(text), maxName)
+	if text == "" || len(text) > folderpath.MaxName {
+		return nil, "", invalid("text: %d bytes, wants 1 to %d", len(text), folderpath.MaxName)
 	}
 	after, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {

@@ -6,21 +6,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space is how many bytes there are for a folder, and how many are left: of its
-// scope's limit, and of the file system where that has less.
-func (f *Folder) Space(ctx context.Context) (total, left int64, err error) {
+// Space is what there is of bytes and files for a folder: of its scope's limit, and of the
+// file system where that has less.
+type Space struct {
+	Total, Left, Used int64  // bytes
+	Files, FilesLeft  uint64 // 0 where the file system does not count
+}
+
+// Space returns the folder's space. What writers were promised is not left.
+func (f *Folder) Space(ctx context.Context) (Space, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.dir.Fd()), &st); err != nil {
-		return 0, 0, classify("statfs", "", err)
+		return Space{}, classify("statfs", "", err)
 	}
-	total, left = int64(st.Blocks)*st.Bsize, int64(st.Bavail)*st.Bsize
-	s, err := f.vol.Limit(ctx, f.Path[:32])
+	out := Space{Total: int64(st.Blocks) * st.Bsize, Left: int64(st.Bavail) * st.Bsize, Files: st.Files, FilesLeft: st.Ffree}
+	out.Used = out.Total - int64(st.Bfree)*st.Bsize
+	scope := f.Path[:32]
+	s, err := f.vol.Limit(ctx, scope)
 	if err != nil {
-		return 0, 0, err
+		return Space{}, err
+	}
+	if s != nil && s.UsedBytes != nil {
+		out.Used = *s.UsedBytes + f.vol.promised(scope, s)
 	}
 	if l := s.GetLimit(); l != nil && l.Bytes != nil {
-		total = *l.Bytes
-		left = max(0, min(left, total-s.GetUsedBytes()-f.vol.promised(f.Path[:32], s)))
+		out.Total = *l.Bytes
+		out.Left = max(0, min(out.Left, out.Total-s.GetUsedBytes()-f.vol.promised(scope, s)))
 	}
-	return total, left, nil
+	if l := s.GetLimit(); l != nil && l.Inodes != nil {
+		out.Files = uint64(max(0, *l.Inodes))
+		out.FilesLeft = uint64(max(0, *l.Inodes-s.GetUsedInodes()))
+	}
+	return out, nil
 }

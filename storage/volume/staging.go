@@ -2,9 +2,11 @@ package volume
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/foldergroup"
@@ -99,16 +101,28 @@ func (s *Staging) Each(f func(name string, modified time.Time)) error {
 	}))
 }
 
-// Publish moves a complete staging file to its place in a folder, in one
-// step, making missing directories. A file or link there it replaces, where that
-// is asked for.
-func (f *Folder) Publish(s *Staging, name, path string, overwrite bool) error {
+// Placing is how a file comes to its place.
+type Placing struct {
+	Replace bool // a file or link that is there
+	Parents bool // missing directories are made; else they are NotFound
+}
+
+// Publish moves a complete staging file to its place in a folder, in one step.
+func (f *Folder) Publish(s *Staging, name, path string, how Placing) error {
 	path, err := CleanNew(path)
 	if err != nil {
 		return err
 	}
 	dir, last := split(path)
-	parent, err := mkdirAll(f.dir, dir, foldergroup.Dir, inside)
+	var parent *os.File
+	if how.Parents {
+		parent, err = mkdirAll(f.dir, dir, foldergroup.Dir, inside)
+	} else {
+		parent, err = followDir(f.dir, dir, inside)
+	}
+	if errors.Is(err, unix.ENOENT) {
+		err = fmt.Errorf("its directory %q: %w", dir, errdefs.ErrNotFound)
+	}
 	if err != nil {
 		return classify("publish", path, err)
 	}
@@ -116,7 +130,7 @@ func (f *Folder) Publish(s *Staging, name, path string, overwrite bool) error {
 	if err := inherit(s.dir, name, parent, last); err != nil {
 		return classify("publish", path, err)
 	}
-	if err := rename(s.dir, name, parent, last, overwrite); err != nil {
+	if err := rename(s.dir, name, parent, last, how.Replace); err != nil {
 		return classify("publish", path, err)
 	}
 	return classify("publish", path, parent.Sync())

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/folderpath"
 )
 
 // Pair is a path of a folder and its new path, perhaps in another one.
@@ -51,7 +54,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 			left = append(left, i)
 			continue
 		}
-		err = t.rename(pairs[i])
+		err = t.rehome(ctx, pairs[i])
 		if errors.Is(err, unix.EXDEV) {
 			left = append(left, i)
 			continue
@@ -104,6 +107,35 @@ func (t *Transfer) into(p Pair) (*os.File, string, error) {
 	return d, name, err
 }
 
+// rehome is rename that keeps the limit of another scope to which something moves, where
+// the proxy has to keep it.
+func (t *Transfer) rehome(ctx context.Context, p Pair) error {
+	scope, vol := t.To.Path[:32], t.To.vol
+	if t.From.Path[:32] == scope || vol.Enforcement() != "cooperative" {
+		return t.rename(p)
+	}
+	c := counter{ctx: ctx, sizes: true}
+	dir, name, err := t.From.parent(p.From)
+	if err != nil {
+		return classify("move", p.From, err)
+	}
+	err = c.count(dir, name)
+	dir.Close()
+	if err != nil {
+		return classify("count", p.From, err)
+	}
+	r := Room{Writer: "move-" + rand.Text(), Size: c.bytes}
+	if _, err := vol.Reserve(ctx, scope, r); err != nil {
+		return err
+	}
+	if err := t.rename(p); err != nil {
+		vol.Withdraw(scope, r.Writer)
+		return err
+	}
+	vol.Stays(scope, r.Writer, r.Size)
+	return nil
+}
+
 // rename moves without copying; EXDEV where that cannot be.
 func (t *Transfer) rename(p Pair) error {
 	source, fromName, err := t.From.parent(p.From)
@@ -116,6 +148,9 @@ func (t *Transfer) rename(p Pair) error {
 		return classify("move to", p.To, err)
 	}
 	defer target.Close()
+	if room := walkDepth - folderpath.Depth(p.To); folderpath.Depth(p.To) > folderpath.Depth(p.From) && deeper(source, fromName, room) {
+		return invalid("move to %q: what is in %q would be more than %d levels deep", clip(p.To), clip(p.From), walkDepth)
+	}
 	err = rename(source, fromName, target, toName, t.Overwrite)
 	switch {
 	case errors.Is(err, unix.EXDEV):
@@ -225,7 +260,7 @@ func (t *Transfer) one(ctx context.Context, c *copier, a *arrival, j *journal, i
 		return false, classify("copy", p.From, unix.ENOENT)
 	}
 	name := strconv.Itoa(i)
-	err = c.copy(source, fromName, name)
+	err = c.copy(source, fromName, name, folderpath.Depth(p.To))
 	if err == nil && !there(a.dir, name) {
 		err = classify("copy", p.From, notRegular{})
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/folderpath"
 )
 
 // Node is a directory or regular file that Walk has come to.
@@ -20,26 +22,34 @@ type Node struct {
 
 // Walk calls f for every directory and regular file below dir, which it
 // closes. Links are never followed; they, FIFOs, sockets, devices and what
-// vanishes meanwhile are left out. Memory does not grow with the tree.
-func Walk(ctx context.Context, dir *os.File, f func(Node) error) error {
-	return walk(ctx, dir, "", 0, f)
+// vanishes meanwhile are left out. Memory does not grow with the tree. What is in
+// directories that are too deep is left out, too, and deep is called with their paths.
+func Walk(ctx context.Context, dir *os.File, f func(Node) error, deep func(path string)) error {
+	return (&walker{ctx, f, deep}).walk(dir, "", 0)
 }
 
 // walkDepth bounds the open descriptors of one walk.
-const walkDepth = 512
+const walkDepth = folderpath.MaxDepth
 
-func walk(ctx context.Context, dir *os.File, path string, depth int, f func(Node) error) error {
+type walker struct {
+	ctx  context.Context
+	f    func(Node) error
+	deep func(path string)
+}
+
+func (w *walker) walk(dir *os.File, path string, depth int) error {
 	defer dir.Close()
-	if depth > walkDepth {
-		return invalid("path %q: is more than %d levels deep", path[:64]+"…", walkDepth)
+	if depth >= walkDepth {
+		w.deep(path)
+		return nil
 	}
 	for {
 		names, err := dir.Readdirnames(512)
 		for _, name := range names {
-			if err := ctx.Err(); err != nil {
+			if err := w.ctx.Err(); err != nil {
 				return err
 			}
-			if err := visit(ctx, dir, name, join(path, name), depth, f); err != nil {
+			if err := w.visit(dir, name, join(path, name), depth); err != nil {
 				return err
 			}
 		}
@@ -52,10 +62,10 @@ func walk(ctx context.Context, dir *os.File, path string, depth int, f func(Node
 	}
 }
 
-func visit(ctx context.Context, dir *os.File, name, path string, depth int, f func(Node) error) error {
+func (w *walker) visit(dir *os.File, name, path string, depth int) error {
 	file, err := openRegular(dir, name, unix.O_RDONLY)
 	if errors.Is(err, unix.EISDIR) {
-		return descend(ctx, dir, name, path, depth, f)
+		return w.descend(dir, name, path, depth)
 	}
 	if err != nil {
 		return skipped(path, err)
@@ -65,22 +75,22 @@ func visit(ctx context.Context, dir *os.File, name, path string, depth int, f fu
 	if err != nil {
 		return fmt.Errorf("stat %q: %w", path, err)
 	}
-	return f(Node{Path: path, Info: info, File: file})
+	return w.f(Node{Path: path, Info: info, File: file})
 }
 
-func descend(ctx context.Context, dir *os.File, name, path string, depth int, f func(Node) error) error {
+func (w *walker) descend(dir *os.File, name, path string, depth int) error {
 	sub, err := openDir(dir, name, inside)
 	if err != nil {
 		return skipped(path, err)
 	}
 	info, err := sub.Stat()
 	if err == nil {
-		err = f(Node{Path: path, Info: info})
+		err = w.f(Node{Path: path, Info: info})
 	}
 	if err != nil {
 		return errors.Join(err, sub.Close())
 	}
-	return walk(ctx, sub, path, depth+1, f)
+	return w.walk(sub, path, depth+1)
 }
 
 // skipped turns what a walk leaves out into nil.

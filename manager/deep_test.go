@@ -1,0 +1,46 @@
+package manager_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// A folder in which a session has made a tree that is too deep is cloned without the end
+// of it, and the task says so.
+func TestADeepFolderIsCloned(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	f := d.filled(t, c.as, managertest.Vars{"name": "data"}, 3)
+	fd, err := unix.Open(filepath.Join(d.root, f.Path), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 600 {
+		err := unix.Mkdirat(fd, "d", 0o755)
+		next, oerr := unix.Openat(fd, "d", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		unix.Close(fd)
+		if err != nil || oerr != nil {
+			t.Fatal(err, oerr)
+		}
+		fd = next
+	}
+	unix.Close(fd)
+	to, job, errs := clone(t, c.as, managertest.Vars{"id": f.ID, "name": "copy"})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	got := c.ended(t, job)
+	if got.Status != task.StatusDone || !strings.Contains(got.Message, "512 levels") || !strings.Contains(got.Message, `"d/d/d`) {
+		t.Errorf("task: %v", got)
+	}
+	if copied := d.row(t, to); copied.Status != vfolder.StatusReady {
+		t.Errorf("clone: %v", copied)
+	}
+}
