@@ -172,27 +172,6 @@ func New(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// volumes joins paths and what is mounted below them.
-func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
-	list := mount.Volumes{}
-	for name, path := range cfg.Volumes {
-		list[name] = mount.Volume{Path: path, Guard: confine.NewMount(path, log.With("volume", name))}
-	}
-	for name, rule := range cfg.ScopeMounts {
-		v, ok := list[name]
-		if !ok {
-			return nil, fmt.Errorf("mounts for the scopes of volume %q, which this node does not have: %w", name, errdefs.ErrInvalidArgument)
-		}
-		if err := rule.Check(); err != nil {
-			return nil, fmt.Errorf("mounts for the scopes of volume %q: %w", name, err)
-		}
-		v.Guard = nil // the directory holds mounts, which have the options already
-		v.Scopes = scopemount.New(scopemount.Config{Dir: v.Path, Rule: rule, Logger: log.With("volume", name)})
-		list[name] = v
-	}
-	return list, nil
-}
-
 // identity is chosen once for a directory and names things on the host.
 func identity(path string) (string, error) {
 	text, err := os.ReadFile(path)
@@ -270,16 +249,6 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 		return nil
 	case err := <-served:
 		return err
-	}
-}
-
-// confine takes their effect from set-uid and device files on the volumes that are
-// mounted; the others follow when they are used.
-func (a *Agent) confine() {
-	for name, v := range a.volumes {
-		if err := v.Confine(); err != nil {
-			a.log.Warn("volume is not there", "volume", name, "error", err)
-		}
 	}
 }
 

@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/agent/mount"
+	"github.com/berthhq/berth/internal/confine"
+	"github.com/berthhq/berth/internal/scopemount"
+)
+
+// volumes joins paths and what is mounted below them.
+func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
+	list := mount.Volumes{}
+	for name, path := range cfg.Volumes {
+		list[name] = mount.Volume{Path: path, Guard: confine.NewMount(path, log.With("volume", name))}
+	}
+	for name, rule := range cfg.ScopeMounts {
+		v, ok := list[name]
+		if !ok {
+			return nil, fmt.Errorf("mounts for the scopes of volume %q, which this node does not have: %w", name, errdefs.ErrInvalidArgument)
+		}
+		if err := rule.Check(); err != nil {
+			return nil, fmt.Errorf("mounts for the scopes of volume %q: %w", name, err)
+		}
+		v.Guard = nil // the directory holds mounts, which have the options already
+		v.Scopes = scopemount.New(scopemount.Config{Dir: v.Path, Rule: rule, Logger: log.With("volume", name)})
+		list[name] = v
+	}
+	return list, nil
+}
+
+// confine takes their effect from set-uid and device files on the volumes that are
+// mounted; the others follow when they are used.
+func (a *Agent) confine() {
+	for name, v := range a.volumes {
+		if err := v.Confine(); err != nil {
+			a.log.Warn("volume is not there", "volume", name, "error", err)
+		}
+	}
+}
