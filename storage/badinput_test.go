@@ -152,7 +152,7 @@ func TestHostileRanges(t *testing.T) {
 		{"bytes=0-0", 206}, {"bytes=0-0,5-5", 206}, {"bytes=" + strings.Repeat("0-0,", 15) + "0-0", 206},
 		{"bytes=" + strings.Repeat("0-0,", 16) + "0-0", 416}, {"bytes=" + strings.Repeat("0-0,", 9_999) + "0-0", 416},
 		{"bytes=-0", 416}, {"bytes=--5", 416}, {"bytes=5-2", 416}, {"bytes=-1-5", 416}, {"bytes=1048576-", 416},
-		{"bytes=99999999999999999999-", 416}, {"bytes=a-b", 416}, {"bytes=", 416}, {"lines=1-2", 416},
+		{"bytes=99999999999999999999-", 416}, {"bytes=a-b", 416}, {"bytes=", 416}, {"lines=1-2", 200},
 	} {
 		for door, resp := range map[string]*http.Response{
 			"download": h.tus("GET", "/download", tk, nil, "Range", tc.ranges),

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/storage/storagepb"
@@ -83,7 +84,7 @@ func TestProgramsInFoldersGiveNoRights(t *testing.T) {
 
 // Copies and changed files are no set-uid programs.
 func TestCopiesAreNotArmed(t *testing.T) {
-	h := newHost(t)
+	h, _, address := newSFTP(t)
 	h.armed("dir/su")
 	if _, err := h.transfer(false, &storagepb.TransferRequest{From: h.ref, To: h.ref, Files: pairs("dir", "copy")}); err != nil {
 		t.Fatal(err)
@@ -100,4 +101,33 @@ func TestCopiesAreNotArmed(t *testing.T) {
 		}
 	}
 	disarmed("copy/su")
+	clone := &storagepb.FolderRef{Volume: "main", Scope: h.ref.Scope, Folder: uuid.NewString()}
+	stream, err := h.api.CloneFolder(h.ctx(), &storagepb.CloneFolderRequest{From: h.ref, To: clone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := follow(t, stream); err != nil {
+		t.Fatal(err)
+	}
+	cloned, err := h.api.GetFolder(h.ctx(), clone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := filepath.Rel(h.path, filepath.Join(h.mount, cloned.Path, "dir/su"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	disarmed(at)
+	// SFTP changes a file where it is.
+	f, err := client(t, address, "rw").OpenFile("/mine/data/dir/su", os.O_WRONLY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("x"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	disarmed("dir/su")
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
 	"github.com/berthhq/berth/storage/storagepb"
@@ -137,11 +138,48 @@ func TestLimitHoldsForTwoUploads(t *testing.T) {
 	} else if err != nil {
 		wantCode(t, err, codes.ResourceExhausted)
 	}
+	// So does a move from another scope.
+	other := &storagepb.FolderRef{Volume: "main", Scope: uuid.NewString(), Folder: uuid.NewString()}
+	if _, err := h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: other.Scope}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.api.CreateFolder(h.ctx(), other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.transfer(false, &storagepb.TransferRequest{From: h.ref, To: other, Files: pairs("small", "small")}); err != nil {
+		t.Fatal(err)
+	}
+	results, err = h.transfer(true, &storagepb.TransferRequest{From: other, To: h.ref, Files: pairs("small", "moved")})
+	if err != nil || results[0].Err() == nil {
+		t.Errorf("a move took room that uploads have: %v, %v", results, err)
+	}
 	// What is ended gives its room back.
 	if resp := h.tus("DELETE", at, a, nil); resp.StatusCode != http.StatusNoContent {
 		t.Fatalf("end: %s", resp.Status)
 	}
 	if got := post("d", size); got != http.StatusCreated {
 		t.Errorf("after the first was ended: %d", got)
+	}
+}
+
+// What is left is told by WebDAV, of a folder and of the directory above it.
+func TestQuotaProperties(t *testing.T) {
+	h, _ := newViews(t)
+	h.seldom(20 << 20)
+	ask := `<propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>`
+	for _, path := range []string{"/mine/data/", "/mine/"} {
+		resp, body := h.dav("PROPFIND", path, "rw", ask, "Depth", "0")
+		if resp.StatusCode != http.StatusMultiStatus || !strings.Contains(body, fmt.Sprintf("quota-available-bytes>%d<", 20<<20)) || !strings.Contains(body, "quota-used-bytes>") {
+			t.Errorf("%s: %s %s", path, resp.Status, body)
+		}
+	}
+	if resp, body := h.dav("PROPFIND", "/mine/data/", "rw", "", "Depth", "0"); resp.StatusCode != http.StatusMultiStatus || strings.Contains(body, "quota") {
+		t.Errorf("all properties: %s %s", resp.Status, body)
+	}
+	if resp, words := h.davFrom("PUT", "/mine/data/f", "rw", zeros(5<<20)); resp.StatusCode != http.StatusCreated {
+		t.Fatalf("%s: %s", resp.Status, words)
+	}
+	if _, body := h.dav("PROPFIND", "/mine/data/", "rw", ask, "Depth", "0"); !strings.Contains(body, fmt.Sprintf("quota-available-bytes>%d<", 15<<20)) {
+		t.Errorf("what was written since the measurement does not count: %s", body)
 	}
 }

@@ -155,7 +155,11 @@ func (t *transfer) fetch(ctx context.Context, s *step) error {
 	}
 	defer t.root.Remove(part) // gone already when all went well
 	d := client.Download{Folder: t.folder.ID, Path: s.Path, Progress: t.counter(s), Told: t.paused}
-	if err = errors.Join(d.CopyTo(ctx, t.client, f), f.Close()); err != nil {
+	err = d.CopyTo(ctx, t.client, f)
+	if info, serr := f.Stat(); serr == nil {
+		s.Size = info.Size() // of an archive nobody knew it before
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	if !s.modified.IsZero() {

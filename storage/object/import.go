@@ -47,7 +47,7 @@ func (m *Mover) bring(ctx context.Context, w *Work, f *volume.Folder, q *storage
 		}
 	}
 	g := &download{client: m.client(q.Private), work: w, item: o}
-	if err := m.stage(ctx, g, transfer.Place{Volume: q.Folder.GetVolume(), Scope: q.Folder.GetScope(), Folder: q.Folder.GetFolder(), Path: path}); err != nil {
+	if err := m.stage(ctx, g, transfer.Place{Volume: q.Folder.GetVolume(), Scope: q.Folder.GetScope(), Folder: q.Folder.GetFolder(), Path: path, Parents: true}); err != nil {
 		return false, err
 	}
 	d := g.draft

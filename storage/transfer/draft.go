@@ -18,7 +18,11 @@ import (
 )
 
 // Place is where a file goes, on whose behalf.
-type Place struct{ User, Volume, Scope, Folder, Path string }
+type Place struct {
+	User, Volume, Scope, Folder, Path string
+	// Parents has missing directories made when the file is published.
+	Parents bool
+}
 
 // Draft is a file that is written in the staging directory, in any order, and
 // appears in its folder in one step. Unlike an upload it does not outlive who
@@ -78,7 +82,9 @@ func (s *Server) newDraft(at Place) (*Draft, error) {
 	if err := checkTarget(v, c); err != nil {
 		return nil, err
 	}
-	return s.draftOf(v, c), nil
+	d := s.draftOf(v, c)
+	d.upload.noParents = !at.Parents
+	return d, nil
 }
 
 func (s *Server) draftOf(v *volume.Volume, c ticket.Claims) *Draft {
@@ -255,7 +261,7 @@ func (s *Server) publishIf(v *volume.Volume, x *session, when Condition) error {
 		if err := when(seen); err != nil {
 			return err
 		}
-		err = f.Publish(x.staging, x.part(), x.Claims.Path, seen != nil)
+		err = f.Publish(x.staging, x.part(), x.Claims.Path, volume.Placing{Replace: seen != nil, Parents: !x.noParents})
 		if seen != nil || !errdefs.IsAlreadyExists(err) {
 			return err
 		}

@@ -13,6 +13,10 @@ const maxRanges = 16
 // checkRanges refuses a request for too many parts of a file, and for the last zero bytes,
 // which net/http answers with a part that ends before it begins.
 func checkRanges(r *http.Request) error {
+	// Units that a server does not know are ignored (RFC 9110, 14.2).
+	if unit, _, _ := strings.Cut(r.Header.Get("Range"), "="); !strings.EqualFold(strings.TrimSpace(unit), "bytes") {
+		r.Header.Del("Range")
+	}
 	n := 0
 	for _, h := range r.Header.Values("Range") {
 		_, list, _ := strings.Cut(h, "=")

@@ -58,10 +58,29 @@ func New(cfg Config) (*Server, error) {
 	s.handle("GET /download", "download", s.download) // HEAD too
 	s.handle("GET /archive", "archive", s.archive)
 	s.handle("OPTIONS /", "options", s.options)
-	s.handle("/", "unknown", func(_ http.ResponseWriter, r *http.Request) error {
-		return notFound("no such resource: %s %s", r.Method, r.URL.Path)
-	})
+	s.handle("/", "unknown", s.unknown)
 	return s, nil
+}
+
+// unknown refuses what no other handler is for: a method that a resource does not have,
+// or no resource at all.
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request) error {
+	var allowed []string
+	for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "/" && pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		return notFound("no such resource: %s %s", r.Method, r.URL.Path)
+	}
+	list := strings.Join(append(allowed, http.MethodOptions), ", ")
+	w.Header().Set("Allow", list)
+	return &problem{
+		status: http.StatusMethodNotAllowed, code: "INVALID_ARGUMENT", detail: fmt.Sprintf("method %s is not one of %s", r.Method, list),
+	}
 }
 
 // handle installs a handler that returns its error.

@@ -40,7 +40,8 @@ type upload struct {
 	// Kept is set for a draft.
 	Kept *kept `json:",omitempty"`
 
-	id string
+	id        string
+	noParents bool // a draft whose directory has to be there
 }
 
 func uploadID(c ticket.Claims) string {
@@ -207,7 +208,7 @@ func (x *session) publish(v *volume.Volume) error {
 		return err
 	}
 	defer f.Close()
-	return f.Publish(x.staging, x.part(), x.Claims.Path, true)
+	return f.Publish(x.staging, x.part(), x.Claims.Path, volume.Placing{Replace: true, Parents: !x.noParents})
 }
 
 // settle gives the bytes their attributes and makes sure that they are there.

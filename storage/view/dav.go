@@ -76,10 +76,15 @@ const Path = "/dav"
 
 // request is what is known about one request.
 type request struct {
-	t      *tree
-	size   int64              // of the body, -1 where the client does not tell
-	when   transfer.Condition // for what a PUT replaces; nil for none
-	failed error              // why it is refused, where the protocol's package has no word for it
+	t        *tree
+	size     int64              // of the body, -1 where the client does not tell
+	when     transfer.Condition // for what a PUT replaces; nil for none
+	modified *time.Time         // for what a PUT makes; nil for now
+	locked   bool               // something, for as long as it takes
+	replaced bool               // by a PUT
+	quota    bool               // the request asks for properties of RFC 4331
+	rooms    map[string]*room   // by folder, as this request has found them
+	failed   error              // why it is refused, where the protocol's package has no word for it
 }
 
 // refuse notes why the request fails.
@@ -95,6 +100,7 @@ func (x *request) checked(r *http.Request, prefix string) error {
 		if d := r.Header.Get("Depth"); d != "0" && d != "1" {
 			return fmt.Errorf("header Depth: %q, wants 0 or 1 (propfind-finite-depth): %w", d, errdefs.ErrPermissionDenied)
 		}
+		return x.asked(r)
 	case "LOCK":
 		text, _, _ := strings.Cut(r.Header.Get("Timeout"), ",")
 		n, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(text), "Second-"))
@@ -105,6 +111,13 @@ func (x *request) checked(r *http.Request, prefix string) error {
 	case "COPY", "MOVE":
 		return x.pair(r, prefix)
 	case "PUT":
+		if r.Header.Get("Content-Range") != "" {
+			return fmt.Errorf("header Content-Range: a part of a file cannot be put: %w", errdefs.ErrInvalidArgument)
+		}
+		var err error
+		if x.modified, err = modified(r.Header); err != nil {
+			return err
+		}
 		return x.conditional(r, prefix)
 	}
 	return nil
@@ -197,6 +210,14 @@ func (a *response) WriteHeader(status int) {
 	}
 	err := a.request.failed
 	if err == nil || status < 400 {
+		if a.method == "PUT" && status == http.StatusCreated {
+			if a.request.replaced {
+				status = http.StatusNoContent
+			}
+			if a.request.modified != nil {
+				a.Header().Set("X-OC-Mtime", "accepted")
+			}
+		}
 		a.status = status
 		a.ResponseWriter.WriteHeader(status)
 		return

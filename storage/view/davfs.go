@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
+	"github.com/berthhq/berth/storage/volume"
 )
 
 // davFS is a tree as package webdav wants it, for one request.
@@ -63,6 +64,9 @@ func (f davFS) OpenFile(ctx context.Context, name string, flag int, _ fs.FileMod
 		d, at, err := f.t.draft(ctx, name, max(f.r.size, 0))
 		if err != nil {
 			return nil, f.told(err)
+		}
+		if f.r.modified != nil {
+			d.Set(volume.Attributes{Modified: f.r.modified})
 		}
 		return &writing{fs: f, ctx: ctx, draft: d, at: at}, nil
 	}
@@ -210,8 +214,13 @@ func (f *writing) Close() error {
 		f.draft.Discard()
 		return f.fs.told(err)
 	}
+	_, absent := f.fs.t.statAt(f.at)
 	err := f.draft.Publish(f.fs.r.when)
+	if errdefs.IsNotFound(err) {
+		return f.fs.r.refuse(fmt.Errorf("%w: %w", err, errdefs.ErrConflict))
+	}
 	if err == nil {
+		f.fs.r.replaced = absent == nil
 		f.fs.t.did(f.at, storagepb.Doing_WROTE, f.at.path, f.end)
 	}
 	return f.fs.told(err)

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,7 +19,9 @@ const (
 	longestLock    = time.Hour
 	longestRequest = 24 * time.Hour
 	maxLocks       = 1000 // of one folder
-	lockMark       = "berth-lock:"
+	// lockPatience is how long a request waits for others that write to the same file.
+	lockPatience = time.Minute
+	lockMark     = "berth-lock:"
 )
 
 // locks are the WebDAV locks of all folders, in memory: who has the same folder
@@ -30,7 +33,31 @@ type locks struct {
 
 type folderLocks struct {
 	webdav.LockSystem
-	till map[string]time.Time // token → when it is over
+	till  map[string]time.Time          // token → when it is over
+	held  map[string]webdav.LockDetails // token → what a client has locked
+	freed chan struct{}                 // closed when a lock goes, and replaced
+}
+
+// client reports whether a client's lock keeps others from a name.
+func (f *folderLocks) client(name string) bool {
+	for token, d := range f.held {
+		if _, there := f.till[token]; !there {
+			delete(f.held, token)
+			continue
+		}
+		if d.Root == name || !d.ZeroDepth && strings.HasPrefix(name, strings.TrimSuffix(d.Root, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// gone has everybody who waits look again.
+func (f *folderLocks) gone(token string) {
+	delete(f.till, token)
+	delete(f.held, token)
+	close(f.freed)
+	f.freed = make(chan struct{})
 }
 
 // folder returns the locks of a folder, without those that are over.
@@ -50,7 +77,10 @@ func (l *locks) folder(id string, now time.Time) *folderLocks {
 	}
 	f := l.folders[id]
 	if f == nil {
-		f = &folderLocks{LockSystem: webdav.NewMemLS(), till: map[string]time.Time{}}
+		f = &folderLocks{
+			LockSystem: webdav.NewMemLS(), till: map[string]time.Time{},
+			held: map[string]webdav.LockDetails{}, freed: make(chan struct{}),
+		}
 		l.folders[id] = f
 	}
 	return f
@@ -77,22 +107,53 @@ func (s lockSystem) Create(now time.Time, d webdav.LockDetails) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if d.Root = root; d.Duration < 0 || d.Duration > longestRequest {
+	own := d.Duration < 0 // of the request itself, and no client's
+	if d.Root = root; own || d.Duration > longestRequest {
 		d.Duration = longestRequest
 	}
+	patience := time.NewTimer(lockPatience)
+	defer patience.Stop()
+	for {
+		token, wait, err := s.create(o.ref.Folder, d, own)
+		if err != nil || wait == nil {
+			return token, err
+		}
+		select {
+		case <-wait:
+		case <-patience.C:
+			return "", webdav.ErrLocked
+		case <-s.ctx.Done():
+			return "", s.r.refuse(s.ctx.Err())
+		}
+	}
+}
+
+// create makes a lock, or returns what to wait for where other requests write to the file
+// and no client has locked it.
+func (s lockSystem) create(folder string, d webdav.LockDetails, own bool) (token string, wait <-chan struct{}, err error) {
+	now := time.Now()
 	l := &s.t.views.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.folder(o.ref.Folder, now)
+	f := l.folder(folder, now)
 	if len(f.till) >= maxLocks {
-		return "", webdav.ErrLocked
+		return "", nil, webdav.ErrLocked
 	}
-	token, err := f.Create(now, d)
+	token, err = f.Create(now, d)
+	// Who holds one lock does not wait for another: two could wait for each other.
+	if errors.Is(err, webdav.ErrLocked) && own && !s.r.locked && !f.client(d.Root) {
+		return "", f.freed, nil
+	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	f.till[token] = now.Add(d.Duration)
-	return lockMark + o.ref.Folder + ":" + token, nil
+	if own {
+		s.r.locked = true
+	} else {
+		f.held[token] = d
+	}
+	return lockMark + folder + ":" + token, nil, nil
 }
 
 // unchanged checks the entity tags of an If header, which package webdav leaves out.
@@ -185,7 +246,7 @@ func (s lockSystem) Unlock(now time.Time, token string) error {
 	if err := f.Unlock(now, own); err != nil {
 		return err
 	}
-	delete(f.till, own)
+	f.gone(own)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pkg/sftp"
 
 	"github.com/berthhq/berth/internal/foldergroup"
+	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -234,12 +235,15 @@ const blockSize = 4096
 
 // StatVFS tells of the folder's limit as of the size of a disk.
 func (f *sftpFS) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
-	total, left, err := f.t.space(f.ctx, r.Filepath)
+	space, _, err := f.t.space(f.ctx, r.Filepath)
 	if err != nil {
 		return nil, f.told(r.Filepath, err)
 	}
-	blocks, free := uint64(total)/blockSize, uint64(left)/blockSize
-	return &sftp.StatVFS{Bsize: blockSize, Frsize: blockSize, Blocks: blocks, Bfree: free, Bavail: free, Namemax: 255}, nil
+	blocks, free := uint64(space.Total)/blockSize, uint64(space.Left)/blockSize
+	return &sftp.StatVFS{
+		Bsize: blockSize, Frsize: blockSize, Blocks: blocks, Bfree: free, Bavail: free,
+		Files: space.Files, Ffree: space.FilesLeft, Favail: space.FilesLeft, Namemax: folderpath.MaxName,
+	}, nil
 }
 
 // Filelist lists a directory or describes one name.

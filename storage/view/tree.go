@@ -386,17 +386,3 @@ func (t *tree) set(ctx context.Context, name string, a volume.Attributes) error 
 	}
 	return err
 }
-
-// space is how many bytes there are for a place and how many are left; none above
-// the folders.
-func (t *tree) space(ctx context.Context, name string) (total, left int64, err error) {
-	at, err := t.find(ctx, name)
-	if err != nil || at.folder == nil {
-		return 0, 0, err
-	}
-	err = t.in(at.folder, func(f *volume.Folder) (err error) {
-		total, left, err = f.Space(ctx)
-		return err
-	})
-	return total, left, err
-}
