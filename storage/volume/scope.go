@@ -31,11 +31,11 @@ func (v *Volume) CreateScope(ctx context.Context, scope string, limit *volumepb.
 	if v.mounts != nil {
 		return s, nil // closed when it is mounted
 	}
-	dir, err := v.openScope(s.Path)
-	if err != nil {
-		return nil, err
+	// Where others mount the scope, it may not be there yet: it is closed when it is used.
+	if dir, err := v.openScope(s.Path); err == nil {
+		dir.Close()
 	}
-	return s, dir.Close()
+	return s, nil
 }
 
 // SetScopeLimit replaces a scope's limits; what is nil is removed.
