@@ -87,6 +87,9 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 	defer s.setLead(nil)
 	tick := time.NewTicker(3 * time.Second)
 	defer tick.Stop()
+	forget := time.NewTicker(forgetEvery)
+	defer forget.Stop()
+	since := map[uuid.UUID]time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -94,6 +97,10 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 		case <-tick.C:
 			if err := s.markLost(ctx); err != nil && ctx.Err() == nil {
 				s.log.Error("look for lost agents", "error", err)
+			}
+		case <-forget.C:
+			if err := s.forgetDevices(ctx, since); err != nil && ctx.Err() == nil {
+				s.log.Error("forget lost devices", "error", err)
 			}
 		}
 	}

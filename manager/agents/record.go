@@ -151,7 +151,7 @@ func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices [
 	return tx.Device.Update().
 		Where(device.AgentID(agentID), device.DeviceIDNotIn(present...),
 			device.Or(device.HealthNEQ(device.HealthLost), device.Allocatable(true))). // a plugin may have said first that it is lost
-		SetHealth(device.HealthLost).SetHealthMessage("no longer reported by its agent").SetAllocatable(false).
+		SetHealth(device.HealthLost).SetHealthMessage(unreported).SetAllocatable(false).
 		Exec(ctx)
 }
 
