@@ -64,6 +64,7 @@ type Service struct {
 	repaired *prometheus.CounterVec
 
 	turn *semaphore.Weighted // held during an audit; who waits leaves when his context ends
+	told map[string]Drift    // what this manager's last audit as leader found; belongs to the turn's holder
 
 	mu    sync.Mutex // never held over a statement
 	epoch int64      // of this manager's term, 0 while another one leads
@@ -195,9 +196,9 @@ func (s *Service) audit(ctx context.Context) (*Audit, error) {
 	if epoch == 0 {
 		return a, nil
 	}
+	s.tell(a.Drift)
 	for i := range a.Drift {
 		d := &a.Drift[i]
-		s.Logger.Warn("occupancy differs", "kind", d.Kind, "agent", d.Agent, "device", d.Device, "kernel", d.Kernel, "detail", d.Detail)
 		if d.mend == nil {
 			continue
 		}
@@ -209,6 +210,24 @@ func (s *Service) audit(ctx context.Context) (*Audit, error) {
 		s.repaired.WithLabelValues(string(d.Kind)).Inc()
 	}
 	return a, nil
+}
+
+// tell logs what differs now and did not at the last audit, and what no longer does:
+// a difference that nobody mends would fill the log. The caller holds the turn.
+func (s *Service) tell(found []Drift) {
+	now := map[string]Drift{}
+	for _, d := range found {
+		key := fmt.Sprint(d.Kind, d.Agent, d.Device, d.Kernel, d.Detail)
+		if now[key] = d; s.told[key].Kind == "" {
+			s.Logger.Warn("occupancy differs", "kind", d.Kind, "agent", d.Agent, "device", d.Device, "kernel", d.Kernel, "detail", d.Detail)
+		}
+	}
+	for key, d := range s.told {
+		if now[key].Kind == "" {
+			s.Logger.Info("occupancy no longer differs", "kind", d.Kind, "agent", d.Agent, "device", d.Device, "kernel", d.Kernel)
+		}
+	}
+	s.told = now
 }
 
 // looks is two looks, a while apart: what both found.

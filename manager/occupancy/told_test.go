@@ -1,0 +1,40 @@
+package occupancy
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// A difference that nobody mends is logged once, and again when it is over.
+func TestOnlyChangesAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	s := &Service{Config: Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+	lost := Drift{Kind: Kinds[0], Agent: "a", Device: "cuda:0", Detail: "is held, and its agent has it no more"}
+	lines := func(found ...Drift) string {
+		log.Reset()
+		s.tell(found)
+		var out []string
+		for line := range strings.Lines(log.String()) {
+			_, msg, _ := strings.Cut(line, `msg="`)
+			msg, _, _ = strings.Cut(msg, `"`)
+			out = append(out, msg)
+		}
+		return strings.Join(out, "; ")
+	}
+	for i, step := range []struct {
+		found []Drift
+		want  string
+	}{
+		{[]Drift{lost}, "occupancy differs"},
+		{[]Drift{lost}, ""},
+		{nil, "occupancy no longer differs"},
+		{nil, ""},
+		{[]Drift{lost}, "occupancy differs"},
+	} {
+		if got := lines(step.found...); got != step.want {
+			t.Errorf("step %d logs %q, want %q", i, got, step.want)
+		}
+	}
+}
