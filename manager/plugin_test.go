@@ -64,3 +64,13 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		return c.Client.AuditEntry.Query().Where(auditentry.Action("restartPlugin"), auditentry.Result("OK")).ExistX(c.System(t))
 	})
 }
+
+// A session whose start waits for a plugin says so while it waits.
+func TestASessionThatWaitsForAPlugin(t *testing.T) {
+	c := newCluster(t, 0)
+	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1, "faults": {"hang": "Prepare"}}`)})
+	id := c.create(t, input(managertest.Vars{"slots": managertest.Vars{"cpu": "0.05", "mem": "16m", "mock.device": "1"}}, "sleep", "600"))
+	managertest.Eventually(t, "it says what it waits for", func() bool {
+		return c.session(t, id).StatusMessage == "waits for plugin mock to prepare its devices"
+	})
+}

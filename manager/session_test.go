@@ -36,6 +36,7 @@ func TestHowSessionsEnd(t *testing.T) {
 		{"out of memory", input(nil, "alloc", "4096"), lifecycle.Terminated, "out_of_memory", "failure", 137, "", 0},
 		{"not created", input(env("FAKE_FAIL_CREATE", "no space"), "sleep", "60"), lifecycle.Error, "start_failed", "failure", -1, "no space", 2},
 		{"not started", input(env("FAKE_FAIL_START", "no such file"), "sleep", "60"), lifecycle.Error, "start_failed", "failure", -1, "no such file", 2},
+		{"refused", input(env("FAKE_REFUSE", "host IPC is not allowed"), "sleep", "60"), lifecycle.Error, "start_failed", "failure", -1, "host IPC is not allowed", 0},
 		{"without its image", input(managertest.Vars{"image": "gone:latest"}, "exit", "0"), lifecycle.Error, "image_pull_failed", "failure", -1, "gone", 0},
 	} {
 		t.Run(one.name, func(t *testing.T) {

@@ -2517,9 +2517,10 @@ type KernelState struct {
 	LaunchEpoch int64                  `protobuf:"varint,3,opt,name=launch_epoch,json=launchEpoch,proto3" json:"launch_epoch,omitempty"`
 	Phase       KernelState_Phase      `protobuf:"varint,4,opt,name=phase,proto3,enum=berth.agent.v1.KernelState_Phase" json:"phase,omitempty"`
 	ExitCode    int32                  `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"` // with EXITED: 128+n when ended by signal n
-	// With EXITED: completed, terminated, oom-killed, start-failed, not-found, lost
+	// With EXITED: completed, terminated, oom-killed, start-failed, refused (a start that
+	// fails the same way every time), not-found, lost
 	Reason        string        `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people
+	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people; with CREATING: what takes long
 	StartedUnixMs int64         `protobuf:"varint,8,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
 	ExitedUnixMs  int64         `protobuf:"varint,9,opt,name=exited_unix_ms,json=exitedUnixMs,proto3" json:"exited_unix_ms,omitempty"` // when the process ended; before EXITED: the agent is cleaning up after it
 	ContainerId   string        `protobuf:"bytes,10,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`

@@ -59,6 +59,17 @@ func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
 	return out, nil
 }
 
+// PluginsOf lists the plugins, by key, whose devices are allocated.
+func PluginsOf(allocations []*agentpb.Allocation) []string {
+	var keys []string
+	for _, a := range allocations {
+		if key, _ := pluginOf(a.DeviceId); key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // split groups a request by plugin, with the plugin's own device ids.
 func (m *Manager) split(allocations []*agentpb.Allocation) map[string][]*acceleratorpb.Allocation {
 	parts := map[string][]*acceleratorpb.Allocation{}

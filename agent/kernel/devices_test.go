@@ -131,3 +131,42 @@ func TestDeviceGoesWhilePreparing(t *testing.T) {
 	}
 	f.nothingPrepared(t, s)
 }
+
+// What the operator does not allow is refused every time.
+func TestEditsThatAreNotAllowed(t *testing.T) {
+	f, s, r := onStage(t)
+	s.Put("ipc")
+	if _, err := f.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	state := f.ended(t, "k")
+	if state.Reason != Refused || !strings.Contains(state.Message, "host IPC is not in the plugin's allow-list") {
+		t.Errorf("%v", state)
+	}
+	f.nothingPrepared(t, s)
+}
+
+// A start that waits for a plugin says so while it waits.
+func TestSlowPrepareIsSaid(t *testing.T) {
+	f, s, r := onStage(t)
+	s.Put("prepare")
+	if _, err := f.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	says := func(want string) bool {
+		k, err := f.Get("k")
+		return err == nil && k.State().Message == want
+	}
+	for deadline := time.Now().Add(patience); !says("waits for plugin play to prepare its devices"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not say what it waits for")
+		}
+	}
+	s.Remove("prepare")
+	f.reaches(t, "k", agentpb.KernelState_RUNNING)
+	if !says("") {
+		t.Error("it still waits")
+	}
+	f.StopAll(t.Context(), "over")
+	f.ended(t, "k")
+}

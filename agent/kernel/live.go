@@ -20,6 +20,7 @@ const (
 	Terminated  = "terminated"
 	OOMKilled   = "oom-killed"
 	StartFailed = "start-failed"
+	Refused     = "refused" // as StartFailed, and another attempt would go the same way
 	NotFound    = "not-found"
 	Lost        = "lost"
 )
@@ -60,6 +61,9 @@ func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 	default:
 		k.m.cfg.Logger.Warn("kernel did not start", "kernel", k.ID, "error", err)
 		e = end{code: 1, reason: StartFailed, message: err.Error()}
+		if errdefs.IsPermissionDenied(err) {
+			e.reason = Refused
+		}
 	}
 	k.finish(ctx, e)
 }
@@ -122,7 +126,7 @@ func (k *Kernel) adopt() {
 
 func (k *Kernel) running() {
 	k.tell(func(s *agentpb.KernelState) {
-		s.Phase, s.StartedUnixMs = agentpb.KernelState_RUNNING, time.Now().UnixMilli()
+		s.Phase, s.StartedUnixMs, s.Message = agentpb.KernelState_RUNNING, time.Now().UnixMilli(), ""
 	})
 }
 

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/runner"
@@ -51,8 +54,23 @@ func (k *Kernel) start(ctx context.Context) error {
 	return nil
 }
 
+// slowPrepare is when people are told which plugin a start waits for. Plugins answer
+// within a second, those that start a server for the device within a few.
+const slowPrepare = 5 * time.Second
+
+// waits says which plugins a start waits for, unless it has gone on meanwhile.
+func (k *Kernel) waits(plugins []string) {
+	k.tell(func(s *agentpb.KernelState) {
+		if s.Phase == agentpb.KernelState_CREATING && len(s.Steps) == 0 {
+			s.Message = fmt.Sprintf("waits for plugin %s to prepare its devices", strings.Join(plugins, ", "))
+		}
+	})
+}
+
 func (k *Kernel) prepareDevices(ctx context.Context) (prepared device.Prepared, err error) {
 	r := k.rec.request
+	slow := time.AfterFunc(slowPrepare, func() { k.waits(device.PluginsOf(r.Allocations)) })
+	defer slow.Stop()
 	err = k.step("prepare-devices", func() (err error) {
 		prepared, err = k.m.cfg.Devices.Prepare(ctx, device.Request{
 			ID: k.AllocationID(), Kernel: r.KernelId, Session: r.SessionId, TrustDomain: r.ProjectId, Allocations: r.Allocations,

@@ -170,13 +170,34 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 		}
 		steps = append(steps, toSteps(state.Steps)...)
 		switch {
+		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0 && state.Reason == refused:
+			return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message)
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
 			return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message, k)
 		case state.Phase == agentpb.KernelState_CREATING, state.Phase == agentpb.KernelState_UNKNOWN:
-			return false, retryAfter, nil
+			return false, retryAfter, s.says(ctx, state.Message)
 		}
 	}
 	return true, 0, s.move(ctx, move{to: lifecycle.Running, phase: "create", message: "running", steps: steps})
+}
+
+// refused is why a kernel ended whose agent will not start it, as the contract spells it.
+const refused = "refused"
+
+// says shows on a session what its agent is waiting for.
+func (s step) says(ctx context.Context, text string) error {
+	if text == "" || text == s.sess.StatusMessage {
+		return nil
+	}
+	n, err := s.Client.Session.Update().Where(session.ID(s.sess.ID), session.StatusEQ(s.sess.Status)).
+		SetStatusMessage(text).AddVersion(1).Save(ctx)
+	if err != nil {
+		return fmt.Errorf("show what session %s waits for: %w", s.sess.ID, err)
+	}
+	if n > 0 {
+		s.changed(ctx, s.sess.ID)
+	}
+	return nil
 }
 
 func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error) {

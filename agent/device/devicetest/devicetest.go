@@ -36,8 +36,8 @@ func Main() {
 // Stage is where a test sees and directs play, which has one device, play:0, with
 // play.device. Its side effects are files, effects/ID, that say for whom; journal has a
 // line for each call. As long as a file "prepare" or "restore" is there, that call does not return,
-// with "stuck" nothing is undone, with "gone" the device is, and with "malformed" the
-// answer to Prepare is.
+// with "stuck" nothing is undone, with "gone" the device is, with "malformed" the
+// answer to Prepare is, and with "ipc" it asks for the host's IPC.
 type Stage struct {
 	t       testing.TB
 	dir     string
@@ -154,6 +154,9 @@ func (p *play) Prepare(_ context.Context, r *pb.PrepareRequest) (*pb.PrepareResp
 	}
 	p.note("prepared", r.AllocationId)
 	out := &pb.PrepareResponse{State: []byte("state-of-" + r.AllocationId)}
+	if _, err := os.Stat(filepath.Join(p.dir, "ipc")); err == nil {
+		out.Edits = &pb.ContainerEdits{HostIpc: true}
+	}
 	if _, err := os.Stat(filepath.Join(p.dir, "malformed")); err == nil {
 		out.ResourceData = map[string]string{"PLAY": "two\nlines"}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/berthhq/berth/agent/runner"
 	"github.com/berthhq/berth/agent/runtime"
@@ -21,6 +22,7 @@ import (
 // Keys of a container's environment that steer the fake.
 const (
 	FailCreate  = "FAKE_FAIL_CREATE"  // Create answers with this message
+	Refuse      = "FAKE_REFUSE"       // Create refuses with this message
 	FailStart   = "FAKE_FAIL_START"   // Start answers with this message
 	FailRemove  = "FAKE_FAIL_REMOVE"  // so many Removes fail
 	CreateDelay = "FAKE_CREATE_DELAY" // Create takes so long, or until cancelled
@@ -130,8 +132,16 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 	if msg, ok := env[FailCreate]; ok {
 		return nil, fmt.Errorf("%s: %w", msg, errdefs.ErrInternal)
 	}
+	if msg, ok := env[Refuse]; ok {
+		return nil, fmt.Errorf("%s: %w", msg, errdefs.ErrPermissionDenied)
+	}
 	if s.Class != "" && s.Class != "runc" {
 		return nil, fmt.Errorf("runtime class %q: %w", s.Class, errdefs.ErrFailedPrecondition)
+	}
+	if s.Edit != nil {
+		if err := s.Edit(&specs.Spec{Process: &specs.Process{}, Linux: &specs.Linux{Resources: &specs.LinuxResources{}}}); err != nil {
+			return nil, err
+		}
 	}
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
