@@ -106,14 +106,27 @@ func (p *plugin) absence(vendor string, pci []string) string {
 	return fmt.Sprintf("no hardware of %s on the PCI bus", vendor)
 }
 
-// onBus tells whether a vendor's hardware is there.
+// onBus reports whether hardware of a vendor, and of the class where one is named, is on
+// the bus.
 func onBus(sys string, vendors []string) bool {
 	files, _ := filepath.Glob(filepath.Join(sys, "bus/pci/devices/*/vendor"))
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err == nil && slices.Contains(vendors, strings.TrimPrefix(strings.TrimSpace(string(text)), "0x")) {
+		vendor, class := hexadecimal(f), hexadecimal(filepath.Join(filepath.Dir(f), "class"))
+		if slices.ContainsFunc(vendors, func(v string) bool {
+			id, of, _ := strings.Cut(v, "/")
+			return id == vendor && strings.HasPrefix(class, of)
+		}) {
 			return true
 		}
 	}
 	return false
+}
+
+// hexadecimal reads the digits of a number of sysfs, "" when there is none.
+func hexadecimal(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(text)), "0x")
 }

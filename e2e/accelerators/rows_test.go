@@ -131,6 +131,9 @@ var rows = map[string]row{
 			files: map[string]string{"/opt/hyperdex/version": "1.0.0"},
 		}
 	}},
+	"max1100-4": {plugin: "xpu", slot: "xpu.device", ids: buses("29:00.0", "3a:00.0", "9a:00.0", "b1:00.0"), sees: func(i int) view {
+		return view{nodes: fmt.Sprintf("dri/card%d dri/renderD%d", 1+i, 128+i)}
+	}},
 	"mi250x-4": {plugin: "rocm", slot: "rocm.device", sees: gpus(1),
 		ids: from(8, func(_ *fixture.Machine, i int) string { return fmt.Sprintf("%016x", 3602879701896396800+i*104729) })},
 	"mi300x-8-spx": {plugin: "rocm", slot: "rocm.device", sees: gpus(8),

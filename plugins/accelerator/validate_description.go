@@ -15,7 +15,7 @@ const maxSchema = 64 << 10
 var (
 	keyForm    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 	slotForm   = regexp.MustCompile(`^[a-z][a-z0-9.:+-]{0,63}$`)
-	vendorForm = regexp.MustCompile(`^[0-9a-f]{4}$`)
+	vendorForm = regexp.MustCompile(`^[0-9a-f]{4}(/[0-9a-f]{2,6})?$`)
 )
 
 // ValidateDescription checks a plugin's answer to Describe.
@@ -47,7 +47,7 @@ func ValidateDescription(d *pb.DescribeResponse) error {
 	slots(&is, d, d.GetSlots(), true)
 	for _, v := range d.GetPciVendors() {
 		if !vendorForm.MatchString(v) {
-			is.add("pci vendor %.40q is not four hexadecimal digits", v)
+			is.add("pci vendor %.40q is not four hexadecimal digits, nor those with a class: 8086/03", v)
 		}
 	}
 	return is.err()

@@ -117,7 +117,7 @@ type Capability int32
 const (
 	Capability_CAPABILITY_UNSPECIFIED      Capability = 0
 	Capability_CAPABILITY_PREFER           Capability = 1
-	Capability_CAPABILITY_FRACTIONS        Capability = 2 // offers a SHARES slot
+	Capability_CAPABILITY_FRACTIONS        Capability = 2 // gives a device away in parts: a SHARES or BYTES slot
 	Capability_CAPABILITY_PARTITIONS       Capability = 3 // shows hardware partitions as devices
 	Capability_CAPABILITY_WORKLOAD_METRICS Capability = 4
 	Capability_CAPABILITY_PROCESS_METRICS  Capability = 5 // WorkloadMetrics.processes is filled
@@ -651,9 +651,10 @@ type DescribeResponse struct {
 	Slots []*SlotType `protobuf:"bytes,5,rep,name=slots,proto3" json:"slots,omitempty"`
 	// JSON Schema of Configure's config_json; empty = no settings.
 	ConfigSchema []byte `protobuf:"bytes,6,opt,name=config_schema,json=configSchema,proto3" json:"config_schema,omitempty"`
-	// PCI vendor ids, four hexadecimal digits each: the agent starts the plugin
-	// where one is on the bus, or where its configuration says so. None = only
-	// by configuration.
+	// PCI vendor ids, four hexadecimal digits each, and after a slash the first digits of
+	// the class where the vendor makes other hardware too: "1002", "8086/03". The agent
+	// starts the plugin where one is on the bus, or where its configuration says so.
+	// None = only by configuration.
 	PciVendors []string `protobuf:"bytes,7,rep,name=pci_vendors,json=pciVendors,proto3" json:"pci_vendors,omitempty"`
 	// Further names that begin slots, formed like key, for vendors whose products are
 	// different resources: "warboy", "rngd". No two plugins of an agent share one.
