@@ -46,6 +46,9 @@ func (v vendor) Open(h *driver.Host, raw []byte) (driver.Machine, error) {
 	}
 	spec := *v.Spec
 	spec.Nodes, spec.Mounts, spec.Program = own.Nodes, own.Mounts, own.Program
+	if len(own.Nodes) > 0 && !slices.Equal(own.Nodes, v.Nodes) {
+		spec.Experimental = "" // the site says what it has
+	}
 	spec.Products = slices.Clone(v.Products)
 	for slot, ids := range own.PCI {
 		i := slices.IndexFunc(spec.Products, func(p Product) bool { return p.Slot == slot && slot != "" })

@@ -139,9 +139,13 @@ func (m *machine) subject(f found) string {
 
 // Check implements driver.Checker.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
+	var out []*pb.Check
+	if m.Experimental != "" {
+		out = append(out, driver.Optional(driver.Checked("experimental", false, "", "experimental: "+m.Experimental)))
+	}
 	if m.Program == nil {
-		return nil
+		return out
 	}
 	_, err := m.ask(ctx)
-	return []*pb.Check{driver.Tried("program "+m.Program.Run[0], err, "answers", "")}
+	return append(out, driver.Tried("program "+m.Program.Run[0], err, "answers", ""))
 }

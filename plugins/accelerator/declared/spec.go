@@ -32,6 +32,8 @@ type Spec struct {
 	Syscalls  []string   `yaml:"syscalls" json:"syscalls"`
 	Abilities []string   `yaml:"capabilities" json:"capabilities"`
 	Program   *Program   `yaml:"program" json:"program"`
+	// Experimental says what of the description is assumed; the preflight warns of it.
+	Experimental string `yaml:"experimental" json:"experimental"`
 }
 
 // Product is a kind of device and its slot.

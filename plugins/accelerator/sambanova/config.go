@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/berthhq/berth/plugins/accelerator"
@@ -23,6 +24,7 @@ type config struct {
 	Nodes  []string `json:"nodes"`        // of an RDU, below /dev
 	Shared []string `json:"shared_nodes"` // of every container with an RDU
 	Tiles  bool     `json:"tiles"`
+	Env    string   `json:"env"`  // variable with the places of what a container has; empty = none
 	SNML   string   `json:"snml"` // address; empty = not asked
 	Method string   `json:"snml_method"`
 }
@@ -35,6 +37,7 @@ const schema = `{
   "properties": {
     "nodes": {"type": "array", "maxItems": 16, "default": ["rdu{index}"], "items": {"type": "string", "minLength": 1, "maxLength": 128}, "description": "Device files of an RDU below /dev; {xrdu} and {rdu} are its numbers, {index} counts the host's RDUs"},
     "shared_nodes": {"type": "array", "maxItems": 16, "default": [], "items": {"type": "string", "minLength": 1, "maxLength": 128}, "description": "Device files below /dev that every container with an RDU gets"},
+    "env": {"type": "string", "default": "SN_RDU_DEVICES", "pattern": "^([A-Z_][A-Z0-9_]{0,63})?$", "description": "Variable that tells a container which RDUs and tiles it has; empty = none. The default is assumed, not documented by the vendor"},
     "tiles": {"type": "boolean", "default": false, "description": "Give away single tiles, too; nothing keeps a container to its own"},
     "snml": {"type": "string", "default": "127.0.0.1:50053", "description": "Address of the SNML server; empty = it is not asked"},
     "snml_method": {"type": "string", "default": "/snml.SNML/GetSystemPlatformInfo", "description": "gRPC path of SNML's query for the platform"}
@@ -42,12 +45,16 @@ const schema = `{
 }`
 
 var (
+	envForm    = regexp.MustCompile(`^([A-Z_][A-Z0-9_]{0,63})?$`)
 	nodeForm   = regexp.MustCompile(`^[A-Za-z0-9._{}-]+(/[A-Za-z0-9._{}-]+)*$`)
 	methodForm = regexp.MustCompile(`^/[A-Za-z0-9_.]{1,128}/[A-Za-z0-9_]{1,128}$`)
 )
 
+// assumedNodes are a guess: no names of device files are public.
+var assumedNodes = []string{"rdu{index}"}
+
 func parse(raw []byte) (config, error) {
-	c := config{Nodes: []string{"rdu{index}"}, SNML: "127.0.0.1:50053", Method: "/snml.SNML/GetSystemPlatformInfo"}
+	c := config{Nodes: slices.Clone(assumedNodes), Env: "SN_RDU_DEVICES", SNML: "127.0.0.1:50053", Method: "/snml.SNML/GetSystemPlatformInfo"}
 	if err := accelerator.DecodeConfig(raw, &c); err != nil {
 		return c, err
 	}
@@ -66,6 +73,9 @@ func parse(raw []byte) (config, error) {
 			return c, fmt.Errorf("config_json: snml: %.80q: want an address and a port", c.SNML)
 		}
 	}
+	if !envForm.MatchString(c.Env) {
+		return c, fmt.Errorf("config_json: env: %.80q: want a name of at most 64 of A-Z 0-9 _", c.Env)
+	}
 	if !methodForm.MatchString(c.Method) {
 		return c, fmt.Errorf("config_json: snml_method: %.80q: want /service/method", c.Method)
 	}
@@ -74,8 +84,8 @@ func parse(raw []byte) (config, error) {
 
 func slots() []*pb.SlotType {
 	return []*pb.SlotType{
-		{Name: whole, Kind: pb.SlotType_COUNT, DisplayName: "RDU", Description: "SambaNova RDU", Unit: "RDU", Icon: "npu_generic"},
-		{Name: part, Kind: pb.SlotType_COUNT, DisplayName: "RDU tile", Description: "Tile of a SambaNova RDU", Unit: "tile", Icon: "npu_generic"},
+		{Name: whole, Kind: pb.SlotType_COUNT, DisplayName: "RDU", Description: "SambaNova RDU (experimental)", Unit: "RDU", Icon: "npu_generic"},
+		{Name: part, Kind: pb.SlotType_COUNT, DisplayName: "RDU tile", Description: "Tile of a SambaNova RDU (experimental)", Unit: "tile", Icon: "npu_generic"},
 	}
 }
 

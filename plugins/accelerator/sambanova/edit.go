@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +21,8 @@ func (m *machine) nodes(d *pb.Device) []string {
 	return out
 }
 
-// Edit implements driver.Machine. Which tiles are its own a workload is told by
-// SN_RDU_DEVICES alone.
+// Edit implements driver.Machine. Only the variable of the setting env says which tiles
+// are the workload's own.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	e := &pb.ContainerEdits{Rlimits: driver.Memlock()}
 	out := &pb.PrepareResponse{Edits: e}
@@ -36,8 +37,10 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	if err := m.Give(e, m.config.Shared...); err != nil {
 		return nil, err
 	}
-	out.ResourceData = map[string]string{"SN_RDU_DEVICES": strings.Join(places, ",")}
-	e.Env = map[string]string{"SN_RDU_DEVICES": out.ResourceData["SN_RDU_DEVICES"]}
+	if name := m.config.Env; name != "" {
+		out.ResourceData = map[string]string{name: strings.Join(places, ",")}
+		e.Env = map[string]string{name: out.ResourceData[name]}
+	}
 	return out, nil
 }
 
@@ -47,5 +50,10 @@ func (m *machine) Check(ctx context.Context) []*pb.Check {
 	_, noPlatform := m.platform(ctx)
 	_, noTree := m.Ask(ctx, "snconfig", "show", "Node", "static")
 	_, noTiles := m.tilestat(ctx)
-	return []*pb.Check{check("snml", noPlatform), check("snconfig", noTree), check("sntilestat", noTiles)}
+	named := !slices.Equal(m.config.Nodes, assumedNodes)
+	return []*pb.Check{
+		check("snml", noPlatform), check("snconfig", noTree), check("sntilestat", noTiles),
+		driver.Optional(driver.Checked("experimental", named, "device files are named by the settings",
+			"experimental: the names of device files are assumed (/dev/rdu0 …); the setting nodes says what the site's driver makes")),
+	}
 }

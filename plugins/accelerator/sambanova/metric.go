@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -67,11 +68,14 @@ func util(d *pb.Device, rows map[tile][]row, err error, counts func(pid int32) b
 		tiles++
 		busy := 0.0
 		for _, r := range list {
+			if r.busy > 100 && err == nil {
+				err = fmt.Errorf("sntilestat says %v %% of a tile", r.busy)
+			}
 			if counts(r.pid) {
 				busy += r.busy
 			}
 		}
-		sum += min(busy, 100)
+		sum += min(busy, 100) // processes that share a tile are counted one after the other
 	}
 	if err == nil && tiles == 0 {
 		err = errors.New("sntilestat does not list it")
