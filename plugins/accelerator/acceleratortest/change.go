@@ -26,15 +26,15 @@ var changeChecks = []Check{
 
 // unplug applies the fixture's changes after which devices are gone.
 func unplug(ctx context.Context, b *bench) error {
-	return b.changes(ctx, func(o fixture.Outcome) bool { return len(o.Gone) > 0 })
+	return b.changes(ctx, "devices to be gone", func(o fixture.Outcome) bool { return len(o.Gone) > 0 })
 }
 
 // sick applies the fixture's changes after which devices have another health.
 func sick(ctx context.Context, b *bench) error {
-	return b.changes(ctx, func(o fixture.Outcome) bool { return len(o.Gone) == 0 && len(o.Health) > 0 })
+	return b.changes(ctx, "devices to have another health", func(o fixture.Outcome) bool { return len(o.Gone) == 0 && len(o.Health) > 0 })
 }
 
-func (b *bench) changes(ctx context.Context, wanted func(fixture.Outcome) bool) error {
+func (b *bench) changes(ctx context.Context, what string, wanted func(fixture.Outcome) bool) error {
 	if b.site.machine == nil {
 		return suite.Skip("no fixture is given")
 	}
@@ -52,7 +52,7 @@ func (b *bench) changes(ctx context.Context, wanted func(fixture.Outcome) bool) 
 		slowest = max(slowest, took)
 	}
 	if tried == 0 {
-		return suite.Skip("the fixture has no such change")
+		return suite.Skip("no change of the fixture expects " + what)
 	}
 	return suite.Note(fmt.Sprintf("after %.1f s at most", slowest.Seconds()))
 }

@@ -19,9 +19,6 @@ func fractions(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	if !has(c.Description, pb.Capability_CAPABILITY_FRACTIONS) {
-		return suite.Skip("the plugin offers no shares")
-	}
 	tried := 0
 	for _, slot := range s.GetSlots() {
 		if slot.GetKind() != pb.SlotType_SHARES && slot.GetKind() != pb.SlotType_BYTES {
