@@ -21,7 +21,11 @@ func (m *machine) diagnose(d *pb.Device, c card) {
 		}
 	}
 	if text, err := driver.Read(c.Dir, "ras/umc_err_count"); err == nil {
-		if n := count(text, "ue"); n > 0 {
+		n, reported := count(text, "ue")
+		if !reported {
+			d.Attributes["memory_errors"] = driver.NotReported
+		}
+		if n > 0 {
 			ill(pb.Health_HEALTH_UNHEALTHY, "%d memory errors that could not be corrected", n)
 		}
 	}
@@ -30,15 +34,15 @@ func (m *machine) diagnose(d *pb.Device, c card) {
 	}
 }
 
-// count finds "ue: 3".
-func count(text, key string) uint64 {
+// count finds "ue: 3", and reports whether there is one.
+func count(text, key string) (uint64, bool) {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")
 		if n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64); err == nil && strings.TrimSpace(name) == key {
-			return n
+			return n, true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // sensors is the directory of a card's sensors, "" without.

@@ -35,7 +35,7 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 		if !ok {
 			cold = errUnknown
 		}
-		all = append(all, driver.Gauge("rocm_temperature", d.GetId(), "celsius", max(degrees, 0), 0, cold))
+		all = append(all, driver.Gauge("rocm_temperature", d.GetId(), "celsius", degrees, 0, cold))
 	}
 	return all
 }
@@ -87,11 +87,12 @@ func (m *machine) occupancy(d *pb.Device, pids []int32) *pb.Metric {
 		n, _ := driver.Uint(m.host.Sys("class/kfd/kfd/proc", strconv.Itoa(int(pid)), "stats_"+d.GetAttributes()["gpu_id"], "cu_occupancy"))
 		units += min(n, uint64(d.GetProcessingUnits()))
 	}
-	return driver.Derived(percent(d, float64(units)/float64(d.GetProcessingUnits())*100, nil))
+	// Processes share compute units, so the sum may pass what there is of them.
+	return driver.Derived(percent(d, min(100, float64(units)/float64(d.GetProcessingUnits())*100), nil))
 }
 
 func percent(d *pb.Device, value float64, err error) *pb.Metric {
-	g := driver.Gauge("rocm_util", d.GetId(), "percent", min(value, 100), 100, err)
+	g := driver.Gauge("rocm_util", d.GetId(), "percent", value, 100, err)
 	g.Kind = pb.Metric_UTILIZATION
 	return g
 }

@@ -2,7 +2,6 @@ package declared
 
 import (
 	"context"
-	"math"
 	"strconv"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -45,9 +44,6 @@ func (m *machine) measure(ctx context.Context, s *pb.DeviceSnapshot) [][]*pb.Met
 			}
 			if top, err := one.number(m.Program, limit); err == nil {
 				most = top
-			}
-			if unit == "percent" {
-				v = math.Min(v, 100)
 			}
 			out[i] = append(out[i], driver.Gauge(m.Key+"_"+name, d.GetId(), unit, v, most, err))
 		}

@@ -6,19 +6,48 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Gauge is a measurement; with an error it says that there is none. A capacity of
-// 0 is unknown. Name begins with the plugin's key.
+// ranges are the values that a chip in use can have, by unit. What lies outside was
+// told in another unit, or by a sensor that is broken; 0 is outside for a temperature,
+// which many drivers report for a sensor that does not exist.
+var ranges = map[string]struct{ least, most float64 }{
+	"celsius": {1, 200},
+	"watt":    {0.01, 20_000},
+	"mhz":     {0, 100_000},
+}
+
+// beyond is how far a value may pass its capacity: power and temperature pass their
+// limits for a moment, parts and bytes do not pass the whole.
+var beyond = map[string]float64{"watt": 10, "celsius": 2, "percent": 1, "bytes": 1}
+
+// Gauge is a measurement; with an error, or with a value that cannot be true, it says
+// that there is none: it is never made to fit. A capacity of 0 is unknown. Name begins
+// with the plugin's key.
 func Gauge(name, device, unit string, value, capacity float64, err error) *pb.Metric {
 	m := &pb.Metric{Name: name, DeviceId: device, Unit: unit, Kind: pb.Metric_GAUGE, Quality: pb.Metric_UNAVAILABLE}
-	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 && unit != "celsius" {
+	if math.IsNaN(capacity) || math.IsInf(capacity, 0) {
+		capacity = 0
+	}
+	if err != nil || !plausible(unit, value, capacity) {
 		return m
 	}
 	m.Value, m.Quality = value, pb.Metric_MEASURED
-	if capacity > 0 && !math.IsInf(capacity, 0) {
-		c := max(capacity, value) // power may pass its limit for a moment
+	if capacity > 0 {
+		c := max(capacity, value)
 		m.Capacity = &c
 	}
 	return m
+}
+
+// plausible reports whether a value can be true.
+func plausible(unit string, value, capacity float64) bool {
+	if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		return false
+	}
+	if r, ok := ranges[unit]; ok && (value < r.least || value > r.most) && (value != 0 || unit == "celsius") {
+		return false
+	}
+	times, bounded := beyond[unit]
+	return !bounded || capacity <= 0 || value <= capacity*times
 }
 
 // Derived says that a gauge was not measured as such.

@@ -33,6 +33,10 @@ func unsure(known *pb.DeviceSnapshot, err error) *pb.DeviceSnapshot {
 	return s
 }
 
+// NotReported is the value of an attribute whose source exists in a form that the
+// plugin does not know, or should exist and does not: nothing was read, good or bad.
+const NotReported = "not reported"
+
 // Reject keeps a device visible that cannot be given away, and says why.
 func Reject(d *pb.Device, format string, args ...any) {
 	d.Allocatable = false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -50,7 +51,10 @@ func (r reading) busy() (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		sum += min(n, 100)
+		if n > 100 {
+			return 0, fmt.Errorf("utilization of %v %%", n)
+		}
+		sum += n
 	}
 	return sum / float64(len(r.Elements)), nil
 }

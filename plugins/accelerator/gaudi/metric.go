@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -9,15 +10,51 @@ import (
 
 // Sample implements driver.Sampler.
 func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
-	rows, err := m.smi(ctx)
-	return driver.Each(s, func(d *pb.Device) []*pb.Metric { return measure(d, rows[d.GetPciAddress()], err) })
+	rows, err := m.smi(ctx, query)
+	faults, noFaults := m.smi(ctx, errorQuery)
+	return driver.Each(s, func(d *pb.Device) []*pb.Metric {
+		out := measure(d, rows[d.GetPciAddress()], err)
+		return append(append(out, faulty(d, faults[d.GetPciAddress()], noFaults)...), m.ports(d)...)
+	})
+}
+
+// faulty is how many memory errors hl-smi counts since the driver was loaded.
+func faulty(d *pb.Device, r reading, err error) []*pb.Metric {
+	count := func(name, of string) *pb.Metric {
+		n, unread := r.number(of)
+		return driver.Count(name, d.GetId(), "count", n, cmp.Or(err, unread))
+	}
+	return []*pb.Metric{count("gaudi_ecc_uncorrected", errorQuery[1]), count("gaudi_ecc_corrected", errorQuery[2])}
+}
+
+// ports is how many of a device's network ports have a link, of those that the kernel
+// shows; nothing for a device without.
+func (m *machine) ports(d *pb.Device) []*pb.Metric {
+	p, ok := m.host.PCIAt(d.GetPciAddress())
+	if !ok {
+		return nil
+	}
+	all, up := 0, 0
+	for _, name := range driver.Names(p.Dir, "net") {
+		state := driver.Text(p.Dir, "net", name, "operstate")
+		if state == "" {
+			continue
+		}
+		if all++; state == "up" {
+			up++
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	return []*pb.Metric{driver.Gauge("gaudi_links", d.GetId(), "count", float64(up), float64(all), nil)}
 }
 
 // SampleWorkloads implements driver.WorkloadSampler. A device is only ever given
 // away whole, so what is used of it is its container's, with the little that the
 // firmware keeps for itself.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
-	rows, err := m.smi(ctx)
+	rows, err := m.smi(ctx, query)
 	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return measure(d, rows[d.GetPciAddress()], err) })
 }
 
@@ -37,26 +74,26 @@ func measure(d *pb.Device, r reading, err error) []*pb.Metric {
 	if total <= 0 {
 		total = float64(d.GetMemoryBytes())
 	}
-	util := driver.Gauge("gaudi_util", d.GetId(), "percent", min(busy, 100), 100, noUtil)
+	util := driver.Gauge("gaudi_util", d.GetId(), "percent", busy, 100, noUtil)
 	util.Kind = pb.Metric_UTILIZATION
 	return []*pb.Metric{
 		driver.Gauge("gaudi_mem", d.GetId(), "bytes", used, total, noMemory),
 		util,
 		driver.Gauge("gaudi_power", d.GetId(), "watt", watts, limit, noPower),
-		driver.Gauge("gaudi_temperature", d.GetId(), "celsius", max(degrees, 0), 0, noHeat),
+		driver.Gauge("gaudi_temperature", d.GetId(), "celsius", degrees, 0, noHeat),
 	}
 }
 
 // Check implements driver.Checker.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
-	_, silent := m.smi(ctx)
+	_, silent := m.smi(ctx, query)
 	out := []*pb.Check{
 		driver.Checked("driver", driver.Exists(m.host.Sys("module/habanalabs")), "habanalabs is loaded", "habanalabs is not loaded"),
-		driver.Tried("hl-smi", silent, "answers", "nothing is measured"),
+		driver.Optional(driver.Tried("hl-smi", silent, "answers", "nothing is measured")),
 	}
 	if file := m.host.Root("etc/habanalabs/gaudinet.json"); m.ScaleOut && driver.Exists(file) {
 		_, err := m.gaudinet()
-		out = append(out, driver.Tried("gaudinet", err, "gaudinet.json goes into containers", "containers do without"))
+		out = append(out, driver.Optional(driver.Tried("gaudinet", err, "gaudinet.json goes into containers", "containers do without")))
 	}
 	return out
 }

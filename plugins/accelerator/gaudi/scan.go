@@ -97,7 +97,10 @@ func (m *machine) nodes(d *pb.Device, p driver.PCI) {
 // judge takes the driver's own word for it.
 func judge(d *pb.Device, says string) {
 	switch lower := strings.ToLower(says); {
-	case says == "" || lower == "operational": // older drivers say nothing
+	case says == "": // older drivers say nothing
+		d.Attributes["status"] = driver.NotReported
+		return
+	case lower == "operational":
 		return
 	case lower == "malfunction":
 		d.Health = pb.Health_HEALTH_UNHEALTHY

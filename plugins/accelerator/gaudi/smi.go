@@ -19,6 +19,10 @@ var (
 	errNoRow = errors.New("hl-smi does not tell of it")
 )
 
+// errorQuery is asked for alone: versions of hl-smi that do not know it would say nothing
+// else either.
+var errorQuery = []string{"bus_id", "ecc.errors.uncorrected.volatile.total", "ecc.errors.corrected.volatile.total"}
+
 // reading is what hl-smi says of a device, by the names of the query.
 type reading map[string]string
 
@@ -35,7 +39,7 @@ func (r reading) number(name string) (float64, error) {
 }
 
 // smi asks hl-smi, and returns what it says by address.
-func (m *machine) smi(ctx context.Context) (map[string]reading, error) {
+func (m *machine) smi(ctx context.Context, query []string) (map[string]reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	raw, err := m.host.Ask(ctx, "hl-smi", "-Q", strings.Join(query, ","), "--format=csv,noheader")

@@ -214,10 +214,10 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
-// More than everything is everything.
+// More than everything is no measurement.
 func TestBusierThanPossible(t *testing.T) {
 	r := readings{ipus: map[string]ipu{"a": {"ipu utilisation": "104.2%"}}}
-	if m := r.measure(&pb.Device{Id: "a"})[0]; m.GetName() != "ipu_util" || m.GetValue() != 100 || m.GetQuality() != pb.Metric_MEASURED {
+	if m := r.measure(&pb.Device{Id: "a"})[0]; m.GetName() != "ipu_util" || m.GetValue() != 0 || m.GetQuality() != pb.Metric_UNAVAILABLE {
 		t.Errorf("%v", m)
 	}
 }

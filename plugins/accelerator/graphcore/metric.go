@@ -36,9 +36,6 @@ func (r readings) measure(d *pb.Device) []*pb.Metric {
 		if r.err != nil {
 			err = r.err
 		}
-		if unit == "percent" {
-			v = min(v, 100)
-		}
 		return driver.Gauge(key+"_"+name, d.GetId(), unit, v, most, err)
 	}
 	total, _ := one.number("hexoatt total size (bytes)")

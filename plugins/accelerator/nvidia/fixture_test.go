@@ -10,7 +10,6 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/gpus"
 	simulated "github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -104,6 +103,11 @@ func (m *host) complete(i int) {
 	d.GetEnforcedPowerLimitFunc = func() (uint32, nvml.Return) { return 700_000, nvml.SUCCESS }
 	d.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 60, nvml.SUCCESS }
 	d.GetTemperatureThresholdFunc = func(nvml.TemperatureThresholds) (uint32, nvml.Return) { return 90, nvml.SUCCESS }
+	d.GetTotalEccErrorsFunc = func(kind nvml.MemoryErrorType, _ nvml.EccCounterType) (uint64, nvml.Return) {
+		return 3 * uint64(1-kind), nvml.SUCCESS // corrected ones
+	}
+	d.GetClockInfoFunc = func(kind nvml.ClockType) (uint32, nvml.Return) { return 1000 + uint32(kind), nvml.SUCCESS }
+	d.GetFieldValuesFunc = func(f []nvml.FieldValue) nvml.Return { return nvml.ERROR_NOT_SUPPORTED }
 	d.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.SUCCESS }
 	d.GetProcessUtilizationFunc = func(uint64) ([]nvml.ProcessUtilizationSample, nvml.Return) {
 		return nil, nvml.ERROR_NOT_FOUND
@@ -182,7 +186,7 @@ type bed struct {
 // start opens the machine with settings.
 func (m *host) start(t *testing.T, config string) *bed {
 	t.Helper()
-	v := newVendor(func(string) nvml.Interface { return m }, hclog.NewNullLogger())
+	v := newVendor(func(string) nvml.Interface { return m })
 	v.library = m.library
 	t.Cleanup(v.close)
 	return on(t, v, m.roots(), config)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -18,7 +17,7 @@ import (
 // process is bound to the first NVML that it loads, so there is one machine.
 func TestHGX(t *testing.T) {
 	tree := fixturetest.Start(t, hgx)
-	v := newVendor(loadNVML, hclog.NewNullLogger())
+	v := newVendor(loadNVML)
 	defer v.close()
 	p := on(t, v, tree.Roots(), string(tree.Config()))
 	s := p.now

@@ -6,12 +6,11 @@ package main
 import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
-	"github.com/berthhq/berth/plugins/accelerator"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 func main() {
-	driver.Serve(newVendor(loadNVML, accelerator.Logger()))
+	driver.Serve(newVendor(loadNVML))
 }
 
 // loadNVML uses the library at a path, or where the system's loader looks.

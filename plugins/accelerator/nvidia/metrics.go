@@ -44,6 +44,9 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 	for _, d := range s.GetDevices() {
 		if g := gpus[d.GetId()]; g != nil && g.handle != nil {
 			out = append(out, g.sample()...)
+			if g.parent == nil {
+				out = append(out, m.counters(g)...)
+			}
 		}
 	}
 	return out
@@ -56,7 +59,7 @@ func (g *gpu) sample() []*pb.Metric {
 		return append(out, gauge("util", g.id, "percent", 0, 0, nvml.ERROR_NOT_SUPPORTED))
 	}
 	util, ret := g.handle.GetUtilizationRates()
-	out = append(out, gauge("util", g.id, "percent", min(float64(util.Gpu), 100), 100, ret))
+	out = append(out, gauge("util", g.id, "percent", float64(util.Gpu), 100, ret))
 	power, ret := g.handle.GetPowerUsage()
 	limit, _ := g.handle.GetEnforcedPowerLimit()
 	out = append(out, gauge("power", g.id, "watt", float64(power)/1000, float64(limit)/1000, ret))
@@ -108,8 +111,10 @@ func (g *gpu) processes() *processes {
 	out.utilRet = ret
 	last := map[int32]uint64{}
 	for _, x := range samples {
-		if pid := int32(x.Pid); x.TimeStamp >= last[pid] {
-			last[pid], out.util[pid] = x.TimeStamp, min(float64(x.SmUtil), 100)
+		if x.SmUtil > 100 {
+			out.utilRet = nvml.ERROR_UNKNOWN
+		} else if pid := int32(x.Pid); x.TimeStamp >= last[pid] {
+			last[pid], out.util[pid] = x.TimeStamp, float64(x.SmUtil)
 		}
 	}
 	return out
@@ -140,7 +145,7 @@ func workload(w *pb.Workload, gpus map[string]*gpu, usage map[string]*processes,
 		}
 		out.Metrics = append(out.Metrics,
 			gauge("mem", g.id, "bytes", mem, float64(g.memory), u.memRet),
-			gauge("util", g.id, "percent", min(util, 100), 100, u.utilRet))
+			gauge("util", g.id, "percent", min(util, 100), 100, u.utilRet)) // samples of different moments
 	}
 	for _, pid := range slices.Sorted(maps.Keys(byPid)) {
 		out.Processes = append(out.Processes, &pb.ProcessMetrics{HostPid: pid, Metrics: byPid[pid]})

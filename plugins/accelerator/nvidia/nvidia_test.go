@@ -280,7 +280,8 @@ func TestMetrics(t *testing.T) {
 		}
 		got[x.GetName()] = x.GetValue()
 	}
-	want := map[string]float64{"cuda_mem": 3 << 30, "cuda_util": 40, "cuda_power": 710, "cuda_temperature": 60}
+	want := map[string]float64{"cuda_mem": 3 << 30, "cuda_util": 40, "cuda_power": 710, "cuda_temperature": 60,
+		"cuda_clock": 1001, "cuda_memory_clock": 1002, "cuda_ecc_corrected": 3, "cuda_ecc_uncorrected": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -120,7 +120,7 @@ func capability(file ...string) (uint64, error) {
 // the others is present, GPUDirect's for storage and for network cards among them.
 // The channels between machines reach whole GPUs alone.
 func addNodes(h *driver.Host, e *pb.ContainerEdits, own []string, channels bool) error {
-	if err := h.Give(e, append(own, "nvidiactl", "nvidia-uvm")...); err != nil {
+	if err := h.Give(e, append(own, shared...)...); err != nil {
 		return err
 	}
 	present := []string{"nvidia-uvm-tools", "nvidia-modeset", "nvidia-fs*", "gdrdrv"}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
 // The three ways to give away one GPU: whole, by thousandths, by bytes.
@@ -101,8 +102,26 @@ func (m *machine) device(g *gpu) *pb.Device {
 		}
 	}
 	m.vendor.ail(d, g)
+	if why := m.unreachable(); why != "" && d.Health < pb.Health_HEALTH_UNHEALTHY {
+		d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, why
+		d.RejectReasons = append(d.RejectReasons, why)
+	}
 	d.Allocatable = len(d.RejectReasons) == 0
 	return d
+}
+
+// shared are the device files without which no container can use a GPU.
+var shared = []string{"nvidiactl", "nvidia-uvm"}
+
+// unreachable says which of the device files that all GPUs share is missing, "" when
+// none is.
+func (m *machine) unreachable() string {
+	for _, name := range shared {
+		if _, err := m.Node(name); err != nil {
+			return driver.Clean(err.Error(), 200)
+		}
+	}
+	return ""
 }
 
 func (m *machine) capacity(g *gpu) map[string]string {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-	"github.com/hashicorp/go-hclog"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -19,7 +19,6 @@ import (
 // what outlives a configuration: NVML, what events said, and servers.
 type vendor struct {
 	load    func(path string) nvml.Interface
-	log     hclog.Logger
 	library string // that keeps limits, "" = not installed
 	mps     servers
 	sick    ward
@@ -28,8 +27,8 @@ type vendor struct {
 	nvml *management
 }
 
-func newVendor(load func(string) nvml.Interface, log hclog.Logger) *vendor {
-	v := &vendor{load: load, log: log, turn: make(chan struct{}, 1)}
+func newVendor(load func(string) nvml.Interface) *vendor {
+	v := &vendor{load: load, turn: make(chan struct{}, 1)}
 	if self, err := os.Executable(); err == nil {
 		v.library = limit.Find(self)
 	}
@@ -83,6 +82,9 @@ type machine struct {
 	cfg    config
 	begun  bool // it has been looked at; whoever has NVML's turn may ask
 	last   atomic.Pointer[view]
+
+	mu    sync.Mutex
+	wires map[string]linkBytes // by id: NVLink's counters when they were read last
 }
 
 // view is what was found, and the NVML that its handles are of.
@@ -115,32 +117,45 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	if v.nvml != nil && !v.nvml.serves(m.Host) {
 		v.close()
 	}
-	if v.nvml == nil {
-		d, err := open(v.load, m.Host)
-		if err == nil {
-			v.nvml = d
-			v.listen(d)
-		} else if !errors.Is(err, errNoDriver) {
-			v.log.Warn("driver cannot be used", "error", err)
-		}
+	now := &view{gpus: map[string]*gpu{}}
+	defer func() { m.last.Store(now) }()
+	found, err := v.look(m.Host)
+	if err != nil {
+		return nil, err
 	}
 	s := &pb.DeviceSnapshot{Slots: slots(m.cfg)}
-	now := &view{gpus: map[string]*gpu{}}
 	if v.nvml != nil {
-		found, err := v.nvml.scan()
-		if err != nil { // the driver was unloaded or upgraded: begin again
-			v.log.Warn("driver no longer answers", "error", err)
-			v.close()
-		} else {
-			now.nvml, s.DriverInfo = v.nvml, v.nvml.info
-			m.render(s, found)
-			for _, g := range found {
-				now.gpus[g.id] = g
-			}
+		now.nvml, s.DriverInfo = v.nvml, v.nvml.info
+		m.render(s, found)
+		for _, g := range found {
+			now.gpus[g.id] = g
 		}
 	}
-	m.last.Store(now)
 	return s, nil
+}
+
+// look lists the GPUs, after opening NVML where it is not open; none without a driver,
+// whose NVML is nil then. A driver that was unloaded or upgraded no longer answers: NVML
+// is opened once more. The caller has NVML's turn.
+func (v *vendor) look(h *driver.Host) (found []*gpu, err error) {
+	for range 2 {
+		if v.nvml == nil {
+			d, err := open(v.load, h)
+			if errors.Is(err, errNoDriver) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, fmt.Errorf("the driver cannot be used: %w", err)
+			}
+			v.nvml = d
+			v.listen(d)
+		}
+		if found, err = v.nvml.scan(); err == nil {
+			return found, nil
+		}
+		v.close()
+	}
+	return nil, fmt.Errorf("the driver no longer answers: %w", err)
 }
 
 // Check implements driver.Checker.
@@ -154,14 +169,17 @@ func (m *machine) Check(ctx context.Context) []*pb.Check {
 		return []*pb.Check{driver.Checked("driver", false, "", "libnvidia-ml.so.1 cannot be loaded; without NVIDIA hardware nothing is missing")}
 	}
 	out := []*pb.Check{driver.Checked("driver", true, m.vendor.nvml.info["driver"], "")}
-	for _, n := range []string{"nvidiactl", "nvidia-uvm"} {
+	for _, n := range shared {
 		_, err := m.Node(n)
 		out = append(out, driver.Tried("node "+n, err, "", ""))
 	}
 	libs := libraries(m.Host)
 	out = append(out,
 		driver.Checked("libraries", len(libs) > 0, fmt.Sprintf("%d driver libraries for containers", len(libs)), "no driver libraries for containers"),
-		driver.Checked("limit", m.vendor.library != "", m.vendor.library, "libberthlimit.so is not installed: parts of a GPU can only be advisory"))
+		driver.Optional(driver.Checked("limit", m.vendor.library != "", m.vendor.library, "libberthlimit.so is not installed: parts of a GPU can only be advisory")))
+	if c := m.fabric(); c != nil {
+		out = append(out, c)
+	}
 	if m.cfg.Enforcement == mps {
 		file, err := findControl(m.Host)
 		out = append(out, driver.Tried("mps", err, file, ""))

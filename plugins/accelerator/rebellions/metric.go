@@ -53,7 +53,7 @@ func measure(r *report, err error, d *pb.Device) []*pb.Metric {
 			take(&hot, &noHeat, n.Temperature, most)
 			take(&power, &noPower, n.Power, most)
 		}
-		util = min(100, util/float64(len(npus)))
+		util /= float64(len(npus))
 	}
 	id := d.GetId()
 	return []*pb.Metric{

@@ -34,7 +34,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 func (m *machine) Check(context.Context) []*pb.Check {
 	return []*pb.Check{
 		driver.Checked("driver", driver.Exists(m.class()), "tt-kmd is loaded", "tt-kmd is not loaded: /sys/class/tenstorrent is missing"),
-		driver.Checked("huge-pages", !m.config.Hugepages || driver.Exists(m.Dev("hugepages-1G")), "ready",
-			"/dev/hugepages-1G is not mounted; without it, boards need an IOMMU that translates"),
+		driver.Optional(driver.Checked("huge-pages", !m.config.Hugepages || driver.Exists(m.Dev("hugepages-1G")), "ready",
+			"/dev/hugepages-1G is not mounted; without it, boards need an IOMMU that translates")),
 	}
 }

@@ -24,7 +24,10 @@ func (m *machine) judge(d *pb.Device, entry string) {
 		driver.Reject(d, format, args...)
 		d.HealthMessage = d.RejectReasons[len(d.RejectReasons)-1]
 	}
-	if path := m.class(entry, "tt_heartbeat"); driver.Exists(path) {
+	path := m.class(entry, "tt_heartbeat")
+	if !driver.Exists(path) { // old firmware
+		d.Attributes["heartbeat"] = driver.NotReported
+	} else {
 		beat, err := driver.Uint(path)
 		switch still := m.still(d.GetId(), beat); {
 		case err != nil:

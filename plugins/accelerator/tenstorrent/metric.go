@@ -14,7 +14,10 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	return driver.Each(s, m.measure)
 }
 
-var errNoLimit = errors.New("no limit is known")
+var (
+	errNoLimit = errors.New("no limit is known")
+	errNoPower = errors.New("power is not known")
+)
 
 func (m *machine) measure(d *pb.Device) []*pb.Metric {
 	number := d.GetAttributes()["number"]
@@ -25,13 +28,17 @@ func (m *machine) measure(d *pb.Device) []*pb.Metric {
 	hot, tooHot, noHeat := driver.Sensor(m.class(entry, "device"), "temp")
 	power, most, noPower := driver.Sensor(m.class(entry, "device"), "power")
 	clock, noClock := driver.Float(m.class(entry, "tt_aiclk"))
+	watts := driver.Gauge(key+"_power", id, "watt", power, most, noPower)
 	noUtil := noPower
+	if watts.GetQuality() == pb.Metric_UNAVAILABLE {
+		noUtil = errNoPower
+	}
 	if noUtil == nil && most == 0 {
 		noUtil = errNoLimit
 	}
 	return []*pb.Metric{
 		driver.Derived(driver.Gauge(key+"_util", id, "percent", min(100, 100*power/max(most, 1)), 100, noUtil)),
-		driver.Gauge(key+"_power", id, "watt", power, most, noPower),
+		watts,
 		driver.Gauge(key+"_temperature", id, "celsius", hot, tooHot, noHeat),
 		driver.Gauge(key+"_clock", id, "mhz", clock, 0, noClock),
 	}

@@ -112,7 +112,7 @@ func measure(d *pb.Device, told seen, known bool) []*pb.Metric {
 	if total <= 0 {
 		total = float64(d.GetMemoryBytes())
 	}
-	util := driver.Gauge("tpu_util", d.GetId(), "percent", min(told.busy, 100), 100, err)
+	util := driver.Gauge("tpu_util", d.GetId(), "percent", told.busy, 100, err)
 	util.Kind = pb.Metric_UTILIZATION
-	return []*pb.Metric{driver.Gauge("tpu_mem", d.GetId(), "bytes", min(told.used, total), total, err), util}
+	return []*pb.Metric{driver.Gauge("tpu_mem", d.GetId(), "bytes", told.used, total, err), util}
 }

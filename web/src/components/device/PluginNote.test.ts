@@ -1,0 +1,15 @@
+import { describe, expect, it } from "vitest";
+import { type PluginView, inTrouble } from "./PluginNote";
+
+const plugin = (more: Partial<PluginView>): PluginView => ({ name: "cuda", version: "1", state: "running", message: "", restarts: 0, checks: [], ...more });
+
+describe("a plugin is in trouble", () => {
+  it.each([
+    [plugin({}), false],
+    [plugin({ restarts: 3 }), false],
+    [plugin({ state: "backoff" }), true],
+    [plugin({ message: "cuda-smi prints no JSON" }), true],
+    [plugin({ checks: [{ name: "limit", level: "warning", text: "not installed" }] }), false],
+    [plugin({ checks: [{ name: "driver", level: "error", text: "not loaded" }] }), true],
+  ])("%o: %s", (p, want) => expect(inTrouble(p)).toBe(want));
+});
