@@ -34,6 +34,7 @@ import (
 	"github.com/berthhq/berth/agent/stats"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/confine"
+	"github.com/berthhq/berth/internal/netlist"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/scopemount"
 )
@@ -74,10 +75,14 @@ type Config struct {
 	// Overlay is where other agents send what is for kernels of sessions that lie
 	// on several agents: an address, a port or both, the others being the address
 	// on the way to the managers and network.DefaultPort. OverlayOff: nowhere.
-	Overlay      string
-	PidsLimit    int64 // of a kernel that does not ask; 0 = kernel.DefaultPids
-	LogFileBytes int64 // size at which a kernel's log begins a new file
-	LogFiles     int   // how many of them are kept
+	Overlay string
+	// AllowNetworks are private networks that containers reach, DenyNetworks other
+	// ones that they do not; see network.Config.
+	AllowNetworks []netlist.Entry
+	DenyNetworks  []netip.Prefix
+	PidsLimit     int64 // of a kernel that does not ask; 0 = kernel.DefaultPids
+	LogFileBytes  int64 // size at which a kernel's log begins a new file
+	LogFiles      int   // how many of them are kept
 	// What is kept at most of ended kernels; 0 = kernel.DefaultEndedKernels and
 	// kernel.DefaultEndedLogBytes.
 	EndedKernels  int

@@ -4,11 +4,13 @@ import (
 	"path/filepath"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
 )
 
 func (a *Agent) openNetwork() (*network.Manager, error) {
-	cfg := network.Config{Agent: a.id, Dir: filepath.Join(a.cfg.Dir, "netns"), Subnet: a.cfg.Subnet, Logger: a.log}
+	cfg := network.Config{Agent: a.id, Dir: filepath.Join(a.cfg.Dir, "netns"), Subnet: a.cfg.Subnet, Logger: a.log,
+		Allow: a.cfg.AllowNetworks, Deny: a.cfg.DenyNetworks, Resolvers: mount.Resolvers}
 	if a.cfg.Overlay == OverlayOff {
 		cfg.Off = "it is switched off there"
 	} else {

@@ -4419,6 +4419,11 @@ func (_q *ResourceGroupQuery) collectField(ctx context.Context, oneNode bool, op
 				selectedFields = append(selectedFields, resourcegroup.FieldSessionTypes)
 				fieldSeen[resourcegroup.FieldSessionTypes] = struct{}{}
 			}
+		case "allowedNetworks":
+			if _, ok := fieldSeen[resourcegroup.FieldAllowedNetworks]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldAllowedNetworks)
+				fieldSeen[resourcegroup.FieldAllowedNetworks] = struct{}{}
+			}
 		case "strategy":
 			if _, ok := fieldSeen[resourcegroup.FieldStrategy]; !ok {
 				selectedFields = append(selectedFields, resourcegroup.FieldStrategy)

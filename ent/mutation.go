@@ -26487,56 +26487,58 @@ func (m *RegistryMutation) ResetEdge(name string) error {
 // ResourceGroupMutation represents an operation that mutates the ResourceGroup nodes in the graph.
 type ResourceGroupMutation struct {
 	config
-	op                   Op
-	typ                  string
-	id                   *uuid.UUID
-	created_at           *time.Time
-	name                 *string
-	description          *string
-	active               *bool
-	public               *bool
-	session_types        *[]string
-	appendsession_types  []string
-	strategy             *resourcegroup.Strategy
-	_order               *resourcegroup.Order
-	hold_after           *int
-	addhold_after        *int
-	split                *resourcegroup.Split
-	topology             *resourcegroup.Topology
-	preemption           *resourcegroup.Preemption
-	preemption_scope     *resourcegroup.PreemptionScope
-	preemption_after     *int
-	addpreemption_after  *int
-	lost_policy          *resourcegroup.LostPolicy
-	lost_after           *int
-	addlost_after        *int
-	max_attempts         *int
-	addmax_attempts      *int
-	pending_timeout      *int
-	addpending_timeout   *int
-	half_life            *int
-	addhalf_life         *int
-	lookback             *int
-	addlookback          *int
-	clearedFields        map[string]struct{}
-	agents               map[uuid.UUID]struct{}
-	removedagents        map[uuid.UUID]struct{}
-	clearedagents        bool
-	grants               map[uuid.UUID]struct{}
-	removedgrants        map[uuid.UUID]struct{}
-	clearedgrants        bool
-	shares               map[uuid.UUID]struct{}
-	removedshares        map[uuid.UUID]struct{}
-	clearedshares        bool
-	idle_bindings        map[uuid.UUID]struct{}
-	removedidle_bindings map[uuid.UUID]struct{}
-	clearedidle_bindings bool
-	presets              map[uuid.UUID]struct{}
-	removedpresets       map[uuid.UUID]struct{}
-	clearedpresets       bool
-	done                 bool
-	oldValue             func(context.Context) (*ResourceGroup, error)
-	predicates           []predicate.ResourceGroup
+	op                     Op
+	typ                    string
+	id                     *uuid.UUID
+	created_at             *time.Time
+	name                   *string
+	description            *string
+	active                 *bool
+	public                 *bool
+	session_types          *[]string
+	appendsession_types    []string
+	allowed_networks       *[]string
+	appendallowed_networks []string
+	strategy               *resourcegroup.Strategy
+	_order                 *resourcegroup.Order
+	hold_after             *int
+	addhold_after          *int
+	split                  *resourcegroup.Split
+	topology               *resourcegroup.Topology
+	preemption             *resourcegroup.Preemption
+	preemption_scope       *resourcegroup.PreemptionScope
+	preemption_after       *int
+	addpreemption_after    *int
+	lost_policy            *resourcegroup.LostPolicy
+	lost_after             *int
+	addlost_after          *int
+	max_attempts           *int
+	addmax_attempts        *int
+	pending_timeout        *int
+	addpending_timeout     *int
+	half_life              *int
+	addhalf_life           *int
+	lookback               *int
+	addlookback            *int
+	clearedFields          map[string]struct{}
+	agents                 map[uuid.UUID]struct{}
+	removedagents          map[uuid.UUID]struct{}
+	clearedagents          bool
+	grants                 map[uuid.UUID]struct{}
+	removedgrants          map[uuid.UUID]struct{}
+	clearedgrants          bool
+	shares                 map[uuid.UUID]struct{}
+	removedshares          map[uuid.UUID]struct{}
+	clearedshares          bool
+	idle_bindings          map[uuid.UUID]struct{}
+	removedidle_bindings   map[uuid.UUID]struct{}
+	clearedidle_bindings   bool
+	presets                map[uuid.UUID]struct{}
+	removedpresets         map[uuid.UUID]struct{}
+	clearedpresets         bool
+	done                   bool
+	oldValue               func(context.Context) (*ResourceGroup, error)
+	predicates             []predicate.ResourceGroup
 }
 
 var _ ent.Mutation = (*ResourceGroupMutation)(nil)
@@ -26872,6 +26874,57 @@ func (m *ResourceGroupMutation) AppendedSessionTypes() ([]string, bool) {
 func (m *ResourceGroupMutation) ResetSessionTypes() {
 	m.session_types = nil
 	m.appendsession_types = nil
+}
+
+// SetAllowedNetworks sets the "allowed_networks" field.
+func (m *ResourceGroupMutation) SetAllowedNetworks(s []string) {
+	m.allowed_networks = &s
+	m.appendallowed_networks = nil
+}
+
+// AllowedNetworks returns the value of the "allowed_networks" field in the mutation.
+func (m *ResourceGroupMutation) AllowedNetworks() (r []string, exists bool) {
+	v := m.allowed_networks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAllowedNetworks returns the old "allowed_networks" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldAllowedNetworks(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAllowedNetworks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAllowedNetworks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAllowedNetworks: %w", err)
+	}
+	return oldValue.AllowedNetworks, nil
+}
+
+// AppendAllowedNetworks adds s to the "allowed_networks" field.
+func (m *ResourceGroupMutation) AppendAllowedNetworks(s []string) {
+	m.appendallowed_networks = append(m.appendallowed_networks, s...)
+}
+
+// AppendedAllowedNetworks returns the list of values that were appended to the "allowed_networks" field in this mutation.
+func (m *ResourceGroupMutation) AppendedAllowedNetworks() ([]string, bool) {
+	if len(m.appendallowed_networks) == 0 {
+		return nil, false
+	}
+	return m.appendallowed_networks, true
+}
+
+// ResetAllowedNetworks resets all changes to the "allowed_networks" field.
+func (m *ResourceGroupMutation) ResetAllowedNetworks() {
+	m.allowed_networks = nil
+	m.appendallowed_networks = nil
 }
 
 // SetStrategy sets the "strategy" field.
@@ -27822,7 +27875,7 @@ func (m *ResourceGroupMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceGroupMutation) Fields() []string {
-	fields := make([]string, 0, 20)
+	fields := make([]string, 0, 21)
 	if m.created_at != nil {
 		fields = append(fields, resourcegroup.FieldCreatedAt)
 	}
@@ -27840,6 +27893,9 @@ func (m *ResourceGroupMutation) Fields() []string {
 	}
 	if m.session_types != nil {
 		fields = append(fields, resourcegroup.FieldSessionTypes)
+	}
+	if m.allowed_networks != nil {
+		fields = append(fields, resourcegroup.FieldAllowedNetworks)
 	}
 	if m.strategy != nil {
 		fields = append(fields, resourcegroup.FieldStrategy)
@@ -27903,6 +27959,8 @@ func (m *ResourceGroupMutation) Field(name string) (ent.Value, bool) {
 		return m.Public()
 	case resourcegroup.FieldSessionTypes:
 		return m.SessionTypes()
+	case resourcegroup.FieldAllowedNetworks:
+		return m.AllowedNetworks()
 	case resourcegroup.FieldStrategy:
 		return m.Strategy()
 	case resourcegroup.FieldOrder:
@@ -27952,6 +28010,8 @@ func (m *ResourceGroupMutation) OldField(ctx context.Context, name string) (ent.
 		return m.OldPublic(ctx)
 	case resourcegroup.FieldSessionTypes:
 		return m.OldSessionTypes(ctx)
+	case resourcegroup.FieldAllowedNetworks:
+		return m.OldAllowedNetworks(ctx)
 	case resourcegroup.FieldStrategy:
 		return m.OldStrategy(ctx)
 	case resourcegroup.FieldOrder:
@@ -28030,6 +28090,13 @@ func (m *ResourceGroupMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSessionTypes(v)
+		return nil
+	case resourcegroup.FieldAllowedNetworks:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAllowedNetworks(v)
 		return nil
 	case resourcegroup.FieldStrategy:
 		v, ok := value.(resourcegroup.Strategy)
@@ -28282,6 +28349,9 @@ func (m *ResourceGroupMutation) ResetField(name string) error {
 		return nil
 	case resourcegroup.FieldSessionTypes:
 		m.ResetSessionTypes()
+		return nil
+	case resourcegroup.FieldAllowedNetworks:
+		m.ResetAllowedNetworks()
 		return nil
 	case resourcegroup.FieldStrategy:
 		m.ResetStrategy()

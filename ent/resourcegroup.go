@@ -31,6 +31,8 @@ type ResourceGroup struct {
 	Public bool `json:"public,omitempty"`
 	// SessionTypes holds the value of the "session_types" field.
 	SessionTypes []string `json:"session_types,omitempty"`
+	// AllowedNetworks holds the value of the "allowed_networks" field.
+	AllowedNetworks []string `json:"allowed_networks,omitempty"`
 	// Strategy holds the value of the "strategy" field.
 	Strategy resourcegroup.Strategy `json:"strategy,omitempty"`
 	// Order holds the value of the "order" field.
@@ -140,7 +142,7 @@ func (*ResourceGroup) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case resourcegroup.FieldSessionTypes:
+		case resourcegroup.FieldSessionTypes, resourcegroup.FieldAllowedNetworks:
 			values[i] = new([]byte)
 		case resourcegroup.FieldActive, resourcegroup.FieldPublic:
 			values[i] = new(sql.NullBool)
@@ -209,6 +211,14 @@ func (_m *ResourceGroup) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.SessionTypes); err != nil {
 					return fmt.Errorf("unmarshal field session_types: %w", err)
+				}
+			}
+		case resourcegroup.FieldAllowedNetworks:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field allowed_networks", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AllowedNetworks); err != nil {
+					return fmt.Errorf("unmarshal field allowed_networks: %w", err)
 				}
 			}
 		case resourcegroup.FieldStrategy:
@@ -373,6 +383,9 @@ func (_m *ResourceGroup) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("session_types=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SessionTypes))
+	builder.WriteString(", ")
+	builder.WriteString("allowed_networks=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AllowedNetworks))
 	builder.WriteString(", ")
 	builder.WriteString("strategy=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Strategy))

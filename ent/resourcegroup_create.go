@@ -97,6 +97,12 @@ func (_c *ResourceGroupCreate) SetSessionTypes(v []string) *ResourceGroupCreate 
 	return _c
 }
 
+// SetAllowedNetworks sets the "allowed_networks" field.
+func (_c *ResourceGroupCreate) SetAllowedNetworks(v []string) *ResourceGroupCreate {
+	_c.mutation.SetAllowedNetworks(v)
+	return _c
+}
+
 // SetStrategy sets the "strategy" field.
 func (_c *ResourceGroupCreate) SetStrategy(v resourcegroup.Strategy) *ResourceGroupCreate {
 	_c.mutation.SetStrategy(v)
@@ -437,6 +443,10 @@ func (_c *ResourceGroupCreate) defaults() {
 		v := resourcegroup.DefaultSessionTypes
 		_c.mutation.SetSessionTypes(v)
 	}
+	if _, ok := _c.mutation.AllowedNetworks(); !ok {
+		v := resourcegroup.DefaultAllowedNetworks
+		_c.mutation.SetAllowedNetworks(v)
+	}
 	if _, ok := _c.mutation.Strategy(); !ok {
 		v := resourcegroup.DefaultStrategy
 		_c.mutation.SetStrategy(v)
@@ -523,6 +533,9 @@ func (_c *ResourceGroupCreate) check() error {
 	}
 	if _, ok := _c.mutation.SessionTypes(); !ok {
 		return &ValidationError{Name: "session_types", err: errors.New(`ent: missing required field "ResourceGroup.session_types"`)}
+	}
+	if _, ok := _c.mutation.AllowedNetworks(); !ok {
+		return &ValidationError{Name: "allowed_networks", err: errors.New(`ent: missing required field "ResourceGroup.allowed_networks"`)}
 	}
 	if _, ok := _c.mutation.Strategy(); !ok {
 		return &ValidationError{Name: "strategy", err: errors.New(`ent: missing required field "ResourceGroup.strategy"`)}
@@ -660,6 +673,10 @@ func (_c *ResourceGroupCreate) createSpec() (*ResourceGroup, *sqlgraph.CreateSpe
 	if value, ok := _c.mutation.SessionTypes(); ok {
 		_spec.SetField(resourcegroup.FieldSessionTypes, field.TypeJSON, value)
 		_node.SessionTypes = value
+	}
+	if value, ok := _c.mutation.AllowedNetworks(); ok {
+		_spec.SetField(resourcegroup.FieldAllowedNetworks, field.TypeJSON, value)
+		_node.AllowedNetworks = value
 	}
 	if value, ok := _c.mutation.Strategy(); ok {
 		_spec.SetField(resourcegroup.FieldStrategy, field.TypeEnum, value)
@@ -906,6 +923,18 @@ func (u *ResourceGroupUpsert) SetSessionTypes(v []string) *ResourceGroupUpsert {
 // UpdateSessionTypes sets the "session_types" field to the value that was provided on create.
 func (u *ResourceGroupUpsert) UpdateSessionTypes() *ResourceGroupUpsert {
 	u.SetExcluded(resourcegroup.FieldSessionTypes)
+	return u
+}
+
+// SetAllowedNetworks sets the "allowed_networks" field.
+func (u *ResourceGroupUpsert) SetAllowedNetworks(v []string) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldAllowedNetworks, v)
+	return u
+}
+
+// UpdateAllowedNetworks sets the "allowed_networks" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateAllowedNetworks() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldAllowedNetworks)
 	return u
 }
 
@@ -1237,6 +1266,20 @@ func (u *ResourceGroupUpsertOne) SetSessionTypes(v []string) *ResourceGroupUpser
 func (u *ResourceGroupUpsertOne) UpdateSessionTypes() *ResourceGroupUpsertOne {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdateSessionTypes()
+	})
+}
+
+// SetAllowedNetworks sets the "allowed_networks" field.
+func (u *ResourceGroupUpsertOne) SetAllowedNetworks(v []string) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetAllowedNetworks(v)
+	})
+}
+
+// UpdateAllowedNetworks sets the "allowed_networks" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateAllowedNetworks() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateAllowedNetworks()
 	})
 }
 
@@ -1770,6 +1813,20 @@ func (u *ResourceGroupUpsertBulk) SetSessionTypes(v []string) *ResourceGroupUpse
 func (u *ResourceGroupUpsertBulk) UpdateSessionTypes() *ResourceGroupUpsertBulk {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdateSessionTypes()
+	})
+}
+
+// SetAllowedNetworks sets the "allowed_networks" field.
+func (u *ResourceGroupUpsertBulk) SetAllowedNetworks(v []string) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetAllowedNetworks(v)
+	})
+}
+
+// UpdateAllowedNetworks sets the "allowed_networks" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateAllowedNetworks() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateAllowedNetworks()
 	})
 }
 

@@ -103,6 +103,18 @@ func (_u *ResourceGroupUpdate) AppendSessionTypes(v []string) *ResourceGroupUpda
 	return _u
 }
 
+// SetAllowedNetworks sets the "allowed_networks" field.
+func (_u *ResourceGroupUpdate) SetAllowedNetworks(v []string) *ResourceGroupUpdate {
+	_u.mutation.SetAllowedNetworks(v)
+	return _u
+}
+
+// AppendAllowedNetworks appends value to the "allowed_networks" field.
+func (_u *ResourceGroupUpdate) AppendAllowedNetworks(v []string) *ResourceGroupUpdate {
+	_u.mutation.AppendAllowedNetworks(v)
+	return _u
+}
+
 // SetStrategy sets the "strategy" field.
 func (_u *ResourceGroupUpdate) SetStrategy(v resourcegroup.Strategy) *ResourceGroupUpdate {
 	_u.mutation.SetStrategy(v)
@@ -643,6 +655,14 @@ func (_u *ResourceGroupUpdate) sqlSave(ctx context.Context) (_node int, err erro
 			sqljson.Append(u, resourcegroup.FieldSessionTypes, value)
 		})
 	}
+	if value, ok := _u.mutation.AllowedNetworks(); ok {
+		_spec.SetField(resourcegroup.FieldAllowedNetworks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAllowedNetworks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, resourcegroup.FieldAllowedNetworks, value)
+		})
+	}
 	if value, ok := _u.mutation.Strategy(); ok {
 		_spec.SetField(resourcegroup.FieldStrategy, field.TypeEnum, value)
 	}
@@ -1018,6 +1038,18 @@ func (_u *ResourceGroupUpdateOne) SetSessionTypes(v []string) *ResourceGroupUpda
 // AppendSessionTypes appends value to the "session_types" field.
 func (_u *ResourceGroupUpdateOne) AppendSessionTypes(v []string) *ResourceGroupUpdateOne {
 	_u.mutation.AppendSessionTypes(v)
+	return _u
+}
+
+// SetAllowedNetworks sets the "allowed_networks" field.
+func (_u *ResourceGroupUpdateOne) SetAllowedNetworks(v []string) *ResourceGroupUpdateOne {
+	_u.mutation.SetAllowedNetworks(v)
+	return _u
+}
+
+// AppendAllowedNetworks appends value to the "allowed_networks" field.
+func (_u *ResourceGroupUpdateOne) AppendAllowedNetworks(v []string) *ResourceGroupUpdateOne {
+	_u.mutation.AppendAllowedNetworks(v)
 	return _u
 }
 
@@ -1589,6 +1621,14 @@ func (_u *ResourceGroupUpdateOne) sqlSave(ctx context.Context) (_node *ResourceG
 	if value, ok := _u.mutation.AppendedSessionTypes(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, resourcegroup.FieldSessionTypes, value)
+		})
+	}
+	if value, ok := _u.mutation.AllowedNetworks(); ok {
+		_spec.SetField(resourcegroup.FieldAllowedNetworks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAllowedNetworks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, resourcegroup.FieldAllowedNetworks, value)
 		})
 	}
 	if value, ok := _u.mutation.Strategy(); ok {

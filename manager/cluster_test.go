@@ -25,6 +25,7 @@ import (
 	entagent "github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/netlist"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/manager/managertest"
@@ -35,8 +36,9 @@ type wires struct {
 	mu   sync.Mutex
 	held map[string]bool
 
-	reach network.Reach
-	wide  []network.Attachment
+	reach     network.Reach
+	wide      []network.Attachment
+	connected []network.Attachment
 }
 
 func newWires(n int) *wires {
@@ -85,6 +87,25 @@ func (w *wires) Remove(a network.Attachment) error {
 	return nil
 }
 
+func (w *wires) Connect(_ context.Context, a network.Attachment) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.connected = append(w.connected, a)
+	return nil
+}
+
+// allowed is what the latest kernel of a session may reach, as people write it.
+func (w *wires) allowed(session uuid.UUID) (last []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.connected {
+		if a.Session == session.String() {
+			last = netlist.Strings(a.Allow)
+		}
+	}
+	return last
+}
+
 func (w *wires) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +113,6 @@ func (w *wires) count() int {
 }
 
 func (w *wires) Create(a network.Attachment) (string, error)                 { return "/" + a.Key, nil }
-func (w *wires) Connect(context.Context, network.Attachment) error           { return nil }
 func (w *wires) Sweep() error                                                { return nil }
 func (w *wires) Traffic(network.Attachment) (received, sent uint64, e error) { return 1, 2, nil }
 func (w *wires) Dial(context.Context, network.Attachment, uint16) (net.Conn, error) {

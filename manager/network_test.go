@@ -3,6 +3,7 @@ package manager_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -126,4 +127,26 @@ func TestNoNetworkIsLeft(t *testing.T) {
 	c.over(t, whole)
 	c.over(t, id)
 	c.check(t, true)
+}
+
+// A session gets the private networks that its group opens when it starts: an
+// empty list closes them for sessions that start after it.
+func TestNetworksOfGroups(t *testing.T) {
+	c := newCluster(t, 1)
+	for _, tt := range []struct{ set, want []string }{
+		{nil, []string{}},
+		{[]string{"10.1.0.0/16", "10.1.2.3/32:443", "10.1.0.0/16"}, []string{"10.1.0.0/16", "10.1.2.3:443"}},
+		{[]string{}, []string{}},
+	} {
+		if tt.set != nil {
+			c.set(t, managertest.Vars{"allowedNetworks": tt.set})
+		}
+		id := c.create(t, input(nil, "sleep", "600"))
+		c.reaches(t, id, lifecycle.Running)
+		if got := c.nodes[0].wires.allowed(id); !slices.Equal(got, tt.want) {
+			t.Errorf("after %q a session reaches %q, want %q", tt.set, got, tt.want)
+		}
+		c.end(t, id, true)
+		c.over(t, id)
+	}
 }

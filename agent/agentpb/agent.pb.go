@@ -23,7 +23,8 @@
 //   4. TerminateKernel asks for the end: SIGTERM, grace, SIGKILL. Idempotent;
 //      an unknown kernel is answered as EXITED with reason "not found".
 //   5. The agent keeps the record of an ended kernel, with exit code and logs,
-//      until ForgetKernel; nothing is lost while no manager listens.
+//      until ForgetKernel; nothing is lost while no manager listens. Only above
+//      its own limits for all ended kernels it removes the oldest by itself.
 //
 // Errors use gRPC codes; the message names the field or thing at fault.
 
@@ -2007,13 +2008,14 @@ type CreateKernelRequest struct {
 	ProjectId       string   `protobuf:"bytes,17,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
 	UserId          string   `protobuf:"bytes,18,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// Who everything in the container runs as; without has_user, the image's user.
-	HasUser       bool           `protobuf:"varint,19,opt,name=has_user,json=hasUser,proto3" json:"has_user,omitempty"`
-	Uid           uint32         `protobuf:"varint,20,opt,name=uid,proto3" json:"uid,omitempty"`
-	Gid           uint32         `protobuf:"varint,21,opt,name=gid,proto3" json:"gid,omitempty"`
-	Gids          []uint32       `protobuf:"varint,22,rep,packed,name=gids,proto3" json:"gids,omitempty"` // supplementary groups
-	Network       *KernelNetwork `protobuf:"bytes,23,opt,name=network,proto3" json:"network,omitempty"`   // of a session with kernels on several agents; absent: the agent has one of its own for it
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	HasUser         bool           `protobuf:"varint,19,opt,name=has_user,json=hasUser,proto3" json:"has_user,omitempty"`
+	Uid             uint32         `protobuf:"varint,20,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid             uint32         `protobuf:"varint,21,opt,name=gid,proto3" json:"gid,omitempty"`
+	Gids            []uint32       `protobuf:"varint,22,rep,packed,name=gids,proto3" json:"gids,omitempty"`                                      // supplementary groups
+	Network         *KernelNetwork `protobuf:"bytes,23,opt,name=network,proto3" json:"network,omitempty"`                                        // of a session with kernels on several agents; absent: the agent has one of its own for it
+	AllowedNetworks []string       `protobuf:"bytes,24,rep,name=allowed_networks,json=allowedNetworks,proto3" json:"allowed_networks,omitempty"` // private networks that the session reaches beside those that the agent allows, as internal/netlist reads them
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *CreateKernelRequest) Reset() {
@@ -2203,6 +2205,13 @@ func (x *CreateKernelRequest) GetGids() []uint32 {
 func (x *CreateKernelRequest) GetNetwork() *KernelNetwork {
 	if x != nil {
 		return x.Network
+	}
+	return nil
+}
+
+func (x *CreateKernelRequest) GetAllowedNetworks() []string {
+	if x != nil {
+		return x.AllowedNetworks
 	}
 	return nil
 }
@@ -3855,7 +3864,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\asubpath\x18\x03 \x01(\tR\asubpath\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\tR\x06target\x12\x1b\n" +
 	"\tread_only\x18\x05 \x01(\bR\breadOnly\x12\x10\n" +
-	"\x03own\x18\x06 \x01(\bR\x03own\"\xef\x06\n" +
+	"\x03own\x18\x06 \x01(\bR\x03own\"\x9a\a\n" +
 	"\x13CreateKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x1d\n" +
@@ -3884,7 +3893,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x03uid\x18\x14 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x15 \x01(\rR\x03gid\x12\x12\n" +
 	"\x04gids\x18\x16 \x03(\rR\x04gids\x127\n" +
-	"\anetwork\x18\x17 \x01(\v2\x1d.berth.agent.v1.KernelNetworkR\anetwork\x1a>\n" +
+	"\anetwork\x18\x17 \x01(\v2\x1d.berth.agent.v1.KernelNetworkR\anetwork\x12)\n" +
+	"\x10allowed_networks\x18\x18 \x03(\tR\x0fallowedNetworks\x1a>\n" +
 	"\x10EnvironmentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x97\x01\n" +

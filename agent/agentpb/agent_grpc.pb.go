@@ -23,7 +23,8 @@
 //   4. TerminateKernel asks for the end: SIGTERM, grace, SIGKILL. Idempotent;
 //      an unknown kernel is answered as EXITED with reason "not found".
 //   5. The agent keeps the record of an ended kernel, with exit code and logs,
-//      until ForgetKernel; nothing is lost while no manager listens.
+//      until ForgetKernel; nothing is lost while no manager listens. Only above
+//      its own limits for all ended kernels it removes the oldest by itself.
 //
 // Errors use gRPC codes; the message names the field or thing at fault.
 
@@ -83,7 +84,8 @@ type AgentClient interface {
 	// NOT_FOUND: no such plugin on this node.
 	RestartPlugin(ctx context.Context, in *RestartPluginRequest, opts ...grpc.CallOption) (*RestartPluginResponse, error)
 	// Logs streams the kept log of a kernel's main process; with follow it goes
-	// on until the process has ended.
+	// on until the process has ended. FAILED_PRECONDITION: the log of the ended
+	// kernel was removed.
 	Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error)
 	// Exec runs a command in a running kernel. The first input carries start;
 	// the last output carries exit.
@@ -258,7 +260,8 @@ type AgentServer interface {
 	// NOT_FOUND: no such plugin on this node.
 	RestartPlugin(context.Context, *RestartPluginRequest) (*RestartPluginResponse, error)
 	// Logs streams the kept log of a kernel's main process; with follow it goes
-	// on until the process has ended.
+	// on until the process has ended. FAILED_PRECONDITION: the log of the ended
+	// kernel was removed.
 	Logs(*LogsRequest, grpc.ServerStreamingServer[LogChunk]) error
 	// Exec runs a command in a running kernel. The first input carries start;
 	// the last output carries exit.

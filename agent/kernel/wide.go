@@ -9,18 +9,26 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
+	"github.com/berthhq/berth/internal/netlist"
 )
 
 // attach reserves a kernel's place in the network of its session: one of this
 // agent, or, as the request says, one over several.
 func (m *Manager) attach(r *agentpb.CreateKernelRequest) (network.Attachment, error) {
+	allow, err := netlist.Parse(r.AllowedNetworks)
+	if err != nil {
+		return network.Attachment{}, fmt.Errorf("allowed_networks: %w", err)
+	}
 	a, err := wide(r)
-	if err != nil || r.Network == nil {
-		if err == nil {
-			a, err = m.cfg.Network.Reserve(containerID(r), r.SessionId)
-		}
+	if err != nil {
 		return a, err
 	}
+	if r.Network == nil {
+		a, err = m.cfg.Network.Reserve(containerID(r), r.SessionId)
+		a.Allow = allow
+		return a, err
+	}
+	a.Allow = allow
 	return m.cfg.Network.Join(a)
 }
 

@@ -134,6 +134,18 @@ func Resolv() string {
 	return ""
 }
 
+// Resolvers are the servers in Resolv.
+func Resolvers() (servers []netip.Addr) {
+	for line := range strings.Lines(Resolv()) {
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "nameserver" {
+			if addr, err := netip.ParseAddr(fields[1]); err == nil {
+				servers = append(servers, addr)
+			}
+		}
+	}
+	return servers
+}
+
 func withoutLoopback(text string) (kept string, servers int) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -37,16 +37,9 @@ func (m *Manager) Connect(_ context.Context, a Attachment) error {
 		return fmt.Errorf("open network namespace of %s: %w", a.Key, err)
 	}
 	defer ns.Close()
-	m.mu.Lock()
-	seg := m.sessions[a.Session]
-	m.mu.Unlock()
-	if seg == nil {
-		return fmt.Errorf("network of %s was given back", a.Key)
-	}
-	if a.Overlay != nil {
-		if err := m.renew(); err != nil {
-			return fmt.Errorf("tell the firewall of the session's network: %w", err)
-		}
+	seg, err := m.admitted(a)
+	if err != nil {
+		return err
 	}
 	seg.mu.Lock()
 	defer seg.mu.Unlock()
@@ -58,6 +51,21 @@ func (m *Manager) Connect(_ context.Context, a Attachment) error {
 		return fmt.Errorf("connect %s to its bridge: %w", a.Key, err)
 	}
 	return nil
+}
+
+// admitted is the part of the attachment's session, which the firewall knows.
+func (m *Manager) admitted(a Attachment) (*segment, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seg := m.sessions[a.Session]
+	if seg == nil {
+		return nil, fmt.Errorf("network of %s was given back", a.Key)
+	}
+	seg.allow = a.Allow // the same for all kernels of the session
+	if err := m.renew(a.Overlay != nil); err != nil {
+		return nil, fmt.Errorf("let the firewall know the session's network: %w", err)
+	}
+	return seg, nil
 }
 
 func (m *Manager) ensureBridge(a Attachment, card net.HardwareAddr) (index int, err error) {
@@ -80,9 +88,6 @@ func (m *Manager) ensureBridge(a Attachment, card net.HardwareAddr) (index int, 
 	link, err := m.own.LinkByName(name)
 	if err != nil {
 		return 0, fmt.Errorf("find bridge %s: %w", name, err)
-	}
-	if err := m.peer(name, true); err != nil {
-		return 0, fmt.Errorf("let kernels on %s talk: %w", name, err)
 	}
 	if err := m.own.AddrReplace(link, &netlink.Addr{IPNet: ipNet(a.Gateway(), bits)}); err != nil {
 		return 0, fmt.Errorf("address of bridge %s: %w", name, err)
@@ -212,12 +217,7 @@ func (m *Manager) removeSession(a Attachment, seg *segment) error {
 	if !m.ready {
 		return nil
 	}
-	// A name that no interface has lets nobody through; this is only tidiness.
-	_ = m.peer(seg.bridge(m), false)
-	if seg.overlay != nil {
-		return m.refill()
-	}
-	return nil
+	return m.renew(seg.overlay != nil)
 }
 
 // Traffic returns bytes received and sent by the kernel.

@@ -7,45 +7,9 @@ import (
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/netlist"
 )
-
-// linkLocal holds, among others, the address at which clouds hand out a
-// machine's credentials.
-var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
-
-// peer lets a bridge's own kernels talk, or no longer. Where the host has bridge
-// traffic pass its IP filters (Docker does that), frames that stay on one
-// bridge look like forwarded packets.
-func (m *Manager) peer(bridge string, allow bool) error {
-	c, err := m.own.firewall()
-	if err != nil {
-		return err
-	}
-	change := c.SetDeleteElements
-	if allow {
-		change = c.SetAddElements
-	}
-	if err := change(m.peers(), []nftables.SetElement{pair(bridge)}); err != nil {
-		return err
-	}
-	return c.Flush()
-}
-
-// peers is the set of pairs of interfaces between which packets may pass.
-func (m *Manager) peers() *nftables.Set {
-	both, err := nftables.ConcatSetType(nftables.TypeIFName, nftables.TypeIFName)
-	if err != nil {
-		panic(err) // two known types
-	}
-	return &nftables.Set{Table: m.table(), Name: "peers", KeyType: both, Concatenation: true}
-}
-
-func pair(bridge string) nftables.SetElement {
-	key := make([]byte, 2*unix.IFNAMSIZ)
-	copy(key, bridge)
-	copy(key[unix.IFNAMSIZ:], bridge)
-	return nftables.SetElement{Key: key}
-}
 
 func (m *Manager) table() *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyINet, Name: "berth-" + m.tag}
@@ -62,39 +26,41 @@ func (m *Manager) table() *nftables.Table {
 //	            iifname . oifname @peers accept
 //	            iifname B oifname B drop
 //	            iifname B ip daddr @subnets drop
+//	            iifname B ip daddr @resolvers meta l4proto { tcp, udp } th dport 53 accept
+//	            iifname map @lists . ip daddr @open accept
+//	            iifname map @lists . ip daddr . th dport @ports meta l4proto { tcp, udp } accept
+//	            iifname B ip daddr @denied drop
 //	            oifname B ct state != established,related drop
 //	postrouting ip saddr @subnets oifname "uplink" masquerade
 func (m *Manager) ownRules(b *builder) error {
-	peers, known := m.peers(), m.ownSets()
-	var pairs []nftables.SetElement
-	for _, seg := range m.sessions {
-		pairs = append(pairs, pair(seg.bridge(m)))
-	}
-	if err := b.sets(append(known.all(), set{peers, pairs})); err != nil {
+	known := m.ownSets()
+	if err := b.sets(known.all()); err != nil {
 		return err
 	}
-	from := name(expr.MetaKeyIIFNAME, expr.CmpOpEq, m.bridges())
-	to := name(expr.MetaKeyOIFNAME, expr.CmpOpEq, m.bridges())
-
-	input := b.filter("input", nftables.ChainHookInput)
-	input(from, drop)
+	from, to, input := m.guard(b)
 	input(name(expr.MetaKeyIIFNAME, expr.CmpOpEq, ownUplink), unknown(), drop)
-
-	output := b.filter("output", nftables.ChainHookOutput)
-	output(to, unknown(), drop)
 
 	forward := b.filter("forward", nftables.ChainHookForward)
 	forward(from, family(unix.NFPROTO_IPV6), drop)
 	forward(from, from4(known.subnets, false), drop)
-	forward(from, network(ipDestination, linkLocal), drop)
+	forward(from, network(ipDestination, netlist.LinkLocal), drop)
 	forward([]expr.Any{
 		&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1},
 		&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 2},
-		&expr.Lookup{SourceRegister: 1, SetName: peers.Name, SetID: peers.ID},
-		&expr.Verdict{Kind: expr.VerdictAccept},
-	})
+		lookup(known.peers),
+	}, accept)
 	forward(from, to, drop)
 	forward(from, to4(known.subnets), drop) // of kernels elsewhere: no network outside is meant
+	for _, proto := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
+		forward(from, to4(known.resolvers), transport(proto), []expr.Any{
+			portPayload(1), &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{0, dnsPort}},
+		}, accept)
+		forward(family(unix.NFPROTO_IPV4), transport(proto), listOf(known.lists), []expr.Any{
+			ipPayload(ipDestination, second), portPayload(third), lookup(known.ports),
+		}, accept)
+	}
+	forward(family(unix.NFPROTO_IPV4), listOf(known.lists), []expr.Any{ipPayload(ipDestination, second), lookup(known.open)}, accept)
+	forward(from, to4(known.denied), drop)
 	forward(to, unknown(), drop)
 
 	nat := b.nat("postrouting")
@@ -122,22 +88,15 @@ func (m *Manager) hostRules(b *builder) error {
 	if err := b.sets(known.all()); err != nil {
 		return err
 	}
-	from := name(expr.MetaKeyIIFNAME, expr.CmpOpEq, m.bridges())
-	to := name(expr.MetaKeyOIFNAME, expr.CmpOpEq, m.bridges())
-
-	input := b.filter("input", nftables.ChainHookInput)
-	input(from, drop)
+	from, to, input := m.guard(b)
 	input(udpTo(known.listens), family(unix.NFPROTO_IPV6), drop)
 	input(udpTo(known.listens), from4(known.agents, false), drop)
-
-	output := b.filter("output", nftables.ChainHookOutput)
-	output(to, unknown(), drop)
 
 	inner := netip.PrefixFrom(m.inner(), 32)
 	forward := b.filter("forward", nftables.ChainHookForward)
 	forward(from, family(unix.NFPROTO_IPV6), drop)
 	forward(from, notNetwork(ipSource, inner), drop)
-	forward(from, network(ipDestination, linkLocal), drop)
+	forward(from, network(ipDestination, netlist.LinkLocal), drop)
 	forward(from, name(expr.MetaKeyOIFNAME, expr.CmpOpEq, bridgePrefix), drop)
 	forward(name(expr.MetaKeyIIFNAME, expr.CmpOpEq, bridgePrefix), udpTo(known.ports), drop)
 	forward(to, unknown(), drop)
@@ -145,6 +104,17 @@ func (m *Manager) hostRules(b *builder) error {
 	nat := b.nat("postrouting")
 	nat(network(ipSource, inner), name(expr.MetaKeyOIFNAME, expr.CmpOpNeq, bridgePrefix), masquerade)
 	return nil
+}
+
+// guard keeps kernels from the namespace itself, and the other way round. It
+// returns what matches packets from and to them, and the chain of what comes in.
+func (m *Manager) guard(b *builder) (from, to []expr.Any, input rule) {
+	from = name(expr.MetaKeyIIFNAME, expr.CmpOpEq, m.bridges())
+	to = name(expr.MetaKeyOIFNAME, expr.CmpOpEq, m.bridges())
+	input = b.filter("input", nftables.ChainHookInput)
+	input(from, drop)
+	b.filter("output", nftables.ChainHookOutput)(to, unknown(), drop)
+	return from, to, input
 }
 
 // builder adds sets, chains and rules to a table, in one transaction.
@@ -155,7 +125,10 @@ type builder struct {
 
 func (b *builder) sets(list []set) error {
 	for _, s := range list {
-		if err := b.AddSet(s.Set, s.elements); err != nil {
+		if err := b.AddSet(s.Set, nil); err != nil {
+			return err
+		}
+		if err := s.fill(b.Conn); err != nil {
 			return err
 		}
 	}
@@ -187,9 +160,49 @@ func (b *builder) chain(name string, hook *nftables.ChainHook, prio *nftables.Ch
 
 // What becomes of a packet.
 var (
+	accept     = []expr.Any{&expr.Verdict{Kind: expr.VerdictAccept}}
 	drop       = []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}}
 	masquerade = []expr.Any{&expr.Masq{}}
 )
+
+// The second and third word of register 1, for fields of a key.
+const (
+	second = unix.NFT_REG32_01
+	third  = unix.NFT_REG32_02
+)
+
+// listOf loads the number of the list that the kernels of a bridge have, and
+// matches no packet from where there is none.
+func listOf(lists set) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 2},
+		&expr.Lookup{SourceRegister: 2, DestRegister: 1, IsDestRegSet: true, SetName: lists.Name, SetID: lists.ID},
+	}
+}
+
+const dnsPort = 53
+
+// ipPayload loads an address of the IPv4 header, portPayload the destination's
+// port of TCP or UDP.
+func ipPayload(offset, register uint32) expr.Any {
+	return &expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4}
+}
+
+func portPayload(register uint32) expr.Any {
+	return &expr.Payload{DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2}
+}
+
+// transport matches packets of one protocol over IP.
+func transport(proto byte) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{proto}},
+	}
+}
+
+func lookup(s set) expr.Any {
+	return &expr.Lookup{SourceRegister: 1, SetName: s.Name, SetID: s.ID}
+}
 
 // name compares the beginning of an interface name: shorter data than the
 // register is a prefix.
@@ -222,7 +235,7 @@ func compare(offset uint32, op expr.CmpOp, p netip.Prefix) []expr.Any {
 	base := p.Masked().Addr().As4()
 	mask := ^uint32(0) << (32 - p.Bits())
 	return append(family(unix.NFPROTO_IPV4),
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4},
+		ipPayload(offset, 1),
 		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: binaryutil.BigEndian.PutUint32(mask), Xor: make([]byte, 4)},
 		&expr.Cmp{Op: op, Register: 1, Data: base[:]},
 	)

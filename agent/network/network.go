@@ -8,8 +8,9 @@
 //
 // Kernels of one session share a bridge and reach each other. Nothing else
 // gets in: not from other sessions, not from the host or its network. They
-// reach the world through the host's address, but no service of the host and
-// no link-local address (where clouds serve a machine's credentials). A bridge
+// reach the world through the host's address, but no service of the host, no
+// link-local address (where clouds serve a machine's credentials), and private
+// networks only where the operator allows them. A bridge
 // for each session rather than isolated ports on one: the same rules hold where
 // a session's bridge is extended to other hosts, by a VXLAN device (overlay.go).
 //
@@ -32,6 +33,8 @@ import (
 	"sync"
 
 	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/netlist"
 )
 
 // DefaultSubnet is divided among the sessions of one agent, and its uplink.
@@ -53,7 +56,14 @@ type Config struct {
 	// reason Off.
 	Endpoint netip.AddrPort
 	Off      string
-	Logger   *slog.Logger
+	// Kernels reach no private network and none of Deny, but what Allow opens;
+	// of the networks around an address the narrowest decides.
+	Allow []netlist.Entry
+	Deny  []netip.Prefix
+	// Resolvers are the servers in the resolv.conf of kernels that start now, which
+	// they may ask for names wherever they are.
+	Resolvers func() []netip.Addr
+	Logger    *slog.Logger
 }
 
 // Attachment is what one kernel holds. It is kept in the kernel's record.
@@ -63,6 +73,8 @@ type Attachment struct {
 	Subnet  netip.Prefix `json:"subnet"` // of the session
 	Address netip.Addr   `json:"address"`
 	Overlay *Overlay     `json:"overlay,omitempty"` // of a session over several agents
+	// Allow is what the session reaches beside what Config.Allow opens.
+	Allow []netlist.Entry `json:"allow,omitempty"`
 }
 
 // Gateway is the agent's address on the session's bridge.
@@ -76,10 +88,11 @@ type Manager struct {
 	host *space // where New was called
 	own  *space
 
-	mu       sync.Mutex
-	sessions map[string]*segment
-	cable    netip.Prefix // of the uplink, once ready
-	ready    bool         // the uplink and both firewalls are in place
+	mu        sync.Mutex
+	resolvers map[netip.Addr]bool
+	sessions  map[string]*segment
+	cable     netip.Prefix // of the uplink, once ready
+	ready     bool         // the uplink and both firewalls are in place
 }
 
 // segment is the part of one session.
@@ -87,7 +100,8 @@ type segment struct {
 	subnet  netip.Prefix
 	overlay *Overlay
 	used    map[netip.Addr]string // address to key
-	card    net.HardwareAddr      // of its bridge; nil = any
+	allow   []netlist.Entry
+	card    net.HardwareAddr // of its bridge; nil = any
 
 	mu sync.Mutex // held while the bridge is made or removed
 }
@@ -113,7 +127,7 @@ func New(cfg Config) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{cfg: cfg, tag: tag(cfg.Agent), host: host, sessions: map[string]*segment{}}
+	m := &Manager{cfg: cfg, tag: tag(cfg.Agent), host: host, sessions: map[string]*segment{}, resolvers: map[netip.Addr]bool{}}
 	if err := m.openOwn(); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}

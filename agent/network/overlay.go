@@ -110,7 +110,7 @@ func (m *Manager) admit(a Attachment) error {
 	if key := seg.used[a.Address]; key != "" && key != a.Key {
 		return taken("address %s of session %s is taken", a.Address, a.Session)
 	}
-	seg.used[a.Address] = a.Key
+	seg.used[a.Address], seg.allow = a.Key, a.Allow
 	return nil
 }
 

@@ -174,8 +174,8 @@ func TestSessionsMoveIn(t *testing.T) {
 	x[0].on(t, func() error {
 		return errors.Join(x[0].Adopt(kernels[0]), x[0].Adopt(kernels[1]), x[0].Sweep())
 	})
-	if list, err := links(x[0].host.Handle); err != nil || len(list) != 3 { // lo, uplink, that of the agent
-		t.Errorf("the host still has %v, %v", list, err)
+	if got := tagged(t, x[0].Manager, x[0].host.Handle); len(got) != 1 || got[0] != x[0].uplink() {
+		t.Errorf("the host has %v", got)
 	}
 	_, err := near.Write([]byte("hello"))
 	must(t, err)

@@ -63,6 +63,7 @@ func (m *Manager) Adopt(a Attachment) error {
 		seg = &segment{subnet: a.Subnet, used: map[netip.Addr]string{}}
 		m.sessions[a.Session] = seg
 	}
+	seg.allow = a.Allow
 	if seg.subnet != a.Subnet || seg.overlay != nil || (seg.used[a.Address] != "" && seg.used[a.Address] != a.Key) {
 		return fmt.Errorf("address %s of session %s is taken: %w", a.Address, a.Session, errdefs.ErrFailedPrecondition)
 	}

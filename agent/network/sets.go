@@ -1,15 +1,17 @@
 package network
 
 import (
-	"cmp"
 	"encoding/binary"
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/netlist"
 )
 
 // set is one of nftables with what is in it. Sets change with the sessions.
@@ -18,23 +20,101 @@ type set struct {
 	elements []nftables.SetElement
 }
 
-// ownSets are what the firewall of the agent's namespace knows.
-type ownSets struct {
-	subnets set // of kernels here
-}
-
-func (s ownSets) all() []set { return []set{s.subnets} }
-
-func (m *Manager) ownSets() ownSets {
-	subnets := []netip.Prefix{m.cfg.Subnet}
-	for _, seg := range m.sessions {
-		if seg.overlay != nil {
-			subnets = append(subnets, seg.subnet)
+// fill adds the elements to a set in portions, as one message holds 64 KiB.
+func (s set) fill(c *nftables.Conn) error {
+	for part := range slices.Chunk(s.elements, 256) {
+		if err := c.SetAddElements(s.Set, part); err != nil {
+			return err
 		}
 	}
-	s := ownSets{subnets: set{m.set("subnets", nftables.TypeIPAddr), intervals(subnets)}}
-	s.subnets.Interval = true
+	return nil
+}
+
+// ownSets are what the firewall of the agent's namespace knows.
+type ownSets struct {
+	subnets   set // of sessions here
+	peers     set // pairs of links between which packets may pass
+	resolvers set // of names, that kernels ask
+	lists     set // numbers of the lists of networks that the kernels of bridges reach
+	open      set // the addresses of lists
+	ports     set // addresses with a port of TCP and UDP
+	denied    set // addresses that kernels do not reach otherwise
+}
+
+func (s ownSets) all() []set {
+	return []set{s.subnets, s.peers, s.resolvers, s.lists, s.open, s.ports, s.denied}
+}
+
+func (m *Manager) ownSets() ownSets {
+	denied := slices.Concat(netlist.Private, m.cfg.Deny)
+	var subnets []netip.Prefix
+	s := ownSets{
+		peers:     set{Set: m.set("peers", nftables.TypeIFName, nftables.TypeIFName)},
+		resolvers: set{Set: m.set("resolvers", nftables.TypeIPAddr)},
+		lists:     set{Set: m.set("lists", nftables.TypeIFName)},
+		open:      set{Set: m.ranges("open", nftables.TypeMark, nftables.TypeIPAddr)},
+		ports:     set{Set: m.ranges("ports", nftables.TypeMark, nftables.TypeIPAddr, nftables.TypeInetService)},
+		denied:    set{m.ranges("denied", nftables.TypeIPAddr), intervals(denied)},
+	}
+	s.lists.IsMap, s.lists.DataType = true, nftables.TypeMark
+	numbers := map[string][]byte{}
+	for _, seg := range m.sessions {
+		bridge := seg.bridge(m)
+		// Where the host has bridge traffic pass its IP filters (Docker does that),
+		// frames that stay on one bridge look like forwarded packets.
+		s.peers.elements = append(s.peers.elements, nftables.SetElement{Key: append(ifname(bridge), ifname(bridge)...)})
+		subnets = append(subnets, seg.subnet)
+		allow := slices.Concat(m.cfg.Allow, seg.allow)
+		if len(allow) == 0 {
+			continue
+		}
+		list := strings.Join(netlist.Strings(allow), " ")
+		if numbers[list] == nil { // sessions of one group have one in common
+			numbers[list] = binary.BigEndian.AppendUint32(nil, uint32(len(numbers)+1))
+			s.allow(numbers[list], allow, denied)
+		}
+		s.lists.elements = append(s.lists.elements, nftables.SetElement{Key: ifname(bridge), Val: numbers[list]})
+	}
+	s.subnets = set{m.ranges("subnets", nftables.TypeIPAddr), intervals(subnets)}
+	for a := range m.asked() {
+		s.resolvers.elements = append(s.resolvers.elements, nftables.SetElement{Key: a.AsSlice()})
+	}
 	return s
+}
+
+// allow adds what a list opens.
+func (s *ownSets) allow(list []byte, entries []netlist.Entry, denied []netip.Prefix) {
+	for _, port := range netlist.Ports(entries) {
+		into, tail := &s.open.elements, []byte(nil)
+		if port != 0 {
+			into, tail = &s.ports.elements, append(binary.BigEndian.AppendUint16(nil, port), 0, 0)
+		}
+		for _, r := range netlist.Open(entries, port, denied) {
+			*into = append(*into, nftables.SetElement{
+				Key: slices.Concat(list, r.First.AsSlice(), tail), KeyEnd: slices.Concat(list, r.Last.AsSlice(), tail),
+			})
+		}
+	}
+}
+
+// ifname is the name of a link in a key of sets.
+func ifname(name string) []byte {
+	key := make([]byte, unix.IFNAMSIZ)
+	copy(key, name)
+	return key
+}
+
+// asked are the servers that kernels have in their resolv.conf: those of now, and
+// those that kernels may have got since the agent started.
+func (m *Manager) asked() map[netip.Addr]bool {
+	if m.cfg.Resolvers != nil {
+		for _, a := range m.cfg.Resolvers() {
+			if a.Is4() {
+				m.resolvers[a] = true
+			}
+		}
+	}
+	return m.resolvers
 }
 
 // hostSets are what that of the host knows of the agents that sessions here lie
@@ -74,8 +154,20 @@ func (m *Manager) hostSets() hostSets {
 	return s
 }
 
-func (m *Manager) set(name string, of nftables.SetDatatype) *nftables.Set {
-	return &nftables.Set{Table: m.table(), Name: name, KeyType: of}
+// set has keys that are made of fields of some types.
+func (m *Manager) set(name string, fields ...nftables.SetDatatype) *nftables.Set {
+	s := &nftables.Set{Table: m.table(), Name: name, KeyType: fields[0]}
+	if len(fields) > 1 {
+		s.KeyType, s.Concatenation = nftables.MustConcatSetType(fields...), true
+	}
+	return s
+}
+
+// ranges is a set whose elements are from one key to another.
+func (m *Manager) ranges(name string, fields ...nftables.SetDatatype) *nftables.Set {
+	s := m.set(name, fields...)
+	s.Interval = true
+	return s
 }
 
 func portsOf(ports map[uint16]bool) (list []nftables.SetElement) {
@@ -85,65 +177,44 @@ func portsOf(ports map[uint16]bool) (list []nftables.SetElement) {
 	return list
 }
 
-// intervals are networks that do not overlap; where one begins where another
-// ends, they are one.
+// intervals are the elements of a set of ranges for some networks. A range ends
+// before the next element; the last address of all has none.
 func intervals(networks []netip.Prefix) (list []nftables.SetElement) {
-	slices.SortFunc(networks, func(a, b netip.Prefix) int { return cmp.Compare(number(a.Addr()), number(b.Addr())) })
-	key := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
-	end := uint32(0)
-	for i, p := range networks {
-		first := number(p.Addr())
-		if i > 0 && first != end {
-			list = append(list, nftables.SetElement{Key: key(end), IntervalEnd: true})
+	for _, r := range netlist.Union(networks) {
+		list = append(list, nftables.SetElement{Key: r.First.AsSlice()})
+		if after := r.Last.Next(); after.IsValid() {
+			list = append(list, nftables.SetElement{Key: after.AsSlice(), IntervalEnd: true})
 		}
-		if i == 0 || first != end {
-			list = append(list, nftables.SetElement{Key: key(first)})
-		}
-		end = first + 1<<(32-p.Bits())
 	}
-	return append(list, nftables.SetElement{Key: key(end), IntervalEnd: true})
+	return list
 }
 
-// renew brings the sets up to date.
-func (m *Manager) renew() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.refill()
+// renew brings the sets up to date, those of the host only where they change with
+// a session.
+func (m *Manager) renew(overlay bool) error {
+	if err := refill(m.own, m.ownSets().all()); err != nil || !overlay {
+		return err
+	}
+	return refill(m.host, m.hostSets().all())
 }
 
-func (m *Manager) refill() error {
-	for _, side := range []struct {
-		*space
-		sets []set
-	}{{m.own, m.ownSets().all()}, {m.host, m.hostSets().all()}} {
-		c, err := side.firewall()
-		if err != nil {
-			return err
-		}
-		for _, s := range side.sets {
-			c.FlushSet(s.Set)
-			if len(s.elements) == 0 {
-				continue
-			}
-			if err := c.SetAddElements(s.Set, s.elements); err != nil {
-				return err
-			}
-		}
-		if err := c.Flush(); err != nil {
+func refill(in *space, sets []set) error {
+	c, err := in.firewall()
+	if err != nil {
+		return err
+	}
+	for _, s := range sets {
+		c.FlushSet(s.Set)
+		if err := s.fill(c); err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.Flush()
 }
 
 // udpTo matches what is for one of some UDP ports.
 func udpTo(ports set) []expr.Any {
-	return []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}},
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
-		&expr.Lookup{SourceRegister: 1, SetName: ports.Name, SetID: ports.ID},
-	}
+	return append(transport(unix.IPPROTO_UDP), portPayload(1), lookup(ports))
 }
 
 // from4 matches IPv4 packets from one of some addresses, or from any other.
@@ -154,7 +225,7 @@ func to4(list set) []expr.Any { return among4(ipDestination, list, true) }
 
 func among4(offset uint32, list set, among bool) []expr.Any {
 	return append(family(unix.NFPROTO_IPV4),
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4},
+		ipPayload(offset, 1),
 		&expr.Lookup{SourceRegister: 1, SetName: list.Name, SetID: list.ID, Invert: !among},
 	)
 }

@@ -59,9 +59,16 @@ func (s *space) firewall() (*nftables.Conn, error) {
 	return nftables.New(nftables.WithNetNSFd(int(s.ns)))
 }
 
-// forward has the namespace forward IPv4 packets.
+// forward has the namespace forward IPv4 packets. Where it does so already, the
+// setting may be read-only.
 func (s *space) forward() error {
-	return s.run(func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) })
+	const setting = "/proc/sys/net/ipv4/ip_forward"
+	return s.run(func() error {
+		if is, err := os.ReadFile(setting); err == nil && len(is) > 0 && is[0] == '1' {
+			return nil
+		}
+		return os.WriteFile(setting, []byte("1"), 0)
+	})
 }
 
 // withoutIPv6 keeps IPv6 off a link: so there is no second way in that needs

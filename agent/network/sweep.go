@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/vishvananda/netlink"
 )
 
 // Sweep makes the agent's uplink, and removes whatever carries our tag and is
@@ -89,8 +91,10 @@ func (m *Manager) Close() error {
 	return errors.Join(append(errs, m.host.Close())...)
 }
 
-// pristine reports whether the agent's namespace has no link but loopback.
+// pristine reports whether nothing of an agent is in its namespace.
 func (m *Manager) pristine() bool {
 	list, err := links(m.own.Handle)
-	return err == nil && len(list) == 1
+	return err == nil && !slices.ContainsFunc(list, func(l netlink.Link) bool {
+		return l.Attrs().Name == ownUplink || m.named(l.Attrs().Name)
+	})
 }

@@ -64,6 +64,7 @@ func (a *app) groupShow() *cobra.Command {
 			s.fact("State", activity(g.Active).Text)
 			s.fact("Description", g.Description)
 			s.fact("Sessions", strings.Join(g.SessionTypes, ", "))
+			s.fact("Networks", strings.Join(g.AllowedNetworks, ", "))
 			s.fact("Placement", g.Strategy)
 			s.fact("Order", g.Order)
 			s.fact("Hold after", holdText(g.HoldAfter))
@@ -168,6 +169,9 @@ func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
 	sets(cmd, "preemption-scope", "preemptionScope")
 	given(cmd, &o.PreemptionAfter, "preemption-after", "the `while` that a session runs before it may be preempted, such as 5m", parseSeconds)
 	sets(cmd, "preemption-after", "preemptionAfter")
+	givenList(cmd, &o.AllowedNetworks, "allow-networks", "private `networks` that containers reach, with commas between, such as 10.1.0.0/16,10.1.2.3:443, in addition to those that their agents allow; \"\" for none",
+		func(text string) ([]string, error) { return append([]string{}, words(text)...), nil })
+	sets(cmd, "allow-networks", "allowedNetworks")
 }
 
 func waitingText(most int) string {

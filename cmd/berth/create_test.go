@@ -70,6 +70,12 @@ func TestGroupOptions(t *testing.T) {
 			t.Errorf("%s: %+v\n%s", while, r, diff)
 		}
 	}
+	for networks, want := range map[string][]any{"10.1.0.0/16,10.1.2.3:443": {"10.1.0.0/16", "10.1.2.3:443"}, "": {}} {
+		r := f.berth("admin", "group", "update", "lab", "--allow-networks", networks)
+		if diff := cmp.Diff(map[string]any{"id": "g1", "allowedNetworks": want}, asked["input"]); r.code != 0 || diff != "" {
+			t.Errorf("networks %q: %+v\n%s", networks, r, diff)
+		}
+	}
 	if r := f.berth("admin", "group", "update", "lab", "--hold-after", "-5m"); r.code != 2 {
 		t.Errorf("%+v", r)
 	}

@@ -53,6 +53,7 @@ func agentCommand() *cobra.Command {
 		file    string
 		group   string
 		overlay string
+		lists   networkLists
 		keep    bool
 		ended   endedOptions
 	)
@@ -69,6 +70,9 @@ func agentCommand() *cobra.Command {
 				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
 				RunnerPath: filepath.Join(o.bin, "berth-runner"),
+			}
+			if err := lists.set(&cfg); err != nil {
+				return err
 			}
 			for _, v := range volumes {
 				name, path, ok := strings.Cut(v, "=")
@@ -122,6 +126,7 @@ func agentCommand() *cobra.Command {
 	pathFlag(cmd, &file, "plugin-file", "", "YAML file of more accelerator plugins, with settings, roots and what they may ask for")
 	f.StringVar(&group, "resource-group", "", "group to begin in")
 	f.StringVar(&overlay, "overlay", "", "where agents of other machines send what is for kernels here, for sessions over several agents: an IPv4 address, :UDP-port or both (default the address on the way to the managers, and :4789), or off")
+	lists.flags(cmd)
 	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
 	ended.flags(cmd)
 	return cmd

@@ -33,6 +33,7 @@ type upOptions struct {
 	pluginFile, volumeFile           string
 	reach                            []string
 	stopSessions                     bool
+	networks                         networkLists
 	level                            string
 	asJSON                           bool
 }
@@ -68,6 +69,7 @@ unless --stop-sessions is given.`,
 	pathFlag(cmd, &o.pluginFile, "plugin-file", "", "YAML file of accelerator plugins and their settings")
 	pathFlag(cmd, &o.volumeFile, "volume-file", "", "YAML file of more volumes with their plugins and options, see docs/storage")
 	f.StringSliceVar(&o.reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
+	o.networks.flags(cmd)
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
 	logFlags(cmd, &o.level, &o.asJSON, "warn")
 	return cmd
@@ -231,14 +233,18 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 	if p.host, err = os.Hostname(); err != nil {
 		p.host = "local"
 	}
-	return agent.New(agent.Config{
+	node := agent.Config{
 		Name: p.host, Dir: p.dir("agent"), Managers: []string{managers},
 		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
 		Volumes: volumes, Plugins: p.plugins,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
 		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"),
 		KeepSessions: !p.stopSessions, Logger: p.log.With("part", "agent"),
-	})
+	}
+	if err := p.networks.set(&node); err != nil {
+		return nil, err
+	}
+	return agent.New(node)
 }
 
 // run serves until ctx ends; then sessions are dealt with, and the roles stop

@@ -1179,6 +1179,7 @@ var (
 		{Name: "active", Type: field.TypeBool, Default: true},
 		{Name: "public", Type: field.TypeBool, Default: true},
 		{Name: "session_types", Type: field.TypeJSON},
+		{Name: "allowed_networks", Type: field.TypeJSON},
 		{Name: "strategy", Type: field.TypeEnum, Enums: []string{"pack", "concentrated", "dispersed", "roundrobin"}, Default: "pack"},
 		{Name: "queue_order", Type: field.TypeEnum, Enums: []string{"fifo", "lifo", "drf", "fair_share"}, Default: "fifo"},
 		{Name: "hold_after", Type: field.TypeInt, Default: 600},

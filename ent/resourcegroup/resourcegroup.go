@@ -31,6 +31,8 @@ const (
 	FieldPublic = "public"
 	// FieldSessionTypes holds the string denoting the session_types field in the database.
 	FieldSessionTypes = "session_types"
+	// FieldAllowedNetworks holds the string denoting the allowed_networks field in the database.
+	FieldAllowedNetworks = "allowed_networks"
 	// FieldStrategy holds the string denoting the strategy field in the database.
 	FieldStrategy = "strategy"
 	// FieldOrder holds the string denoting the order field in the database.
@@ -117,6 +119,7 @@ var Columns = []string{
 	FieldActive,
 	FieldPublic,
 	FieldSessionTypes,
+	FieldAllowedNetworks,
 	FieldStrategy,
 	FieldOrder,
 	FieldHoldAfter,
@@ -162,6 +165,8 @@ var (
 	DefaultPublic bool
 	// DefaultSessionTypes holds the default value on creation for the "session_types" field.
 	DefaultSessionTypes []string
+	// DefaultAllowedNetworks holds the default value on creation for the "allowed_networks" field.
+	DefaultAllowedNetworks []string
 	// DefaultHoldAfter holds the default value on creation for the "hold_after" field.
 	DefaultHoldAfter int
 	// DefaultPreemptionAfter holds the default value on creation for the "preemption_after" field.

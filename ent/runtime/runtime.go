@@ -1084,32 +1084,36 @@ func init() {
 	resourcegroupDescSessionTypes := resourcegroupFields[4].Descriptor()
 	// resourcegroup.DefaultSessionTypes holds the default value on creation for the session_types field.
 	resourcegroup.DefaultSessionTypes = resourcegroupDescSessionTypes.Default.([]string)
+	// resourcegroupDescAllowedNetworks is the schema descriptor for allowed_networks field.
+	resourcegroupDescAllowedNetworks := resourcegroupFields[5].Descriptor()
+	// resourcegroup.DefaultAllowedNetworks holds the default value on creation for the allowed_networks field.
+	resourcegroup.DefaultAllowedNetworks = resourcegroupDescAllowedNetworks.Default.([]string)
 	// resourcegroupDescHoldAfter is the schema descriptor for hold_after field.
-	resourcegroupDescHoldAfter := resourcegroupFields[7].Descriptor()
+	resourcegroupDescHoldAfter := resourcegroupFields[8].Descriptor()
 	// resourcegroup.DefaultHoldAfter holds the default value on creation for the hold_after field.
 	resourcegroup.DefaultHoldAfter = resourcegroupDescHoldAfter.Default.(int)
 	// resourcegroupDescPreemptionAfter is the schema descriptor for preemption_after field.
-	resourcegroupDescPreemptionAfter := resourcegroupFields[12].Descriptor()
+	resourcegroupDescPreemptionAfter := resourcegroupFields[13].Descriptor()
 	// resourcegroup.DefaultPreemptionAfter holds the default value on creation for the preemption_after field.
 	resourcegroup.DefaultPreemptionAfter = resourcegroupDescPreemptionAfter.Default.(int)
 	// resourcegroupDescLostAfter is the schema descriptor for lost_after field.
-	resourcegroupDescLostAfter := resourcegroupFields[14].Descriptor()
+	resourcegroupDescLostAfter := resourcegroupFields[15].Descriptor()
 	// resourcegroup.DefaultLostAfter holds the default value on creation for the lost_after field.
 	resourcegroup.DefaultLostAfter = resourcegroupDescLostAfter.Default.(int)
 	// resourcegroupDescMaxAttempts is the schema descriptor for max_attempts field.
-	resourcegroupDescMaxAttempts := resourcegroupFields[15].Descriptor()
+	resourcegroupDescMaxAttempts := resourcegroupFields[16].Descriptor()
 	// resourcegroup.DefaultMaxAttempts holds the default value on creation for the max_attempts field.
 	resourcegroup.DefaultMaxAttempts = resourcegroupDescMaxAttempts.Default.(int)
 	// resourcegroupDescPendingTimeout is the schema descriptor for pending_timeout field.
-	resourcegroupDescPendingTimeout := resourcegroupFields[16].Descriptor()
+	resourcegroupDescPendingTimeout := resourcegroupFields[17].Descriptor()
 	// resourcegroup.DefaultPendingTimeout holds the default value on creation for the pending_timeout field.
 	resourcegroup.DefaultPendingTimeout = resourcegroupDescPendingTimeout.Default.(int)
 	// resourcegroupDescHalfLife is the schema descriptor for half_life field.
-	resourcegroupDescHalfLife := resourcegroupFields[17].Descriptor()
+	resourcegroupDescHalfLife := resourcegroupFields[18].Descriptor()
 	// resourcegroup.DefaultHalfLife holds the default value on creation for the half_life field.
 	resourcegroup.DefaultHalfLife = resourcegroupDescHalfLife.Default.(int)
 	// resourcegroupDescLookback is the schema descriptor for lookback field.
-	resourcegroupDescLookback := resourcegroupFields[18].Descriptor()
+	resourcegroupDescLookback := resourcegroupFields[19].Descriptor()
 	// resourcegroup.DefaultLookback holds the default value on creation for the lookback field.
 	resourcegroup.DefaultLookback = resourcegroupDescLookback.Default.(int)
 	// resourcegroupDescID is the schema descriptor for id field.

@@ -1082,6 +1082,8 @@ type ResourceGroup implements Node @allow(to: USER) {
   id: ID!
   "Types of sessions that may start in it."
   sessionTypes: [String!]!
+  "Private networks that containers reach, such as 10.1.0.0/16 or 10.1.2.3:443, beside those that their agent allows."
+  allowedNetworks: [String!]!
   "To whom it is open when it is not public."
   grants: [GroupGrant!]!
   name: String!
@@ -1300,6 +1302,8 @@ input CreateResourceGroupInput {
   description: String
   public: Boolean
   sessionTypes: [String!]
+  "IPv4 networks or addresses, with :PORT for one port; at most 64. Default none."
+  allowedNetworks: [String!]
   "Default pack."
   strategy: PlacementStrategy
   "Default fifo."
@@ -1328,6 +1332,8 @@ input UpdateResourceGroupInput {
   active: Boolean
   public: Boolean
   sessionTypes: [String!]
+  "IPv4 networks or addresses, with :PORT for one port; at most 64. Sessions that start from now on reach them."
+  allowedNetworks: [String!]
   strategy: PlacementStrategy
   order: QueueOrder
   "Seconds, 0 to 2592000, or -1 for never."
@@ -5842,6 +5848,8 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 		return ec.fieldContext_ResourceGroup_id(ctx, field)
 	case "sessionTypes":
 		return ec.fieldContext_ResourceGroup_sessionTypes(ctx, field)
+	case "allowedNetworks":
+		return ec.fieldContext_ResourceGroup_allowedNetworks(ctx, field)
 	case "grants":
 		return ec.fieldContext_ResourceGroup_grants(ctx, field)
 	case "name":
@@ -31843,6 +31851,29 @@ func (ec *executionContext) fieldContext_ResourceGroup_sessionTypes(_ context.Co
 	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceGroup_allowedNetworks(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_allowedNetworks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllowedNetworks, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_allowedNetworks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ResourceGroup_grants(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -45500,7 +45531,7 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "topology", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
+	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "allowedNetworks", "strategy", "order", "holdAfter", "split", "topology", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -45535,6 +45566,13 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.SessionTypes = data
+		case "allowedNetworks":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allowedNetworks"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllowedNetworks = data
 		case "strategy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strategy"))
 			data, err := ec.unmarshalOPlacementStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx, v)
@@ -51462,7 +51500,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "topology", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
+	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "allowedNetworks", "strategy", "order", "holdAfter", "split", "topology", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -51511,6 +51549,13 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.SessionTypes = data
+		case "allowedNetworks":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allowedNetworks"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllowedNetworks = data
 		case "strategy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strategy"))
 			data, err := ec.unmarshalOPlacementStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx, v)
@@ -64546,6 +64591,11 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			}
 		case "sessionTypes":
 			out.Values[i] = ec._ResourceGroup_sessionTypes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "allowedNetworks":
+			out.Values[i] = ec._ResourceGroup_allowedNetworks(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

@@ -13,6 +13,7 @@ type Group struct {
 	Active          bool         `json:"active"`
 	Public          bool         `json:"public"`
 	SessionTypes    []string     `json:"sessionTypes"`
+	AllowedNetworks []string     `json:"allowedNetworks"`
 	Strategy        string       `json:"strategy"`
 	Order           string       `json:"order"`
 	HoldAfter       int          `json:"holdAfter"` // seconds, -1 for never
@@ -43,7 +44,7 @@ type GroupGrant struct {
 }
 
 const groupFields = `fragment groupFields on ResourceGroup {
-  id name description active public sessionTypes strategy order holdAfter split topology halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout
+  id name description active public sessionTypes allowedNetworks strategy order holdAfter split topology halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout
   preemption preemptionScope preemptionAfter createdAt
   grants { id domain { id name } project { id name } user { id email } } agents { totalCount }
 }`
@@ -97,6 +98,8 @@ type GroupOptions struct {
 	Preemption      *string `json:"preemption,omitempty"`
 	PreemptionScope *string `json:"preemptionScope,omitempty"`
 	PreemptionAfter *int    `json:"preemptionAfter,omitempty"`
+
+	AllowedNetworks *[]string `json:"allowedNetworks,omitempty"` // for sessions that start from then on
 }
 
 var createGroup = define[payload[groupPayload]](`mutation CreateResourceGroup($input: CreateResourceGroupInput!) {

@@ -224,6 +224,10 @@ func TestWhoChangesGroups(t *testing.T) {
 		{"hidden text", group.CreateResourceGroupInput{Name: "a\u202eb"}, problem.CodeInvalidArgument, "name"},
 		{"no types", group.CreateResourceGroupInput{Name: "a", SessionTypes: []string{}}, problem.CodeInvalidArgument, "sessionTypes"},
 		{"unknown type", group.CreateResourceGroupInput{Name: "a", SessionTypes: []string{"batch", "dream"}}, problem.CodeInvalidArgument, "sessionTypes[1]"},
+		{"an IPv6 network", allows("10.0.0.0/8", "fd00::/8"), problem.CodeInvalidArgument, "allowedNetworks[1]"},
+		{"a machine's credentials", allows("169.254.169.254"), problem.CodeInvalidArgument, "allowedNetworks[0]"},
+		{"a name", allows("registry.local"), problem.CodeInvalidArgument, "allowedNetworks[0]"},
+		{"too many networks", allows(make([]string, 65)...), problem.CodeInvalidArgument, "allowedNetworks"},
 	} {
 		_, err := w.CreateResourceGroup(root, c.in)
 		want(t, c.name, err, c.code, c.field)
@@ -321,4 +325,9 @@ func TestDeleteResourceGroupWithSessions(t *testing.T) {
 	if _, err := w.DeleteResourceGroup(root, group.DeleteResourceGroupInput{ID: g.ID}); err != nil {
 		t.Error(err)
 	}
+}
+
+// allows is a new group whose sessions reach some private networks.
+func allows(networks ...string) group.CreateResourceGroupInput {
+	return group.CreateResourceGroupInput{Name: "inside", Options: group.Options{AllowedNetworks: networks}}
 }

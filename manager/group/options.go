@@ -5,6 +5,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/internal/netlist"
 	"github.com/berthhq/berth/internal/problem"
 )
 
@@ -30,6 +31,10 @@ type Options struct {
 	Preemption      *resourcegroup.Preemption
 	PreemptionScope *resourcegroup.PreemptionScope
 	PreemptionAfter *int
+
+	// AllowedNetworks are private networks that containers reach beside those that
+	// their agent allows: for sessions that start from then on.
+	AllowedNetworks []string
 }
 
 const (
@@ -66,6 +71,15 @@ func (o *Options) check() error {
 				WithLimit(fmt.Sprintf("%d..%d", x.least, x.most))
 		}
 	}
+	if len(o.AllowedNetworks) > netlist.MaxEntries {
+		return problem.Invalid("allowedNetworks", "%d networks are more than %d", len(o.AllowedNetworks), netlist.MaxEntries).
+			WithLimit(fmt.Sprintf("%d", netlist.MaxEntries))
+	}
+	for i, text := range o.AllowedNetworks {
+		if err := netlist.Check(text); err != nil {
+			return problem.Invalid(fmt.Sprintf("allowedNetworks[%d]", i), "%s", err)
+		}
+	}
 	return nil
 }
 
@@ -91,6 +105,13 @@ func (o *Options) write(m *ent.ResourceGroupMutation) error {
 	}
 	if o.PreemptionScope != nil {
 		m.SetPreemptionScope(*o.PreemptionScope)
+	}
+	if o.AllowedNetworks != nil {
+		networks, err := netlist.Parse(o.AllowedNetworks)
+		if err != nil {
+			return err
+		}
+		m.SetAllowedNetworks(netlist.Strings(networks))
 	}
 	for _, x := range o.numbers() {
 		if x.n == nil {

@@ -206,7 +206,7 @@ func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error)
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
 		Environment: s.environment(k), Command: s.sess.Command, BootstrapScript: s.sess.BootstrapScript,
 		ShmBytes: s.sess.ShmBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
-		Allocations: holds(k),
+		Allocations: holds(k), AllowedNetworks: s.sess.Edges.ResourceGroup.AllowedNetworks,
 	}
 	for _, m := range s.sess.Edges.Mounts {
 		if m.RevokedAt != nil {

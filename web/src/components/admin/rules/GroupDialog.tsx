@@ -1,4 +1,4 @@
-import { Checkbox, Switch, TextInput } from "@mantine/core";
+import { Checkbox, Switch, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
@@ -42,6 +42,8 @@ export function GroupDialog({ group, onClose, onDone }: { group: Group | null; o
               {sessionTypes.map((s) => <Checkbox key={s.value} value={s.value} label={t(s.label)} />)}
             </div>
           </Checkbox.Group>
+          <Textarea label={t("Private networks that containers reach")} description={t("Such as 10.1.0.0/16 or 10.1.2.3:443, one per line. Applies to sessions that start from now on, in addition to what their machine allows.")} autosize minRows={1} maxRows={8}
+            value={draft.allowedNetworks} error={refused.allowedNetworks} onChange={(e) => set({ allowedNetworks: e.currentTarget.value })} />
           <GroupScheduling draft={draft} wrong={{ ...refused, ...typed }} onChange={set} />
         </>
       )}

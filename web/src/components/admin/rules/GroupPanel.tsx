@@ -44,6 +44,7 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dd>{t(...openTo(group))}</dd>
           <dt>{t("Types of sessions")}</dt>
           <dd>{sessionTypes.filter((s) => group.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
+          {group.allowedNetworks.length > 0 ? <><dt>{t("Private networks that containers reach")}</dt><dd>{group.allowedNetworks.join(", ")}</dd></> : null}
           <dt>{t("Placement")}</dt>
           <dd>{strategies.filter((s) => s.value === group.strategy).map((s) => t(s.label))}</dd>
           <dt>{t("More than one device has")}</dt>

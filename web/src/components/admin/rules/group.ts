@@ -2,7 +2,7 @@ import { type ResultOf, graphql } from "../../../api/graphql";
 
 export const GroupFields = graphql(`
   fragment GroupFields on ResourceGroup {
-    id name description active public sessionTypes strategy split topology order holdAfter halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout preemption preemptionScope preemptionAfter permissions
+    id name description active public sessionTypes allowedNetworks strategy split topology order holdAfter halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout preemption preemptionScope preemptionAfter permissions
     agents(first: 1) { totalCount }
     grants { id domain { id name } project { id name } user { id email } keypairID keypair { id accessKey } }
   }

@@ -20,3 +20,8 @@ it("says what cannot be read and what is out of range", () => {
   expect(Object.keys(wrong).sort()).toEqual(["halfLife", "holdAfter", "lookback", "sessionTypes"]);
   expect(wrong.lookback).toEqual(["From {{least}} to {{most}}.", { least: "1 min", most: "365 d" }]);
 });
+
+it("reads networks on lines of their own, or with commas or spaces between", () => {
+  expect(readDraft(draftOf(null)).input.allowedNetworks).toEqual([]);
+  expect(readDraft({ ...draftOf(null), allowedNetworks: " 10.1.0.0/16,10.1.2.3:443\n\n10.2.0.0/16 10.3.0.1 " }).input.allowedNetworks).toEqual(["10.1.0.0/16", "10.1.2.3:443", "10.2.0.0/16", "10.3.0.1"]);
+});

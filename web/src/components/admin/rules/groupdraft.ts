@@ -15,6 +15,8 @@ type Time = keyof typeof times;
 /** A group as it is typed; times are texts such as 10 min. */
 export interface GroupDraft extends Pick<Group, "name" | "description" | "active" | "public" | "strategy" | "split" | "topology" | "order" | "lostPolicy" | "preemption" | "preemptionScope"> {
   sessionTypes: string[];
+  /** A network on each line, or with commas or spaces between. */
+  allowedNetworks: string;
   /** Whether agents are ever held for the head of the queue. */
   hold: boolean;
   times: Record<Time, string>;
@@ -27,6 +29,7 @@ export function draftOf(group: Group | null): GroupDraft {
     name: group?.name ?? "", description: group?.description ?? "", active: group?.active ?? true,
     // A new group is closed until somebody is named: opening it to all is a choice.
     public: group?.public ?? false, sessionTypes: [...(group?.sessionTypes ?? sessionTypes.map((s) => s.value))],
+    allowedNetworks: (group?.allowedNetworks ?? []).join("\n"),
     strategy: group?.strategy ?? "pack", split: group?.split ?? "fill", topology: group?.topology ?? "prefer", order: group?.order ?? "fifo", lostPolicy: group?.lostPolicy ?? "wait", preemption: group?.preemption ?? "off", preemptionScope: group?.preemptionScope ?? "user", maxAttempts: group?.maxAttempts ?? 3, hold: (group?.holdAfter ?? 0) >= 0,
     times: Object.fromEntries((Object.keys(times) as Time[]).map((time) => [time, printTime(seconds(time))])) as Record<Time, string>,
   };
@@ -46,7 +49,7 @@ export function readDraft(draft: GroupDraft) {
     return n ?? usual;
   };
   const input = {
-    name: draft.name.trim(), description: draft.description.trim(), public: draft.public, sessionTypes: draft.sessionTypes,
+    name: draft.name.trim(), description: draft.description.trim(), public: draft.public, sessionTypes: draft.sessionTypes, allowedNetworks: draft.allowedNetworks.split(/[\s,]+/).filter(Boolean),
     strategy: draft.strategy, split: draft.split, topology: draft.topology, order: draft.order,
     holdAfter: draft.hold ? read("holdAfter") : -1, halfLife: read("halfLife"), lookback: read("lookback"),
     lostPolicy: draft.lostPolicy, lostAfter: read("lostAfter"), maxAttempts: attempts, pendingTimeout: read("pendingTimeout"),
