@@ -25,7 +25,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/condition"
 	"github.com/berthhq/berth/agent/device"
+	"github.com/berthhq/berth/agent/disk"
 	"github.com/berthhq/berth/agent/kernel"
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/probe"
@@ -88,6 +90,9 @@ type Config struct {
 	EndedKernels  int
 	EndedLogBytes int64
 
+	// Conditions are the floors of the machine below which it takes nothing new.
+	Conditions condition.Limits
+
 	StatsInterval time.Duration // 0 = 5 s
 	KeepSessions  bool          // what a clean stop does with running kernels
 	Logger        *slog.Logger
@@ -127,6 +132,8 @@ type Agent struct {
 	// Set before ready is closed.
 	runtime runtime.Runtime
 	network kernel.Network
+	monitor *condition.Monitor
+	disks   *disk.Disks // nil without containers
 	devices *device.Manager
 	kernels *kernel.Manager
 	stats   *stats.Collector
@@ -238,6 +245,10 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	a.log.Info("agent ready", "id", a.id, "kernels", len(a.kernels.List()))
 	wg.Go(func() { a.sample(serving) })
 	wg.Go(func() { a.kernels.Trim(serving) })
+	wg.Go(func() { a.monitor.Run(serving) })
+	if a.disks != nil {
+		wg.Go(func() { a.disks.Run(serving) })
+	}
 	for _, v := range a.volumes {
 		if v.Scopes != nil {
 			wg.Go(func() { v.Scopes.Run(serving) })
@@ -292,15 +303,22 @@ func (a *Agent) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		if err := a.openDisks(ctx); err != nil {
+			return errors.Join(err, a.runtime.Close())
+		}
 	}
 	if a.network == nil {
 		if a.network, err = a.openNetwork(); err != nil {
 			return errors.Join(err, a.runtime.Close())
 		}
 	}
+	a.monitor = condition.New(condition.Config{
+		Disks: a.watched(), Limits: a.cfg.Conditions, Runtime: a.runtime.Answers, OnChange: a.hub.conditionsChanged, Logger: a.log,
+	})
+	a.monitor.Check(ctx)
 	a.kernels, err = kernel.New(kernel.Config{
-		Agent: a.id, Dir: a.cfg.Dir, Runtime: a.runtime, Devices: a.devices, Network: a.network,
-		Volumes: a.volumes, Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
+		Blame: a.monitor.Blame, Agent: a.id, Dir: a.cfg.Dir, Runtime: a.runtime, Devices: a.devices, Network: a.network,
+		Volumes: a.volumes, Disks: a.disks, Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
 		LogBytes: a.cfg.LogFileBytes, LogFiles: a.cfg.LogFiles,
 		EndedKernels: a.cfg.EndedKernels, EndedLogBytes: a.cfg.EndedLogBytes, OnChange: a.hub.kernelChanged, Logger: a.log,
 	})
@@ -310,6 +328,28 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	a.pulls = newPulls(a.runtime, a.hub)
 	a.stats = stats.New(a.kernels, a.devices, a.cfg.Dir, a.log)
 	return nil
+}
+
+// openDisks finds out how limits of what kernels write can be kept.
+func (a *Agent) openDisks(ctx context.Context) error {
+	disks, p, err := disk.New(ctx, a.cfg.Dir, a.log)
+	if err != nil {
+		return fmt.Errorf("disks of kernels: %w", err)
+	}
+	if !p.Ok {
+		a.log.Warn("host lacks a feature", "probe", p.Name, "detail", p.Detail)
+	}
+	a.disks, a.probes = disks, append(a.probes, p)
+	return nil
+}
+
+// watched are the disks that fill with what kernels write.
+func (a *Agent) watched() []condition.Disk {
+	list := []condition.Disk{{Name: "agent's disk", Dir: a.cfg.Dir}}
+	if a.cfg.ContainerdSocket != "" { // the layers lie beside it
+		list = append(list, condition.Disk{Name: "containers' disk", Dir: filepath.Dir(a.cfg.ContainerdSocket)})
+	}
+	return list
 }
 
 // stopKernels detaches from the kernels after ending them, unless they are to

@@ -26,6 +26,7 @@ type watcher struct {
 	order   []string // in which kernels changed
 	pulls   map[string]*agentpb.PullProgress
 	stats   *agentpb.StatsReport
+	beat    bool // conditions have changed: they are not to wait for the next heartbeat
 }
 
 func newHub() *hub { return &hub{watchers: map[*watcher]bool{}} }
@@ -58,6 +59,8 @@ func (h *hub) each(f func(*watcher)) {
 
 func (h *hub) reportChanged() { h.each(func(w *watcher) { w.report = true }) }
 
+func (h *hub) conditionsChanged() { h.each(func(w *watcher) { w.beat = true }) }
+
 func (h *hub) kernelChanged(s *agentpb.KernelState) {
 	h.each(func(w *watcher) {
 		if w.kernels[s.KernelId] == nil {
@@ -74,11 +77,11 @@ func (h *hub) pulled(p *agentpb.PullProgress) {
 func (h *hub) sampled(s *agentpb.StatsReport) { h.each(func(w *watcher) { w.stats = s }) }
 
 // take empties the watcher. When report is set the caller sends a full one,
-// which holds the kernels too.
-func (w *watcher) take() (report bool, events []*agentpb.Event) {
+// which holds the kernels too, and when beat is set a heartbeat before the events.
+func (w *watcher) take() (report, beat bool, events []*agentpb.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	report = w.report
+	report, beat = w.report, w.beat
 	for _, id := range w.order {
 		events = append(events, &agentpb.Event{Event: &agentpb.Event_Kernel{Kernel: w.kernels[id]}})
 	}
@@ -88,8 +91,8 @@ func (w *watcher) take() (report bool, events []*agentpb.Event) {
 	if w.stats != nil {
 		events = append(events, &agentpb.Event{Event: &agentpb.Event_Stats{Stats: w.stats}})
 	}
-	w.report, w.order, w.stats = false, nil, nil
+	w.report, w.beat, w.order, w.stats = false, false, nil, nil
 	clear(w.kernels)
 	clear(w.pulls)
-	return report, events
+	return report, beat, events
 }

@@ -496,7 +496,7 @@ func (n *node) nothingLeft(t *testing.T, own ...string) {
 	if left := foreign(containerdtest.MountsBelow(t, n.dir)); len(left) > 0 {
 		t.Errorf("mounts left: %v", left)
 	}
-	for _, pattern := range []string{"netns/*", "runtime/fifo/*", "runtime/runc/*/*", "plugins/work/*/*", "kernels/*/work", "kernels/*/etc"} {
+	for _, pattern := range []string{"netns/*", "runtime/fifo/*", "runtime/runc/*/*", "plugins/work/*/*", "kernels/*/work", "kernels/*/etc", "kernels/*/disk", "kernels/*/disk.img"} {
 		if left, _ := filepath.Glob(filepath.Join(n.dir, pattern)); len(foreign(left)) > 0 {
 			t.Errorf("left: %v", left)
 		}

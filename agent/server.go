@@ -56,7 +56,19 @@ func (s *server) CreateKernel(ctx context.Context, r *agentpb.CreateKernelReques
 	if _, ok := s.a.classes()[r.RuntimeClass]; !ok && r.RuntimeClass != "" {
 		return nil, fmt.Errorf("runtime class %.80q is not configured on this node: %w", r.RuntimeClass, errdefs.ErrFailedPrecondition)
 	}
-	return s.a.kernels.Create(ctx, r)
+	state, err := s.a.kernels.Create(ctx, r)
+	return state, s.a.blame(ctx, err)
+}
+
+// blame gives an error that is the machine's fault the class that says so.
+func (a *Agent) blame(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if why, yes := a.monitor.Blame(ctx, err); yes {
+		return fmt.Errorf("%s: %v: %w", why, err, errdefs.ErrResourceExhausted)
+	}
+	return err
 }
 
 func (s *server) TerminateKernel(ctx context.Context, r *agentpb.TerminateKernelRequest) (*agentpb.KernelState, error) {
@@ -91,7 +103,7 @@ func (s *server) PullImage(r *agentpb.PullImageRequest, stream grpc.ServerStream
 		case <-updates.wake:
 			p, err, finished := updates.latest()
 			if err != nil {
-				return err
+				return s.a.blame(stream.Context(), err)
 			}
 			if err := stream.Send(p); err != nil {
 				s.a.pulls.leave(r, updates)

@@ -42,8 +42,7 @@ func (s *server) Watch(r *agentpb.WatchRequest, stream grpc.ServerStreamingServe
 		case <-stream.Context().Done():
 			return stream.Context().Err()
 		case <-beat.C:
-			e := &agentpb.Event{Event: &agentpb.Event_Heartbeat{Heartbeat: &agentpb.Heartbeat{UnixMs: time.Now().UnixMilli()}}}
-			if err := stream.Send(e); err != nil {
+			if err := stream.Send(s.a.heartbeat()); err != nil {
 				return err
 			}
 		case <-w.wake:
@@ -52,6 +51,12 @@ func (s *server) Watch(r *agentpb.WatchRequest, stream grpc.ServerStreamingServe
 			}
 		}
 	}
+}
+
+func (a *Agent) heartbeat() *agentpb.Event {
+	return &agentpb.Event{Event: &agentpb.Event_Heartbeat{Heartbeat: &agentpb.Heartbeat{
+		UnixMs: time.Now().UnixMilli(), Conditions: a.monitor.List(),
+	}}}
 }
 
 func (s *server) sendReport(stream grpc.ServerStreamingServer[agentpb.Event]) error {
@@ -63,9 +68,14 @@ func (s *server) sendReport(stream grpc.ServerStreamingServer[agentpb.Event]) er
 }
 
 func (s *server) sendChanges(stream grpc.ServerStreamingServer[agentpb.Event], w *watcher) error {
-	full, events := w.take()
+	full, beat, events := w.take()
 	if full {
 		if err := s.sendReport(stream); err != nil {
+			return err
+		}
+	}
+	if beat {
+		if err := stream.Send(s.a.heartbeat()); err != nil {
 			return err
 		}
 	}
@@ -83,6 +93,7 @@ func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
 		Name: a.cfg.Name, Incarnation: a.incarnation, Version: Version, Architecture: architecture,
 		ResourceGroup: a.cfg.ResourceGroup, Probes: a.probes, Address: a.cfg.Address,
 		Volumes: a.volumes.Names(), RuntimeClasses: sortedKeys(a.classes()),
+		Conditions: a.monitor.List(),
 	}
 	overlay, probe := a.overlay()
 	if r.Overlay = overlay; probe != nil {

@@ -47,6 +47,8 @@ type Agent struct {
 	Plugins []report.Plugin `json:"plugins,omitempty"`
 	// Probes holds the value of the "probes" field.
 	Probes []report.Probe `json:"probes,omitempty"`
+	// Conditions holds the value of the "conditions" field.
+	Conditions []report.Condition `json:"conditions,omitempty"`
 	// Volumes holds the value of the "volumes" field.
 	Volumes []string `json:"volumes,omitempty"`
 	// Counters holds the value of the "counters" field.
@@ -121,7 +123,7 @@ func (*Agent) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case agent.FieldPlugins, agent.FieldProbes, agent.FieldVolumes, agent.FieldCounters, agent.FieldAllowedCounts, agent.FieldOverlay, agent.FieldLinks:
+		case agent.FieldPlugins, agent.FieldProbes, agent.FieldConditions, agent.FieldVolumes, agent.FieldCounters, agent.FieldAllowedCounts, agent.FieldOverlay, agent.FieldLinks:
 			values[i] = new([]byte)
 		case agent.FieldSchedulable:
 			values[i] = new(sql.NullBool)
@@ -235,6 +237,14 @@ func (_m *Agent) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Probes); err != nil {
 					return fmt.Errorf("unmarshal field probes: %w", err)
+				}
+			}
+		case agent.FieldConditions:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field conditions", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Conditions); err != nil {
+					return fmt.Errorf("unmarshal field conditions: %w", err)
 				}
 			}
 		case agent.FieldVolumes:
@@ -390,6 +400,9 @@ func (_m *Agent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("probes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Probes))
+	builder.WriteString(", ")
+	builder.WriteString("conditions=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Conditions))
 	builder.WriteString(", ")
 	builder.WriteString("volumes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Volumes))

@@ -186,6 +186,12 @@ func (_c *AgentCreate) SetProbes(v []report.Probe) *AgentCreate {
 	return _c
 }
 
+// SetConditions sets the "conditions" field.
+func (_c *AgentCreate) SetConditions(v []report.Condition) *AgentCreate {
+	_c.mutation.SetConditions(v)
+	return _c
+}
+
 // SetVolumes sets the "volumes" field.
 func (_c *AgentCreate) SetVolumes(v []string) *AgentCreate {
 	_c.mutation.SetVolumes(v)
@@ -378,6 +384,10 @@ func (_c *AgentCreate) defaults() {
 		v := agent.DefaultProbes
 		_c.mutation.SetProbes(v)
 	}
+	if _, ok := _c.mutation.Conditions(); !ok {
+		v := agent.DefaultConditions
+		_c.mutation.SetConditions(v)
+	}
 	if _, ok := _c.mutation.Volumes(); !ok {
 		v := agent.DefaultVolumes
 		_c.mutation.SetVolumes(v)
@@ -458,6 +468,9 @@ func (_c *AgentCreate) check() error {
 	}
 	if _, ok := _c.mutation.Probes(); !ok {
 		return &ValidationError{Name: "probes", err: errors.New(`ent: missing required field "Agent.probes"`)}
+	}
+	if _, ok := _c.mutation.Conditions(); !ok {
+		return &ValidationError{Name: "conditions", err: errors.New(`ent: missing required field "Agent.conditions"`)}
 	}
 	if _, ok := _c.mutation.Volumes(); !ok {
 		return &ValidationError{Name: "volumes", err: errors.New(`ent: missing required field "Agent.volumes"`)}
@@ -573,6 +586,10 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Probes(); ok {
 		_spec.SetField(agent.FieldProbes, field.TypeJSON, value)
 		_node.Probes = value
+	}
+	if value, ok := _c.mutation.Conditions(); ok {
+		_spec.SetField(agent.FieldConditions, field.TypeJSON, value)
+		_node.Conditions = value
 	}
 	if value, ok := _c.mutation.Volumes(); ok {
 		_spec.SetField(agent.FieldVolumes, field.TypeJSON, value)
@@ -874,6 +891,18 @@ func (u *AgentUpsert) SetProbes(v []report.Probe) *AgentUpsert {
 // UpdateProbes sets the "probes" field to the value that was provided on create.
 func (u *AgentUpsert) UpdateProbes() *AgentUpsert {
 	u.SetExcluded(agent.FieldProbes)
+	return u
+}
+
+// SetConditions sets the "conditions" field.
+func (u *AgentUpsert) SetConditions(v []report.Condition) *AgentUpsert {
+	u.Set(agent.FieldConditions, v)
+	return u
+}
+
+// UpdateConditions sets the "conditions" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateConditions() *AgentUpsert {
+	u.SetExcluded(agent.FieldConditions)
 	return u
 }
 
@@ -1212,6 +1241,20 @@ func (u *AgentUpsertOne) SetProbes(v []report.Probe) *AgentUpsertOne {
 func (u *AgentUpsertOne) UpdateProbes() *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateProbes()
+	})
+}
+
+// SetConditions sets the "conditions" field.
+func (u *AgentUpsertOne) SetConditions(v []report.Condition) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetConditions(v)
+	})
+}
+
+// UpdateConditions sets the "conditions" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateConditions() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateConditions()
 	})
 }
 
@@ -1731,6 +1774,20 @@ func (u *AgentUpsertBulk) SetProbes(v []report.Probe) *AgentUpsertBulk {
 func (u *AgentUpsertBulk) UpdateProbes() *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateProbes()
+	})
+}
+
+// SetConditions sets the "conditions" field.
+func (u *AgentUpsertBulk) SetConditions(v []report.Condition) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetConditions(v)
+	})
+}
+
+// UpdateConditions sets the "conditions" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateConditions() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateConditions()
 	})
 }
 

@@ -231,6 +231,18 @@ func (_u *AgentUpdate) AppendProbes(v []report.Probe) *AgentUpdate {
 	return _u
 }
 
+// SetConditions sets the "conditions" field.
+func (_u *AgentUpdate) SetConditions(v []report.Condition) *AgentUpdate {
+	_u.mutation.SetConditions(v)
+	return _u
+}
+
+// AppendConditions appends value to the "conditions" field.
+func (_u *AgentUpdate) AppendConditions(v []report.Condition) *AgentUpdate {
+	_u.mutation.AppendConditions(v)
+	return _u
+}
+
 // SetVolumes sets the "volumes" field.
 func (_u *AgentUpdate) SetVolumes(v []string) *AgentUpdate {
 	_u.mutation.SetVolumes(v)
@@ -521,6 +533,14 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AppendedProbes(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, agent.FieldProbes, value)
+		})
+	}
+	if value, ok := _u.mutation.Conditions(); ok {
+		_spec.SetField(agent.FieldConditions, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedConditions(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, agent.FieldConditions, value)
 		})
 	}
 	if value, ok := _u.mutation.Volumes(); ok {
@@ -888,6 +908,18 @@ func (_u *AgentUpdateOne) AppendProbes(v []report.Probe) *AgentUpdateOne {
 	return _u
 }
 
+// SetConditions sets the "conditions" field.
+func (_u *AgentUpdateOne) SetConditions(v []report.Condition) *AgentUpdateOne {
+	_u.mutation.SetConditions(v)
+	return _u
+}
+
+// AppendConditions appends value to the "conditions" field.
+func (_u *AgentUpdateOne) AppendConditions(v []report.Condition) *AgentUpdateOne {
+	_u.mutation.AppendConditions(v)
+	return _u
+}
+
 // SetVolumes sets the "volumes" field.
 func (_u *AgentUpdateOne) SetVolumes(v []string) *AgentUpdateOne {
 	_u.mutation.SetVolumes(v)
@@ -1208,6 +1240,14 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 	if value, ok := _u.mutation.AppendedProbes(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, agent.FieldProbes, value)
+		})
+	}
+	if value, ok := _u.mutation.Conditions(); ok {
+		_spec.SetField(agent.FieldConditions, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedConditions(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, agent.FieldConditions, value)
 		})
 	}
 	if value, ok := _u.mutation.Volumes(); ok {

@@ -334,6 +334,11 @@ func (_q *AgentQuery) collectField(ctx context.Context, oneNode bool, opCtx *gra
 				selectedFields = append(selectedFields, agent.FieldProbes)
 				fieldSeen[agent.FieldProbes] = struct{}{}
 			}
+		case "conditions":
+			if _, ok := fieldSeen[agent.FieldConditions]; !ok {
+				selectedFields = append(selectedFields, agent.FieldConditions)
+				fieldSeen[agent.FieldConditions] = struct{}{}
+			}
 		case "firstSeenAt":
 			if _, ok := fieldSeen[agent.FieldFirstSeenAt]; !ok {
 				selectedFields = append(selectedFields, agent.FieldFirstSeenAt)
@@ -4662,6 +4667,11 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxScopeBytes)
 				fieldSeen[resourcepolicy.FieldMaxScopeBytes] = struct{}{}
 			}
+		case "maxDiskBytes":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxDiskBytes]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxDiskBytes)
+				fieldSeen[resourcepolicy.FieldMaxDiskBytes] = struct{}{}
+			}
 		case "maxCustomizedImages":
 			if _, ok := fieldSeen[resourcepolicy.FieldMaxCustomizedImages]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxCustomizedImages)
@@ -5611,6 +5621,11 @@ func (_q *SessionQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 			if _, ok := fieldSeen[session.FieldEnvironment]; !ok {
 				selectedFields = append(selectedFields, session.FieldEnvironment)
 				fieldSeen[session.FieldEnvironment] = struct{}{}
+			}
+		case "diskBytes":
+			if _, ok := fieldSeen[session.FieldDiskBytes]; !ok {
+				selectedFields = append(selectedFields, session.FieldDiskBytes)
+				fieldSeen[session.FieldDiskBytes] = struct{}{}
 			}
 		case "terminationReason":
 			if _, ok := fieldSeen[session.FieldTerminationReason]; !ok {

@@ -12726,6 +12726,18 @@ type ResourcePolicyWhereInput struct {
 	MaxScopeBytesIsNil  bool    `json:"maxScopeBytesIsNil,omitempty"`
 	MaxScopeBytesNotNil bool    `json:"maxScopeBytesNotNil,omitempty"`
 
+	// "max_disk_bytes" field predicates.
+	MaxDiskBytes       *int64  `json:"maxDiskBytes,omitempty"`
+	MaxDiskBytesNEQ    *int64  `json:"maxDiskBytesNEQ,omitempty"`
+	MaxDiskBytesIn     []int64 `json:"maxDiskBytesIn,omitempty"`
+	MaxDiskBytesNotIn  []int64 `json:"maxDiskBytesNotIn,omitempty"`
+	MaxDiskBytesGT     *int64  `json:"maxDiskBytesGT,omitempty"`
+	MaxDiskBytesGTE    *int64  `json:"maxDiskBytesGTE,omitempty"`
+	MaxDiskBytesLT     *int64  `json:"maxDiskBytesLT,omitempty"`
+	MaxDiskBytesLTE    *int64  `json:"maxDiskBytesLTE,omitempty"`
+	MaxDiskBytesIsNil  bool    `json:"maxDiskBytesIsNil,omitempty"`
+	MaxDiskBytesNotNil bool    `json:"maxDiskBytesNotNil,omitempty"`
+
 	// "max_customized_images" field predicates.
 	MaxCustomizedImages       *int  `json:"maxCustomizedImages,omitempty"`
 	MaxCustomizedImagesNEQ    *int  `json:"maxCustomizedImagesNEQ,omitempty"`
@@ -13200,6 +13212,36 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	}
 	if i.MaxScopeBytesNotNil {
 		predicates = append(predicates, resourcepolicy.MaxScopeBytesNotNil())
+	}
+	if i.MaxDiskBytes != nil {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesEQ(*i.MaxDiskBytes))
+	}
+	if i.MaxDiskBytesNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesNEQ(*i.MaxDiskBytesNEQ))
+	}
+	if len(i.MaxDiskBytesIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesIn(i.MaxDiskBytesIn...))
+	}
+	if len(i.MaxDiskBytesNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesNotIn(i.MaxDiskBytesNotIn...))
+	}
+	if i.MaxDiskBytesGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesGT(*i.MaxDiskBytesGT))
+	}
+	if i.MaxDiskBytesGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesGTE(*i.MaxDiskBytesGTE))
+	}
+	if i.MaxDiskBytesLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesLT(*i.MaxDiskBytesLT))
+	}
+	if i.MaxDiskBytesLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesLTE(*i.MaxDiskBytesLTE))
+	}
+	if i.MaxDiskBytesIsNil {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesIsNil())
+	}
+	if i.MaxDiskBytesNotNil {
+		predicates = append(predicates, resourcepolicy.MaxDiskBytesNotNil())
 	}
 	if i.MaxCustomizedImages != nil {
 		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesEQ(*i.MaxCustomizedImages))
@@ -15064,6 +15106,16 @@ type SessionWhereInput struct {
 	PriorityLT    *int  `json:"priorityLT,omitempty"`
 	PriorityLTE   *int  `json:"priorityLTE,omitempty"`
 
+	// "disk_bytes" field predicates.
+	DiskBytes      *int64  `json:"diskBytes,omitempty"`
+	DiskBytesNEQ   *int64  `json:"diskBytesNEQ,omitempty"`
+	DiskBytesIn    []int64 `json:"diskBytesIn,omitempty"`
+	DiskBytesNotIn []int64 `json:"diskBytesNotIn,omitempty"`
+	DiskBytesGT    *int64  `json:"diskBytesGT,omitempty"`
+	DiskBytesGTE   *int64  `json:"diskBytesGTE,omitempty"`
+	DiskBytesLT    *int64  `json:"diskBytesLT,omitempty"`
+	DiskBytesLTE   *int64  `json:"diskBytesLTE,omitempty"`
+
 	// "termination_reason" field predicates.
 	TerminationReason       *session.TerminationReason  `json:"terminationReason,omitempty"`
 	TerminationReasonNEQ    *session.TerminationReason  `json:"terminationReasonNEQ,omitempty"`
@@ -15547,6 +15599,30 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 	}
 	if i.PriorityLTE != nil {
 		predicates = append(predicates, session.PriorityLTE(*i.PriorityLTE))
+	}
+	if i.DiskBytes != nil {
+		predicates = append(predicates, session.DiskBytesEQ(*i.DiskBytes))
+	}
+	if i.DiskBytesNEQ != nil {
+		predicates = append(predicates, session.DiskBytesNEQ(*i.DiskBytesNEQ))
+	}
+	if len(i.DiskBytesIn) > 0 {
+		predicates = append(predicates, session.DiskBytesIn(i.DiskBytesIn...))
+	}
+	if len(i.DiskBytesNotIn) > 0 {
+		predicates = append(predicates, session.DiskBytesNotIn(i.DiskBytesNotIn...))
+	}
+	if i.DiskBytesGT != nil {
+		predicates = append(predicates, session.DiskBytesGT(*i.DiskBytesGT))
+	}
+	if i.DiskBytesGTE != nil {
+		predicates = append(predicates, session.DiskBytesGTE(*i.DiskBytesGTE))
+	}
+	if i.DiskBytesLT != nil {
+		predicates = append(predicates, session.DiskBytesLT(*i.DiskBytesLT))
+	}
+	if i.DiskBytesLTE != nil {
+		predicates = append(predicates, session.DiskBytesLTE(*i.DiskBytesLTE))
 	}
 	if i.TerminationReason != nil {
 		predicates = append(predicates, session.TerminationReasonEQ(*i.TerminationReason))

@@ -1164,6 +1164,8 @@ type AgentMutation struct {
 	appendplugins         []report.Plugin
 	probes                *[]report.Probe
 	appendprobes          []report.Probe
+	conditions            *[]report.Condition
+	appendconditions      []report.Condition
 	volumes               *[]string
 	appendvolumes         []string
 	counters              *report.Counters
@@ -1828,6 +1830,57 @@ func (m *AgentMutation) ResetProbes() {
 	m.appendprobes = nil
 }
 
+// SetConditions sets the "conditions" field.
+func (m *AgentMutation) SetConditions(r []report.Condition) {
+	m.conditions = &r
+	m.appendconditions = nil
+}
+
+// Conditions returns the value of the "conditions" field in the mutation.
+func (m *AgentMutation) Conditions() (r []report.Condition, exists bool) {
+	v := m.conditions
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldConditions returns the old "conditions" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldConditions(ctx context.Context) (v []report.Condition, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldConditions is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldConditions requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldConditions: %w", err)
+	}
+	return oldValue.Conditions, nil
+}
+
+// AppendConditions adds r to the "conditions" field.
+func (m *AgentMutation) AppendConditions(r []report.Condition) {
+	m.appendconditions = append(m.appendconditions, r...)
+}
+
+// AppendedConditions returns the list of values that were appended to the "conditions" field in this mutation.
+func (m *AgentMutation) AppendedConditions() ([]report.Condition, bool) {
+	if len(m.appendconditions) == 0 {
+		return nil, false
+	}
+	return m.appendconditions, true
+}
+
+// ResetConditions resets all changes to the "conditions" field.
+func (m *AgentMutation) ResetConditions() {
+	m.conditions = nil
+	m.appendconditions = nil
+}
+
 // SetVolumes sets the "volumes" field.
 func (m *AgentMutation) SetVolumes(s []string) {
 	m.volumes = &s
@@ -2315,7 +2368,7 @@ func (m *AgentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentMutation) Fields() []string {
-	fields := make([]string, 0, 21)
+	fields := make([]string, 0, 22)
 	if m.name != nil {
 		fields = append(fields, agent.FieldName)
 	}
@@ -2354,6 +2407,9 @@ func (m *AgentMutation) Fields() []string {
 	}
 	if m.probes != nil {
 		fields = append(fields, agent.FieldProbes)
+	}
+	if m.conditions != nil {
+		fields = append(fields, agent.FieldConditions)
 	}
 	if m.volumes != nil {
 		fields = append(fields, agent.FieldVolumes)
@@ -2413,6 +2469,8 @@ func (m *AgentMutation) Field(name string) (ent.Value, bool) {
 		return m.Plugins()
 	case agent.FieldProbes:
 		return m.Probes()
+	case agent.FieldConditions:
+		return m.Conditions()
 	case agent.FieldVolumes:
 		return m.Volumes()
 	case agent.FieldCounters:
@@ -2464,6 +2522,8 @@ func (m *AgentMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldPlugins(ctx)
 	case agent.FieldProbes:
 		return m.OldProbes(ctx)
+	case agent.FieldConditions:
+		return m.OldConditions(ctx)
 	case agent.FieldVolumes:
 		return m.OldVolumes(ctx)
 	case agent.FieldCounters:
@@ -2579,6 +2639,13 @@ func (m *AgentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetProbes(v)
+		return nil
+	case agent.FieldConditions:
+		v, ok := value.([]report.Condition)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetConditions(v)
 		return nil
 	case agent.FieldVolumes:
 		v, ok := value.([]string)
@@ -2744,6 +2811,9 @@ func (m *AgentMutation) ResetField(name string) error {
 		return nil
 	case agent.FieldProbes:
 		m.ResetProbes()
+		return nil
+	case agent.FieldConditions:
+		m.ResetConditions()
 		return nil
 	case agent.FieldVolumes:
 		m.ResetVolumes()
@@ -28614,6 +28684,8 @@ type ResourcePolicyMutation struct {
 	addmax_vfolders               *int
 	max_scope_bytes               *int64
 	addmax_scope_bytes            *int64
+	max_disk_bytes                *int64
+	addmax_disk_bytes             *int64
 	max_customized_images         *int
 	addmax_customized_images      *int
 	max_replicas                  *int
@@ -29477,6 +29549,76 @@ func (m *ResourcePolicyMutation) ResetMaxScopeBytes() {
 	delete(m.clearedFields, resourcepolicy.FieldMaxScopeBytes)
 }
 
+// SetMaxDiskBytes sets the "max_disk_bytes" field.
+func (m *ResourcePolicyMutation) SetMaxDiskBytes(i int64) {
+	m.max_disk_bytes = &i
+	m.addmax_disk_bytes = nil
+}
+
+// MaxDiskBytes returns the value of the "max_disk_bytes" field in the mutation.
+func (m *ResourcePolicyMutation) MaxDiskBytes() (r int64, exists bool) {
+	v := m.max_disk_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxDiskBytes returns the old "max_disk_bytes" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxDiskBytes(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxDiskBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxDiskBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxDiskBytes: %w", err)
+	}
+	return oldValue.MaxDiskBytes, nil
+}
+
+// AddMaxDiskBytes adds i to the "max_disk_bytes" field.
+func (m *ResourcePolicyMutation) AddMaxDiskBytes(i int64) {
+	if m.addmax_disk_bytes != nil {
+		*m.addmax_disk_bytes += i
+	} else {
+		m.addmax_disk_bytes = &i
+	}
+}
+
+// AddedMaxDiskBytes returns the value that was added to the "max_disk_bytes" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxDiskBytes() (r int64, exists bool) {
+	v := m.addmax_disk_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxDiskBytes clears the value of the "max_disk_bytes" field.
+func (m *ResourcePolicyMutation) ClearMaxDiskBytes() {
+	m.max_disk_bytes = nil
+	m.addmax_disk_bytes = nil
+	m.clearedFields[resourcepolicy.FieldMaxDiskBytes] = struct{}{}
+}
+
+// MaxDiskBytesCleared returns if the "max_disk_bytes" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxDiskBytesCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxDiskBytes]
+	return ok
+}
+
+// ResetMaxDiskBytes resets all changes to the "max_disk_bytes" field.
+func (m *ResourcePolicyMutation) ResetMaxDiskBytes() {
+	m.max_disk_bytes = nil
+	m.addmax_disk_bytes = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxDiskBytes)
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (m *ResourcePolicyMutation) SetMaxCustomizedImages(i int) {
 	m.max_customized_images = &i
@@ -29915,7 +30057,7 @@ func (m *ResourcePolicyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourcePolicyMutation) Fields() []string {
-	fields := make([]string, 0, 18)
+	fields := make([]string, 0, 19)
 	if m.created_at != nil {
 		fields = append(fields, resourcepolicy.FieldCreatedAt)
 	}
@@ -29954,6 +30096,9 @@ func (m *ResourcePolicyMutation) Fields() []string {
 	}
 	if m.max_scope_bytes != nil {
 		fields = append(fields, resourcepolicy.FieldMaxScopeBytes)
+	}
+	if m.max_disk_bytes != nil {
+		fields = append(fields, resourcepolicy.FieldMaxDiskBytes)
 	}
 	if m.max_customized_images != nil {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
@@ -30004,6 +30149,8 @@ func (m *ResourcePolicyMutation) Field(name string) (ent.Value, bool) {
 		return m.MaxVfolders()
 	case resourcepolicy.FieldMaxScopeBytes:
 		return m.MaxScopeBytes()
+	case resourcepolicy.FieldMaxDiskBytes:
+		return m.MaxDiskBytes()
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.MaxCustomizedImages()
 	case resourcepolicy.FieldMaxReplicas:
@@ -30049,6 +30196,8 @@ func (m *ResourcePolicyMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldMaxVfolders(ctx)
 	case resourcepolicy.FieldMaxScopeBytes:
 		return m.OldMaxScopeBytes(ctx)
+	case resourcepolicy.FieldMaxDiskBytes:
+		return m.OldMaxDiskBytes(ctx)
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.OldMaxCustomizedImages(ctx)
 	case resourcepolicy.FieldMaxReplicas:
@@ -30159,6 +30308,13 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMaxScopeBytes(v)
 		return nil
+	case resourcepolicy.FieldMaxDiskBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxDiskBytes(v)
+		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		v, ok := value.(int)
 		if !ok {
@@ -30226,6 +30382,9 @@ func (m *ResourcePolicyMutation) AddedFields() []string {
 	if m.addmax_scope_bytes != nil {
 		fields = append(fields, resourcepolicy.FieldMaxScopeBytes)
 	}
+	if m.addmax_disk_bytes != nil {
+		fields = append(fields, resourcepolicy.FieldMaxDiskBytes)
+	}
 	if m.addmax_customized_images != nil {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
 	}
@@ -30265,6 +30424,8 @@ func (m *ResourcePolicyMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxVfolders()
 	case resourcepolicy.FieldMaxScopeBytes:
 		return m.AddedMaxScopeBytes()
+	case resourcepolicy.FieldMaxDiskBytes:
+		return m.AddedMaxDiskBytes()
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.AddedMaxCustomizedImages()
 	case resourcepolicy.FieldMaxReplicas:
@@ -30340,6 +30501,13 @@ func (m *ResourcePolicyMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddMaxScopeBytes(v)
 		return nil
+	case resourcepolicy.FieldMaxDiskBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxDiskBytes(v)
+		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		v, ok := value.(int)
 		if !ok {
@@ -30407,6 +30575,9 @@ func (m *ResourcePolicyMutation) ClearedFields() []string {
 	if m.FieldCleared(resourcepolicy.FieldMaxScopeBytes) {
 		fields = append(fields, resourcepolicy.FieldMaxScopeBytes)
 	}
+	if m.FieldCleared(resourcepolicy.FieldMaxDiskBytes) {
+		fields = append(fields, resourcepolicy.FieldMaxDiskBytes)
+	}
 	if m.FieldCleared(resourcepolicy.FieldMaxCustomizedImages) {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
 	}
@@ -30459,6 +30630,9 @@ func (m *ResourcePolicyMutation) ClearField(name string) error {
 		return nil
 	case resourcepolicy.FieldMaxScopeBytes:
 		m.ClearMaxScopeBytes()
+		return nil
+	case resourcepolicy.FieldMaxDiskBytes:
+		m.ClearMaxDiskBytes()
 		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		m.ClearMaxCustomizedImages()
@@ -30521,6 +30695,9 @@ func (m *ResourcePolicyMutation) ResetField(name string) error {
 		return nil
 	case resourcepolicy.FieldMaxScopeBytes:
 		m.ResetMaxScopeBytes()
+		return nil
+	case resourcepolicy.FieldMaxDiskBytes:
+		m.ResetMaxDiskBytes()
 		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		m.ResetMaxCustomizedImages()
@@ -33785,6 +33962,8 @@ type SessionMutation struct {
 	environment           *map[string]string
 	shm_bytes             *int64
 	addshm_bytes          *int64
+	disk_bytes            *int64
+	adddisk_bytes         *int64
 	idempotency_key       *string
 	termination_reason    *session.TerminationReason
 	status_message        *string
@@ -34632,6 +34811,62 @@ func (m *SessionMutation) AddedShmBytes() (r int64, exists bool) {
 func (m *SessionMutation) ResetShmBytes() {
 	m.shm_bytes = nil
 	m.addshm_bytes = nil
+}
+
+// SetDiskBytes sets the "disk_bytes" field.
+func (m *SessionMutation) SetDiskBytes(i int64) {
+	m.disk_bytes = &i
+	m.adddisk_bytes = nil
+}
+
+// DiskBytes returns the value of the "disk_bytes" field in the mutation.
+func (m *SessionMutation) DiskBytes() (r int64, exists bool) {
+	v := m.disk_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDiskBytes returns the old "disk_bytes" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldDiskBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDiskBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDiskBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDiskBytes: %w", err)
+	}
+	return oldValue.DiskBytes, nil
+}
+
+// AddDiskBytes adds i to the "disk_bytes" field.
+func (m *SessionMutation) AddDiskBytes(i int64) {
+	if m.adddisk_bytes != nil {
+		*m.adddisk_bytes += i
+	} else {
+		m.adddisk_bytes = &i
+	}
+}
+
+// AddedDiskBytes returns the value that was added to the "disk_bytes" field in this mutation.
+func (m *SessionMutation) AddedDiskBytes() (r int64, exists bool) {
+	v := m.adddisk_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDiskBytes resets all changes to the "disk_bytes" field.
+func (m *SessionMutation) ResetDiskBytes() {
+	m.disk_bytes = nil
+	m.adddisk_bytes = nil
 }
 
 // SetIdempotencyKey sets the "idempotency_key" field.
@@ -36189,7 +36424,7 @@ func (m *SessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMutation) Fields() []string {
-	fields := make([]string, 0, 37)
+	fields := make([]string, 0, 38)
 	if m.created_at != nil {
 		fields = append(fields, session.FieldCreatedAt)
 	}
@@ -36237,6 +36472,9 @@ func (m *SessionMutation) Fields() []string {
 	}
 	if m.shm_bytes != nil {
 		fields = append(fields, session.FieldShmBytes)
+	}
+	if m.disk_bytes != nil {
+		fields = append(fields, session.FieldDiskBytes)
 	}
 	if m.idempotency_key != nil {
 		fields = append(fields, session.FieldIdempotencyKey)
@@ -36341,6 +36579,8 @@ func (m *SessionMutation) Field(name string) (ent.Value, bool) {
 		return m.Environment()
 	case session.FieldShmBytes:
 		return m.ShmBytes()
+	case session.FieldDiskBytes:
+		return m.DiskBytes()
 	case session.FieldIdempotencyKey:
 		return m.IdempotencyKey()
 	case session.FieldTerminationReason:
@@ -36424,6 +36664,8 @@ func (m *SessionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldEnvironment(ctx)
 	case session.FieldShmBytes:
 		return m.OldShmBytes(ctx)
+	case session.FieldDiskBytes:
+		return m.OldDiskBytes(ctx)
 	case session.FieldIdempotencyKey:
 		return m.OldIdempotencyKey(ctx)
 	case session.FieldTerminationReason:
@@ -36586,6 +36828,13 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetShmBytes(v)
+		return nil
+	case session.FieldDiskBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDiskBytes(v)
 		return nil
 	case session.FieldIdempotencyKey:
 		v, ok := value.(string)
@@ -36754,6 +37003,9 @@ func (m *SessionMutation) AddedFields() []string {
 	if m.addshm_bytes != nil {
 		fields = append(fields, session.FieldShmBytes)
 	}
+	if m.adddisk_bytes != nil {
+		fields = append(fields, session.FieldDiskBytes)
+	}
 	if m.addlifetime != nil {
 		fields = append(fields, session.FieldLifetime)
 	}
@@ -36776,6 +37028,8 @@ func (m *SessionMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedPriority()
 	case session.FieldShmBytes:
 		return m.AddedShmBytes()
+	case session.FieldDiskBytes:
+		return m.AddedDiskBytes()
 	case session.FieldLifetime:
 		return m.AddedLifetime()
 	case session.FieldAttempt:
@@ -36816,6 +37070,13 @@ func (m *SessionMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddShmBytes(v)
+		return nil
+	case session.FieldDiskBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDiskBytes(v)
 		return nil
 	case session.FieldLifetime:
 		v, ok := value.(int)
@@ -36992,6 +37253,9 @@ func (m *SessionMutation) ResetField(name string) error {
 		return nil
 	case session.FieldShmBytes:
 		m.ResetShmBytes()
+		return nil
+	case session.FieldDiskBytes:
+		m.ResetDiskBytes()
 		return nil
 	case session.FieldIdempotencyKey:
 		m.ResetIdempotencyKey()

@@ -46,6 +46,8 @@ type ResourcePolicy struct {
 	MaxVfolders *int `json:"max_vfolders,omitempty"`
 	// MaxScopeBytes holds the value of the "max_scope_bytes" field.
 	MaxScopeBytes *int64 `json:"max_scope_bytes,omitempty"`
+	// MaxDiskBytes holds the value of the "max_disk_bytes" field.
+	MaxDiskBytes *int64 `json:"max_disk_bytes,omitempty"`
 	// MaxCustomizedImages holds the value of the "max_customized_images" field.
 	MaxCustomizedImages *int `json:"max_customized_images,omitempty"`
 	// MaxReplicas holds the value of the "max_replicas" field.
@@ -91,7 +93,7 @@ func (*ResourcePolicy) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case resourcepolicy.FieldTotalSlots, resourcepolicy.FieldMaxPendingSlots:
 			values[i] = new([]byte)
-		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
+		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxDiskBytes, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
 			values[i] = new(sql.NullInt64)
 		case resourcepolicy.FieldName, resourcepolicy.FieldUnlistedSlots:
 			values[i] = new(sql.NullString)
@@ -209,6 +211,13 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.MaxScopeBytes = new(int64)
 				*_m.MaxScopeBytes = value.Int64
+			}
+		case resourcepolicy.FieldMaxDiskBytes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_disk_bytes", values[i])
+			} else if value.Valid {
+				_m.MaxDiskBytes = new(int64)
+				*_m.MaxDiskBytes = value.Int64
 			}
 		case resourcepolicy.FieldMaxCustomizedImages:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -338,6 +347,11 @@ func (_m *ResourcePolicy) String() string {
 	builder.WriteString(", ")
 	if v := _m.MaxScopeBytes; v != nil {
 		builder.WriteString("max_scope_bytes=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxDiskBytes; v != nil {
+		builder.WriteString("max_disk_bytes=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

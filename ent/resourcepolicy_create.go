@@ -184,6 +184,20 @@ func (_c *ResourcePolicyCreate) SetNillableMaxScopeBytes(v *int64) *ResourcePoli
 	return _c
 }
 
+// SetMaxDiskBytes sets the "max_disk_bytes" field.
+func (_c *ResourcePolicyCreate) SetMaxDiskBytes(v int64) *ResourcePolicyCreate {
+	_c.mutation.SetMaxDiskBytes(v)
+	return _c
+}
+
+// SetNillableMaxDiskBytes sets the "max_disk_bytes" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxDiskBytes(v *int64) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxDiskBytes(*v)
+	}
+	return _c
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (_c *ResourcePolicyCreate) SetMaxCustomizedImages(v int) *ResourcePolicyCreate {
 	_c.mutation.SetMaxCustomizedImages(v)
@@ -454,6 +468,10 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 	if value, ok := _c.mutation.MaxScopeBytes(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxScopeBytes, field.TypeInt64, value)
 		_node.MaxScopeBytes = &value
+	}
+	if value, ok := _c.mutation.MaxDiskBytes(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64, value)
+		_node.MaxDiskBytes = &value
 	}
 	if value, ok := _c.mutation.MaxCustomizedImages(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
@@ -780,6 +798,30 @@ func (u *ResourcePolicyUpsert) AddMaxScopeBytes(v int64) *ResourcePolicyUpsert {
 // ClearMaxScopeBytes clears the value of the "max_scope_bytes" field.
 func (u *ResourcePolicyUpsert) ClearMaxScopeBytes() *ResourcePolicyUpsert {
 	u.SetNull(resourcepolicy.FieldMaxScopeBytes)
+	return u
+}
+
+// SetMaxDiskBytes sets the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsert) SetMaxDiskBytes(v int64) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxDiskBytes, v)
+	return u
+}
+
+// UpdateMaxDiskBytes sets the "max_disk_bytes" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxDiskBytes() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxDiskBytes)
+	return u
+}
+
+// AddMaxDiskBytes adds v to the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsert) AddMaxDiskBytes(v int64) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxDiskBytes, v)
+	return u
+}
+
+// ClearMaxDiskBytes clears the value of the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsert) ClearMaxDiskBytes() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxDiskBytes)
 	return u
 }
 
@@ -1231,6 +1273,34 @@ func (u *ResourcePolicyUpsertOne) UpdateMaxScopeBytes() *ResourcePolicyUpsertOne
 func (u *ResourcePolicyUpsertOne) ClearMaxScopeBytes() *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxScopeBytes()
+	})
+}
+
+// SetMaxDiskBytes sets the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsertOne) SetMaxDiskBytes(v int64) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxDiskBytes(v)
+	})
+}
+
+// AddMaxDiskBytes adds v to the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsertOne) AddMaxDiskBytes(v int64) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxDiskBytes(v)
+	})
+}
+
+// UpdateMaxDiskBytes sets the "max_disk_bytes" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxDiskBytes() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxDiskBytes()
+	})
+}
+
+// ClearMaxDiskBytes clears the value of the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxDiskBytes() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxDiskBytes()
 	})
 }
 
@@ -1869,6 +1939,34 @@ func (u *ResourcePolicyUpsertBulk) UpdateMaxScopeBytes() *ResourcePolicyUpsertBu
 func (u *ResourcePolicyUpsertBulk) ClearMaxScopeBytes() *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxScopeBytes()
+	})
+}
+
+// SetMaxDiskBytes sets the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxDiskBytes(v int64) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxDiskBytes(v)
+	})
+}
+
+// AddMaxDiskBytes adds v to the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxDiskBytes(v int64) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxDiskBytes(v)
+	})
+}
+
+// UpdateMaxDiskBytes sets the "max_disk_bytes" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxDiskBytes() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxDiskBytes()
+	})
+}
+
+// ClearMaxDiskBytes clears the value of the "max_disk_bytes" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxDiskBytes() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxDiskBytes()
 	})
 }
 

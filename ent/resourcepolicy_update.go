@@ -287,6 +287,33 @@ func (_u *ResourcePolicyUpdate) ClearMaxScopeBytes() *ResourcePolicyUpdate {
 	return _u
 }
 
+// SetMaxDiskBytes sets the "max_disk_bytes" field.
+func (_u *ResourcePolicyUpdate) SetMaxDiskBytes(v int64) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxDiskBytes()
+	_u.mutation.SetMaxDiskBytes(v)
+	return _u
+}
+
+// SetNillableMaxDiskBytes sets the "max_disk_bytes" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxDiskBytes(v *int64) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxDiskBytes(*v)
+	}
+	return _u
+}
+
+// AddMaxDiskBytes adds value to the "max_disk_bytes" field.
+func (_u *ResourcePolicyUpdate) AddMaxDiskBytes(v int64) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxDiskBytes(v)
+	return _u
+}
+
+// ClearMaxDiskBytes clears the value of the "max_disk_bytes" field.
+func (_u *ResourcePolicyUpdate) ClearMaxDiskBytes() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxDiskBytes()
+	return _u
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (_u *ResourcePolicyUpdate) SetMaxCustomizedImages(v int) *ResourcePolicyUpdate {
 	_u.mutation.ResetMaxCustomizedImages()
@@ -606,6 +633,15 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	}
 	if _u.mutation.MaxScopeBytesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxScopeBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.MaxDiskBytes(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedMaxDiskBytes(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64, value)
+	}
+	if _u.mutation.MaxDiskBytesCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.MaxCustomizedImages(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
@@ -975,6 +1011,33 @@ func (_u *ResourcePolicyUpdateOne) ClearMaxScopeBytes() *ResourcePolicyUpdateOne
 	return _u
 }
 
+// SetMaxDiskBytes sets the "max_disk_bytes" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxDiskBytes(v int64) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxDiskBytes()
+	_u.mutation.SetMaxDiskBytes(v)
+	return _u
+}
+
+// SetNillableMaxDiskBytes sets the "max_disk_bytes" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxDiskBytes(v *int64) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxDiskBytes(*v)
+	}
+	return _u
+}
+
+// AddMaxDiskBytes adds value to the "max_disk_bytes" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxDiskBytes(v int64) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxDiskBytes(v)
+	return _u
+}
+
+// ClearMaxDiskBytes clears the value of the "max_disk_bytes" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxDiskBytes() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxDiskBytes()
+	return _u
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (_u *ResourcePolicyUpdateOne) SetMaxCustomizedImages(v int) *ResourcePolicyUpdateOne {
 	_u.mutation.ResetMaxCustomizedImages()
@@ -1324,6 +1387,15 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	}
 	if _u.mutation.MaxScopeBytesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxScopeBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.MaxDiskBytes(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedMaxDiskBytes(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64, value)
+	}
+	if _u.mutation.MaxDiskBytesCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.MaxCustomizedImages(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)

@@ -60,6 +60,8 @@ type Session struct {
 	Environment map[string]string `json:"environment,omitempty"`
 	// ShmBytes holds the value of the "shm_bytes" field.
 	ShmBytes int64 `json:"shm_bytes,omitempty"`
+	// DiskBytes holds the value of the "disk_bytes" field.
+	DiskBytes int64 `json:"disk_bytes,omitempty"`
 	// IdempotencyKey holds the value of the "idempotency_key" field.
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
 	// TerminationReason holds the value of the "termination_reason" field.
@@ -291,7 +293,7 @@ func (*Session) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case session.FieldStrictAgents, session.FieldPreemptible, session.FieldIdleExempt:
 			values[i] = new(sql.NullBool)
-		case session.FieldVersion, session.FieldExitCode, session.FieldPriority, session.FieldShmBytes, session.FieldLifetime, session.FieldAttempt:
+		case session.FieldVersion, session.FieldExitCode, session.FieldPriority, session.FieldShmBytes, session.FieldDiskBytes, session.FieldLifetime, session.FieldAttempt:
 			values[i] = new(sql.NullInt64)
 		case session.FieldName, session.FieldType, session.FieldStatus, session.FieldResult, session.FieldBootstrapScript, session.FieldIdempotencyKey, session.FieldTerminationReason, session.FieldStatusMessage:
 			values[i] = new(sql.NullString)
@@ -422,6 +424,12 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field shm_bytes", values[i])
 			} else if value.Valid {
 				_m.ShmBytes = value.Int64
+			}
+		case session.FieldDiskBytes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field disk_bytes", values[i])
+			} else if value.Valid {
+				_m.DiskBytes = value.Int64
 			}
 		case session.FieldIdempotencyKey:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -716,6 +724,9 @@ func (_m *Session) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("shm_bytes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ShmBytes))
+	builder.WriteString(", ")
+	builder.WriteString("disk_bytes=")
+	builder.WriteString(fmt.Sprintf("%v", _m.DiskBytes))
 	builder.WriteString(", ")
 	if v := _m.IdempotencyKey; v != nil {
 		builder.WriteString("idempotency_key=")

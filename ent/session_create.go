@@ -199,6 +199,20 @@ func (_c *SessionCreate) SetNillableShmBytes(v *int64) *SessionCreate {
 	return _c
 }
 
+// SetDiskBytes sets the "disk_bytes" field.
+func (_c *SessionCreate) SetDiskBytes(v int64) *SessionCreate {
+	_c.mutation.SetDiskBytes(v)
+	return _c
+}
+
+// SetNillableDiskBytes sets the "disk_bytes" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableDiskBytes(v *int64) *SessionCreate {
+	if v != nil {
+		_c.SetDiskBytes(*v)
+	}
+	return _c
+}
+
 // SetIdempotencyKey sets the "idempotency_key" field.
 func (_c *SessionCreate) SetIdempotencyKey(v string) *SessionCreate {
 	_c.mutation.SetIdempotencyKey(v)
@@ -673,6 +687,10 @@ func (_c *SessionCreate) defaults() {
 		v := session.DefaultShmBytes
 		_c.mutation.SetShmBytes(v)
 	}
+	if _, ok := _c.mutation.DiskBytes(); !ok {
+		v := session.DefaultDiskBytes
+		_c.mutation.SetDiskBytes(v)
+	}
 	if _, ok := _c.mutation.StatusMessage(); !ok {
 		v := session.DefaultStatusMessage
 		_c.mutation.SetStatusMessage(v)
@@ -769,6 +787,9 @@ func (_c *SessionCreate) check() error {
 	}
 	if _, ok := _c.mutation.ShmBytes(); !ok {
 		return &ValidationError{Name: "shm_bytes", err: errors.New(`ent: missing required field "Session.shm_bytes"`)}
+	}
+	if _, ok := _c.mutation.DiskBytes(); !ok {
+		return &ValidationError{Name: "disk_bytes", err: errors.New(`ent: missing required field "Session.disk_bytes"`)}
 	}
 	if v, ok := _c.mutation.TerminationReason(); ok {
 		if err := session.TerminationReasonValidator(v); err != nil {
@@ -901,6 +922,10 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ShmBytes(); ok {
 		_spec.SetField(session.FieldShmBytes, field.TypeInt64, value)
 		_node.ShmBytes = value
+	}
+	if value, ok := _c.mutation.DiskBytes(); ok {
+		_spec.SetField(session.FieldDiskBytes, field.TypeInt64, value)
+		_node.DiskBytes = value
 	}
 	if value, ok := _c.mutation.IdempotencyKey(); ok {
 		_spec.SetField(session.FieldIdempotencyKey, field.TypeString, value)
@@ -1614,6 +1639,9 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		if _, exists := u.create.mutation.ShmBytes(); exists {
 			s.SetIgnore(session.FieldShmBytes)
 		}
+		if _, exists := u.create.mutation.DiskBytes(); exists {
+			s.SetIgnore(session.FieldDiskBytes)
+		}
 		if _, exists := u.create.mutation.IdempotencyKey(); exists {
 			s.SetIgnore(session.FieldIdempotencyKey)
 		}
@@ -2260,6 +2288,9 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			}
 			if _, exists := b.mutation.ShmBytes(); exists {
 				s.SetIgnore(session.FieldShmBytes)
+			}
+			if _, exists := b.mutation.DiskBytes(); exists {
+				s.SetIgnore(session.FieldDiskBytes)
 			}
 			if _, exists := b.mutation.IdempotencyKey(); exists {
 				s.SetIgnore(session.FieldIdempotencyKey)

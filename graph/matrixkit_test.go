@@ -217,7 +217,7 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["ResourcePreset"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SetResourceGroup(g).SaveX(ctx).ID
 	k["ResourcePreset+all"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SaveX(ctx).ID
 	a := c.Agent.Create().SetName(name).SetResourceGroup(g).
-		SetPlugins([]report.Plugin{{Name: "p"}}).SetProbes([]report.Probe{{Name: "p"}}).
+		SetConditions([]report.Condition{{Type: "disk_pressure"}}).SetPlugins([]report.Plugin{{Name: "p"}}).SetProbes([]report.Probe{{Name: "p"}}).
 		SetLinks([]report.Link{{A: "cpu", B: "part"}}).SetCounters(report.Counters{"cpu": {"cores": 8}}).SaveX(ctx)
 	k["Agent"] = a.ID
 	draws := []report.CounterUse{{Set: "cpu", Amounts: map[string]int64{"cores": 1}}}

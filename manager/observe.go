@@ -46,9 +46,13 @@ func (m *Manager) counters() func(string, string, int, time.Duration) {
 	sessions := f.NewGaugeVec(prometheus.GaugeOpts{Name: "berth_sessions", Help: "Sessions that are not over, by status."}, []string{"status"})
 	nodes := f.NewGaugeVec(prometheus.GaugeOpts{Name: "berth_agents", Help: "Agents by status."}, []string{"status"})
 	plugins := newPluginGauges(m.cfg.Registry)
+	conditions := f.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "berth_agent_condition", Help: "1 while a condition of an agent's machine closes it to new sessions, else 0.",
+	}, []string{"agent", "condition"})
 	m.gauges = func(ctx context.Context) {
 		m.countRows(ctx, sessions, nodes)
 		m.countPlugins(ctx, plugins)
+		m.showConditions(ctx, conditions)
 	}
 	return func(route, method string, status int, took time.Duration) {
 		requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
@@ -73,6 +77,25 @@ func (m *Manager) countRows(ctx context.Context, sessions, nodes *prometheus.Gau
 	for _, st := range []agent.Status{agent.StatusAlive, agent.StatusLost} {
 		if n, err := m.client.Agent.Query().Where(agent.StatusEQ(st)).Count(ctx); err == nil {
 			nodes.WithLabelValues(string(st)).Set(float64(n))
+		}
+	}
+}
+
+// showConditions refreshes the gauges of the machines that are alive.
+func (m *Manager) showConditions(ctx context.Context, gauges *prometheus.GaugeVec) {
+	alive, err := m.client.Agent.Query().Where(agent.StatusEQ(agent.StatusAlive)).
+		Select(agent.FieldName, agent.FieldConditions).All(viewer.SystemContext(ctx))
+	if err != nil {
+		return
+	}
+	gauges.Reset()
+	for _, a := range alive {
+		for _, c := range a.Conditions {
+			holds := 0.0
+			if c.Status {
+				holds = 1
+			}
+			gauges.WithLabelValues(a.Name, c.Type).Set(holds)
 		}
 	}
 }

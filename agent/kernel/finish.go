@@ -67,7 +67,10 @@ func (k *Kernel) clean(ctx context.Context) error {
 	if err := k.m.cfg.Devices.Unprepare(ctx, k.AllocationID(), k.Allocations(), k.rec.devices); err != nil {
 		return err
 	}
-	return mount.Files{Dir: k.m.dir(k.ID)}.Remove()
+	if err := (mount.Files{Dir: k.m.dir(k.ID)}).Remove(); err != nil {
+		return err
+	}
+	return k.removeDisk()
 }
 
 func (k *Kernel) exited(e end) error {

@@ -16,13 +16,15 @@ import (
 
 // Why a kernel ended, as the contract spells it.
 const (
-	Completed   = "completed"
-	Terminated  = "terminated"
-	OOMKilled   = "oom-killed"
-	StartFailed = "start-failed"
-	Refused     = "refused" // as StartFailed, and another attempt would go the same way
-	NotFound    = "not-found"
-	Lost        = "lost"
+	Completed    = "completed"
+	Terminated   = "terminated"
+	OOMKilled    = "oom-killed"
+	StartFailed  = "start-failed"
+	Refused      = "refused"     // as StartFailed, and another attempt would go the same way
+	AgentUnfit   = "agent-unfit" // as StartFailed, for a condition of the machine
+	DiskExceeded = "disk-exceeded"
+	NotFound     = "not-found"
+	Lost         = "lost"
 )
 
 const (
@@ -60,12 +62,20 @@ func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container was gone when the agent looked for it"}
 	default:
 		k.m.cfg.Logger.Warn("kernel did not start", "kernel", k.ID, "error", err)
-		e = end{code: 1, reason: StartFailed, message: err.Error()}
-		if errdefs.IsPermissionDenied(err) {
-			e.reason = Refused
-		}
+		e = k.unstarted(ctx, err)
 	}
 	k.finish(ctx, e)
+}
+
+// unstarted is the end of a kernel that did not start, and whose fault that was.
+func (k *Kernel) unstarted(ctx context.Context, err error) end {
+	e := end{code: 1, reason: StartFailed, message: err.Error()}
+	if why, yes := k.m.cfg.Blame(ctx, err); yes {
+		e.reason, e.message = AgentUnfit, why+": "+e.message
+	} else if errdefs.IsInvalidArgument(err) || errdefs.IsPermissionDenied(err) {
+		e.reason = Refused
+	}
+	return e
 }
 
 // hold keeps the container where others find it. Only live and what it calls
@@ -197,6 +207,8 @@ func (k *Kernel) why(ctx context.Context, e end) end {
 	stats, err := k.container.Stats(ctx)
 	if err == nil && stats.OOMKills > 0 {
 		e.reason, e.message = OOMKilled, "a process needed more memory than the session has"
+	} else if full := k.diskFull(); full != "" {
+		e.reason, e.message = DiskExceeded, full
 	}
 	return e
 }

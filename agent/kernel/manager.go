@@ -22,6 +22,7 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/device"
+	"github.com/berthhq/berth/agent/disk"
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
 	"github.com/berthhq/berth/agent/runtime"
@@ -43,12 +44,15 @@ type Network interface {
 
 // Config of a Manager.
 type Config struct {
-	Agent     string // id: label of containers, part of cgroup paths
-	Dir       string
-	Runtime   runtime.Runtime
-	Devices   *device.Manager
-	Network   Network
-	Volumes   mount.Volumes
+	Agent   string // id: label of containers, part of cgroup paths
+	Dir     string
+	Runtime runtime.Runtime
+	Devices *device.Manager
+	Network Network
+	Volumes mount.Volumes
+	Disks   *disk.Disks // nil: what kernels write has no limit
+	// Blame reports whether a start failed for a condition of the machine, and which.
+	Blame     func(context.Context, error) (why string, yes bool)
 	Runner    string // on the host
 	PidsLimit int64  // of a kernel that does not ask; 0 = DefaultPids
 	LogBytes  int64  // size of one log file; 0 = default
@@ -90,6 +94,9 @@ func New(cfg Config) (*Manager, error) {
 	cfg.EndedLogBytes = cmp.Or(cfg.EndedLogBytes, DefaultEndedLogBytes)
 	if err := os.MkdirAll(filepath.Join(cfg.Dir, "kernels"), 0o700); err != nil {
 		return nil, err
+	}
+	if cfg.Blame == nil {
+		cfg.Blame = func(context.Context, error) (string, bool) { return "", false }
 	}
 	m := &Manager{cfg: cfg, kernels: map[string]*Kernel{}}
 	m.ctx, m.cancel = context.WithCancel(context.Background())

@@ -99,6 +99,9 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 			k.m.cfg.Logger.Warn("folders still mounted on the host", "kernel", k.ID, "error", err)
 		}
 	}()
+	if err := k.step("disk", func() error { return k.makeDisk(ctx) }); err != nil {
+		return err
+	}
 	err = k.step("mounts", func() (err error) {
 		if bound, spec.Mounts, err = k.mounts(ctx, prepared.Lines); err != nil {
 			return err
@@ -172,7 +175,7 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 			runtime.LabelLaunchEpoch: fmt.Sprint(r.LaunchEpoch),
 		},
 		Args: args, Env: k.environment(image), Cwd: r.WorkingDir, User: image.User,
-		Groups: []uint32{foldergroup.ID}, Owned: []string{k.files().Scratch()}, ShmBytes: r.ShmBytes, Resources: limits,
+		Groups: []uint32{foldergroup.ID}, Owned: []string{k.files().Scratch()}, Layer: k.files().Disk(), ShmBytes: r.ShmBytes, Resources: limits,
 		NetNS: netns, CgroupPath: k.CgroupPath(),
 		Log: k.logSpec(),
 	}

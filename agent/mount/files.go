@@ -36,13 +36,26 @@ type Peer struct {
 	Address  netip.Addr
 }
 
+// Disk is the host's directory of all that a container can fill: it has a limit.
+func (f Files) Disk() string { return filepath.Join(f.Dir, "disk") }
+
 // Scratch is the host's directory behind Work.
-func (f Files) Scratch() string { return filepath.Join(f.Dir, "work") }
+func (f Files) Scratch() string { return filepath.Join(f.Disk(), "home") }
+
+// etc has the files of /etc, which root of the container can grow. Those of a container
+// that an older agent made lie beside the disk.
+func (f Files) etc() string {
+	etc := filepath.Join(f.Disk(), "etc")
+	if _, err := os.Stat(etc); err != nil {
+		return filepath.Join(f.Dir, "etc")
+	}
+	return etc
+}
 
 // Write makes the files and returns their mounts. Whatever an earlier attempt
 // left is replaced.
 func (f Files) Write() ([]specs.Mount, error) {
-	etc := filepath.Join(f.Dir, "etc")
+	etc := filepath.Join(f.Disk(), "etc")
 	if err := os.MkdirAll(etc, 0o755); err != nil {
 		return nil, err
 	}
@@ -81,15 +94,15 @@ const resources = "resources" // in Dir
 
 // WriteHosts brings the names of a container up to date, also while it runs.
 func (f Files) WriteHosts() error {
-	return os.WriteFile(filepath.Join(f.Dir, "etc", "hosts"), []byte(f.hosts()), 0o644)
+	return os.WriteFile(filepath.Join(f.etc(), "hosts"), []byte(f.hosts()), 0o644)
 }
 
 // Folders is where the folders of volumes are mounted on the host while the
 // container is being created.
 func (f Files) Folders() string { return filepath.Join(f.Dir, "folders") }
 
-// Remove deletes what Write made, with everything in the scratch directory, and
-// what a killed agent left of Folders.
+// Remove deletes what Write made beside the disk, and what a killed agent left of
+// Folders.
 func (f Files) Remove() error {
 	if err := Unmount(f.Folders()); err != nil {
 		return err

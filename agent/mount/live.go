@@ -31,7 +31,9 @@ type Change struct {
 }
 
 // Find tells which mounts of a container are at the targets. It is asked before
-// anything of the user's runs there; pid is the container's first process.
+// anything of the user's runs there; pid is the container's first process. One that
+// lies where the system's own directories are, by a link that Open could not see, is
+// InvalidArgument.
 func Find(pid int, targets []string) (found []Place, err error) {
 	err = inside(pid, func() error {
 		table, err := readMounts(pid)
@@ -48,6 +50,9 @@ func Find(pid int, targets []string) (found []Place, err error) {
 			m, ok := table[id]
 			if err == nil && (!ok || !root) {
 				err = fmt.Errorf("nothing is mounted there: %w", errdefs.ErrNotFound)
+			}
+			if r := reservedFor(m.point); err == nil && r != "" {
+				err = fmt.Errorf("a symbolic link leads to %s, which is the system's: %w", m.point, errdefs.ErrInvalidArgument)
 			}
 			if err != nil {
 				return fmt.Errorf("mount at %s: %w", target, err)

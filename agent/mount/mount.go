@@ -117,7 +117,40 @@ func (v Volumes) Open(ctx context.Context, folders []Folder) (*Bound, error) {
 		}
 		b.files = append(b.files, dir)
 	}
+	if err := b.checkPoints(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
 	return b, nil
+}
+
+// checkPoints refuses a folder whose place lies behind a symbolic link of another
+// folder: the runtime would follow it to wherever it leads in the container.
+func (b *Bound) checkPoints() error {
+	for i, f := range b.folders {
+		outer, rest := -1, ""
+		for j := range b.folders[:i] { // outer ones come first, so the last is the nearest
+			if below, ok := strings.CutPrefix(path.Clean(f.Target), path.Clean(b.folders[j].Target)+"/"); ok {
+				outer, rest = j, below
+			}
+		}
+		if outer < 0 {
+			continue
+		}
+		fd, err := unix.Openat2(int(b.files[outer].Fd()), rest, &unix.OpenHow{
+			Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+		})
+		switch {
+		case err == nil:
+			unix.Close(fd)
+		case errors.Is(err, fs.ErrNotExist): // the runtime makes it
+		case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOTDIR):
+			return fmt.Errorf("mount target %s: %s is a symbolic link or a file in the folder mounted at %s: %w", f.Target, rest, b.folders[outer].Target, errdefs.ErrInvalidArgument)
+		default:
+			return fmt.Errorf("mount target %s: %w", f.Target, err)
+		}
+	}
+	return nil
 }
 
 // Mount gives the open folders paths below dir, for the runtime: another
@@ -294,6 +327,16 @@ func beneath(dir *os.File, p string, extra uint64) (*os.File, error) {
 // the agent.
 var reserved = []string{"/proc", "/sys", "/dev", "/opt/berth", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/usr"}
 
+// reservedFor returns the reserved directory that a clean path lies in, or "".
+func reservedFor(target string) string {
+	for _, r := range reserved {
+		if target == r || strings.HasPrefix(target, r+"/") {
+			return r
+		}
+	}
+	return ""
+}
+
 // Check refuses targets that are no places for a folder.
 func Check(folders []Folder) error {
 	seen := map[string]bool{}
@@ -302,10 +345,8 @@ func Check(folders []Folder) error {
 		if !path.IsAbs(f.Target) || target == "/" || strings.ContainsRune(f.Target, 0) {
 			return fmt.Errorf("mount target %q is not an absolute path below /: %w", f.Target, errdefs.ErrInvalidArgument)
 		}
-		for _, r := range reserved {
-			if target == r || strings.HasPrefix(target, r+"/") {
-				return fmt.Errorf("mount target %s lies in %s, which is the system's: %w", target, r, errdefs.ErrInvalidArgument)
-			}
+		if r := reservedFor(target); r != "" {
+			return fmt.Errorf("mount target %s lies in %s, which is the system's: %w", target, r, errdefs.ErrInvalidArgument)
 		}
 		if seen[target] {
 			return fmt.Errorf("mount target %s is used twice: %w", target, errdefs.ErrInvalidArgument)

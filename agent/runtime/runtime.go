@@ -41,6 +41,8 @@ type Runtime interface {
 	// Containers lists every container that carries the agent's label, in
 	// whatever state.
 	Containers(ctx context.Context) ([]Container, error)
+	// Answers returns an error while the runtime does not answer.
+	Answers(ctx context.Context) error
 	Close() error
 }
 
@@ -120,7 +122,10 @@ type Spec struct {
 	Mounts   []specs.Mount
 	Folders  []string // destinations of Mounts that Remount is for
 	// Directories on the host that are given to User before the start.
-	Owned     []string
+	Owned []string
+	// Layer is an empty directory on the host in which the container's writable layer is
+	// made; "" leaves that to the runtime.
+	Layer     string
 	ShmBytes  int64
 	Resources Resources
 	// Path of a network namespace to join; "" = a new, empty one.

@@ -121,6 +121,11 @@ func (c *Collector) kernel(ctx context.Context, k *kernel.Kernel) (*agentpb.Kern
 			&agentpb.Metric{Name: "net_rx", Value: float64(received), Unit: "bytes"},
 			&agentpb.Metric{Name: "net_tx", Value: float64(sent), Unit: "bytes"})
 	}
+	if u, err := k.Disk(); err == nil && u.MaxBytes > 0 {
+		out.Metrics = append(out.Metrics,
+			&agentpb.Metric{Name: "disk_used", Value: float64(u.Bytes), Capacity: float64(u.MaxBytes), Unit: "bytes"},
+			&agentpb.Metric{Name: "disk_files", Value: float64(u.Inodes), Capacity: float64(u.MaxInodes), Unit: "count"})
+	}
 	out.Metrics = append(out.Metrics, c.devices.WorkloadMetrics(k.AllocationID())...)
 	return out, nil
 }

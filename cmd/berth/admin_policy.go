@@ -150,6 +150,8 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 	given(cmd, &in.MaxSessionLifetime, "lifetime", "longest `time` of a session, such as 12h or 7d"+tail, span)
 	given(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, 1m at least, such as 1h"+tail, span)
 	given(cmd, &in.MaxScopeBytes, "folders-size", "`size` of all folders on a volume, such as 100g"+tail, size)
+	given(cmd, &in.MaxDiskBytes, "disk", "largest `size` of what each container of a session writes on its machine, such as 50g; without it, sessions get 20g at most"+tail, size)
+	sets(cmd, "disk", "maxDiskBytes")
 	sets(cmd, "lifetime", "maxSessionLifetime")
 	sets(cmd, "idle", "idleTimeout")
 	sets(cmd, "folders-size", "maxScopeBytes")

@@ -49,6 +49,12 @@ func (a *app) agentStatus(g client.Agent) output.Cell {
 	if g.Status != "alive" {
 		c.Color = output.Red
 	}
+	for _, k := range g.Conditions {
+		if k.Status {
+			c.Text += ", " + conditionName(k)
+			c.Color = output.Red
+		}
+	}
 	if g.Schedulable {
 		return c
 	}
@@ -68,6 +74,8 @@ func (a *app) agentStatus(g client.Agent) output.Cell {
 	}
 	return c
 }
+
+func conditionName(k client.Condition) string { return strings.ReplaceAll(k.Type, "_", " ") }
 
 func (a *app) agentShow() *cobra.Command {
 	return &cobra.Command{
@@ -110,9 +118,18 @@ func (a *app) describeAgent(p output.Printer, g *client.AgentDetail) error {
 	s.fact("Machine", g.Architecture+" at "+g.Address)
 	s.fact("Held", output.Used(g.Occupied, g.Capacity))
 	s.fact("Seen", a.moment(&g.LastSeenAt))
+	for _, k := range g.Conditions {
+		text := fmt.Sprintf("%s: no, %s", conditionName(k), k.Reason)
+		if k.Status {
+			text = fmt.Sprintf("%s: YES, %s, %s", conditionName(k), k.Reason, a.moment(&k.Since))
+		}
+		s.fact("Condition", text)
+	}
 	for _, probe := range g.Probes {
 		if !probe.OK {
 			s.fact("Cannot", probe.Name+": "+probe.Detail)
+		} else if probe.Name == "session-disk" {
+			s.fact("Disks", "what sessions write is "+probe.Detail)
 		}
 	}
 	for _, plugin := range g.Plugins {

@@ -20,7 +20,7 @@ type createFlags struct {
 	mounts, env          []string
 	name, project, group string
 	priority, kernels    int
-	bootstrap, shm       string
+	bootstrap, shm, disk string
 	preset               string
 	start                string
 	after, agents        []string
@@ -44,6 +44,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.priority, "priority", 10, "0 to 100, higher first")
 	flags.StringVar(&f.bootstrap, "bootstrap", "", "file with a shell script that runs before the command")
 	flags.StringVar(&f.shm, "shm", "", "size of /dev/shm, for example 1g")
+	flags.StringVar(&f.disk, "disk", "", "what each container may write on its machine, folders not counted, for example 10g (default 20g, or what a policy allows)")
 	flags.IntVar(&f.kernels, "kernels", 0, "containers of the session, each with all of the above, that start together (default 1)")
 	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
 	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a while such as 2h30m from now")
@@ -63,6 +64,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	sets(cmd, "resource", "slots")
 	sets(cmd, "group", "resourceGroup")
 	sets(cmd, "shm", "shmBytes")
+	sets(cmd, "disk", "diskBytes")
 	sets(cmd, "bootstrap", "bootstrapScript")
 }
 
@@ -86,6 +88,11 @@ func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *
 	if f.shm != "" {
 		if in.ShmBytes, err = resource.Parse(resource.Mem, f.shm); err != nil {
 			return in, usagef("--shm %s: not a size such as 512m", f.shm)
+		}
+	}
+	if f.disk != "" {
+		if in.DiskBytes, err = resource.Parse(resource.Mem, f.disk); err != nil {
+			return in, usagef("--disk %s: not a size such as 10g", f.disk)
 		}
 	}
 	if f.bootstrap != "" {

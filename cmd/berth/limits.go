@@ -103,7 +103,7 @@ func limitAmount(what, amount string) string {
 		return amount
 	case what == "session lifetime" || what == "idle timeout":
 		return seconds(int(n))
-	case what == "scope bytes" || resource.KindOf(slot) == resource.Bytes:
+	case what == "scope bytes" || what == "disk bytes" || resource.KindOf(slot) == resource.Bytes:
 		return output.Bytes(n)
 	}
 	return amount

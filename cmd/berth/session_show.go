@@ -56,6 +56,7 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 	s.fact("Image", d.Image.Reference)
 	s.fact("Command", quote(d.Command))
 	s.fact("Resources", output.Slots(d.Slots))
+	s.fact("Disk", diskText(d))
 	s.fact("Owner", d.Owner.Title())
 	s.fact("Project", d.Project.Title()+" (domain "+d.Domain.Title()+")")
 	s.fact("Group", d.ResourceGroup.Title()+", priority "+strconv.Itoa(d.Priority))
@@ -100,6 +101,26 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 	}
 	fmt.Fprintln(a.out)
 	return p.Write(a.historyTable(d.History))
+}
+
+// diskText is what the containers may write, and what each has written.
+func diskText(d *client.SessionDetail) string {
+	if d.DiskBytes == 0 {
+		return ""
+	}
+	text := output.Bytes(d.DiskBytes)
+	var used []string
+	for _, k := range d.Kernels {
+		for _, m := range k.Stats.Metrics {
+			if m.Name == "disk_used" {
+				used = append(used, output.Bytes(int64(m.Value)))
+			}
+		}
+	}
+	if len(used) > 0 {
+		text += ", " + strings.Join(used, ", ") + " used"
+	}
+	return text
 }
 
 func wantedAgents(d *client.SessionDetail) string {

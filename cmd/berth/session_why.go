@@ -204,6 +204,7 @@ var checkWords = map[string]string{
 	"cordoned":        "cordoned: nothing new starts there",
 	"draining":        "draining: nothing new starts there, and what runs there ends",
 	"lost":            "out of reach",
+	"unfit":           "closed by a condition of its machine (see: berth agent show)",
 	"architecture":    "of another architecture",
 	"volume_missing":  "without a folder's volume",
 	"network":         "room for some of its kernels, which would have no network with the others",

@@ -56,6 +56,7 @@ func agentCommand() *cobra.Command {
 		lists   networkLists
 		keep    bool
 		ended   endedOptions
+		floors  floorOptions
 	)
 	cmd := &cobra.Command{
 		Use: "agent", Short: "Run the agent of one worker machine", Args: cobra.NoArgs,
@@ -72,6 +73,9 @@ func agentCommand() *cobra.Command {
 				RunnerPath: filepath.Join(o.bin, "berth-runner"),
 			}
 			if err := lists.set(&cfg); err != nil {
+				return err
+			}
+			if cfg.Conditions, err = floors.limits(); err != nil {
 				return err
 			}
 			for _, v := range volumes {
@@ -127,6 +131,7 @@ func agentCommand() *cobra.Command {
 	f.StringVar(&group, "resource-group", "", "group to begin in")
 	f.StringVar(&overlay, "overlay", "", "where agents of other machines send what is for kernels here, for sessions over several agents: an IPv4 address, :UDP-port or both (default the address on the way to the managers, and :4789), or off")
 	lists.flags(cmd)
+	floors.flags(cmd)
 	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
 	ended.flags(cmd)
 	return cmd

@@ -32,6 +32,7 @@ type upOptions struct {
 	fixtures                         []string
 	pluginFile, volumeFile           string
 	reach                            []string
+	floors                           floorOptions
 	stopSessions                     bool
 	networks                         networkLists
 	level                            string
@@ -71,6 +72,7 @@ unless --stop-sessions is given.`,
 	f.StringSliceVar(&o.reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	o.networks.flags(cmd)
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
+	o.floors.flags(cmd)
 	logFlags(cmd, &o.level, &o.asJSON, "warn")
 	return cmd
 }
@@ -230,13 +232,17 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 	if err != nil {
 		return nil, err
 	}
+	floors, err := p.floors.limits()
+	if err != nil {
+		return nil, err
+	}
 	if p.host, err = os.Hostname(); err != nil {
 		p.host = "local"
 	}
 	node := agent.Config{
 		Name: p.host, Dir: p.dir("agent"), Managers: []string{managers},
 		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
-		Volumes: volumes, Plugins: p.plugins,
+		Volumes: volumes, Plugins: p.plugins, Conditions: floors,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
 		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"),
 		KeepSessions: !p.stopSessions, Logger: p.log.With("part", "agent"),

@@ -38,6 +38,9 @@ type Options struct {
 	Accelerators int
 	// Machines that are made up, by name, whose accelerators the agent offers, too.
 	Machines []string
+	// AgentDisk is the size of a file system in memory for the agent's directory; ""
+	// leaves it on the disk of the others.
+	AgentDisk string
 }
 
 // Platform is a server with all its data.
@@ -77,6 +80,11 @@ func New(opt Options) (*Platform, error) {
 		return nil, err
 	}
 	p.up, p.mock, p.made, p.offers = p.process("up"), opt.Accelerators, opt.Machines, []int{opt.Accelerators}
+	if opt.AgentDisk != "" {
+		if err := p.mountAgent(opt.AgentDisk); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range opt.Machines {
 		m, err := fixture.Load(name)
 		if err != nil {

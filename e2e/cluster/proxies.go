@@ -53,6 +53,22 @@ func (s *Spread) openVolumes(context.Context) error {
 	return nil
 }
 
+// AgentDisk is where the file system of the agent's directory is mounted.
+func (p *Platform) AgentDisk() string { return filepath.Join(p.mountPoints(), "agent") }
+
+// mountAgent gives the agent's directory a file system of its own.
+func (p *Platform) mountAgent(size string) error {
+	for _, dir := range []string{p.AgentDisk(), p.data} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("tmpfs", p.AgentDisk(), "tmpfs", 0, "mode=700,nr_inodes=20k,size="+size); err != nil {
+		return fmt.Errorf("mount %s: %w", p.AgentDisk(), err)
+	}
+	return os.Symlink(p.AgentDisk(), filepath.Join(p.data, "agent"))
+}
+
 // Remount puts a volume back where proxies find it.
 func (s *Spread) Remount(name string) error {
 	for _, v := range s.volumes {

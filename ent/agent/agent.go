@@ -46,6 +46,8 @@ const (
 	FieldPlugins = "plugins"
 	// FieldProbes holds the string denoting the probes field in the database.
 	FieldProbes = "probes"
+	// FieldConditions holds the string denoting the conditions field in the database.
+	FieldConditions = "conditions"
 	// FieldVolumes holds the string denoting the volumes field in the database.
 	FieldVolumes = "volumes"
 	// FieldCounters holds the string denoting the counters field in the database.
@@ -107,6 +109,7 @@ var Columns = []string{
 	FieldAddress,
 	FieldPlugins,
 	FieldProbes,
+	FieldConditions,
 	FieldVolumes,
 	FieldCounters,
 	FieldAllowedCounts,
@@ -158,6 +161,8 @@ var (
 	DefaultPlugins []report.Plugin
 	// DefaultProbes holds the default value on creation for the "probes" field.
 	DefaultProbes []report.Probe
+	// DefaultConditions holds the default value on creation for the "conditions" field.
+	DefaultConditions []report.Condition
 	// DefaultVolumes holds the default value on creation for the "volumes" field.
 	DefaultVolumes []string
 	// DefaultCounters holds the default value on creation for the "counters" field.

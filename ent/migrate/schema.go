@@ -66,6 +66,7 @@ var (
 		{Name: "address", Type: field.TypeString, Default: ""},
 		{Name: "plugins", Type: field.TypeJSON},
 		{Name: "probes", Type: field.TypeJSON},
+		{Name: "conditions", Type: field.TypeJSON},
 		{Name: "volumes", Type: field.TypeJSON},
 		{Name: "counters", Type: field.TypeJSON},
 		{Name: "allowed_counts", Type: field.TypeJSON},
@@ -83,7 +84,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "agents_resource_groups_agents",
-				Columns:    []*schema.Column{AgentsColumns[21]},
+				Columns:    []*schema.Column{AgentsColumns[22]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -92,7 +93,7 @@ var (
 			{
 				Name:    "agent_resource_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{AgentsColumns[21]},
+				Columns: []*schema.Column{AgentsColumns[22]},
 			},
 		},
 	}
@@ -1217,6 +1218,7 @@ var (
 		{Name: "idle_timeout", Type: field.TypeInt, Nullable: true},
 		{Name: "max_vfolders", Type: field.TypeInt, Nullable: true},
 		{Name: "max_scope_bytes", Type: field.TypeInt64, Nullable: true},
+		{Name: "max_disk_bytes", Type: field.TypeInt64, Nullable: true},
 		{Name: "max_customized_images", Type: field.TypeInt, Nullable: true},
 		{Name: "max_replicas", Type: field.TypeInt, Nullable: true},
 		{Name: "max_logins", Type: field.TypeInt, Nullable: true},
@@ -1383,8 +1385,9 @@ var (
 		{Name: "bootstrap_script", Type: field.TypeString, Default: ""},
 		{Name: "environment", Type: field.TypeJSON},
 		{Name: "shm_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "disk_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "idempotency_key", Type: field.TypeString, Nullable: true},
-		{Name: "termination_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed", "deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed", "preempted", "drained", "idle", "lifetime", "pending_timeout"}},
+		{Name: "termination_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"user_requested", "completed", "failed", "out_of_memory", "disk_exceeded", "image_pull_failed", "start_failed", "deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed", "preempted", "drained", "idle", "lifetime", "pending_timeout"}},
 		{Name: "status_message", Type: field.TypeString, Default: ""},
 		{Name: "starts_at", Type: field.TypeTime, Nullable: true},
 		{Name: "strict_agents", Type: field.TypeBool, Default: false},
@@ -1416,37 +1419,37 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "sessions_domains_domain",
-				Columns:    []*schema.Column{SessionsColumns[32]},
+				Columns:    []*schema.Column{SessionsColumns[33]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_projects_project",
-				Columns:    []*schema.Column{SessionsColumns[33]},
+				Columns:    []*schema.Column{SessionsColumns[34]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_users_owner",
-				Columns:    []*schema.Column{SessionsColumns[34]},
+				Columns:    []*schema.Column{SessionsColumns[35]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_resource_groups_resource_group",
-				Columns:    []*schema.Column{SessionsColumns[35]},
+				Columns:    []*schema.Column{SessionsColumns[36]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_images_image",
-				Columns:    []*schema.Column{SessionsColumns[36]},
+				Columns:    []*schema.Column{SessionsColumns[37]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_session_groups_sessions",
-				Columns:    []*schema.Column{SessionsColumns[37]},
+				Columns:    []*schema.Column{SessionsColumns[38]},
 				RefColumns: []*schema.Column{SessionGroupsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -1455,22 +1458,22 @@ var (
 			{
 				Name:    "session_owner_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[34]},
+				Columns: []*schema.Column{SessionsColumns[35]},
 			},
 			{
 				Name:    "session_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[33]},
+				Columns: []*schema.Column{SessionsColumns[34]},
 			},
 			{
 				Name:    "session_domain_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[32]},
+				Columns: []*schema.Column{SessionsColumns[33]},
 			},
 			{
 				Name:    "session_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[34], SessionsColumns[3]},
+				Columns: []*schema.Column{SessionsColumns[35], SessionsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "terminated_at IS NULL",
 				},
@@ -1478,7 +1481,7 @@ var (
 			{
 				Name:    "session_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[34], SessionsColumns[14]},
+				Columns: []*schema.Column{SessionsColumns[35], SessionsColumns[15]},
 			},
 			{
 				Name:    "session_status",
@@ -1501,12 +1504,12 @@ var (
 			{
 				Name:    "session_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[34], SessionsColumns[1]},
+				Columns: []*schema.Column{SessionsColumns[35], SessionsColumns[1]},
 			},
 			{
 				Name:    "session_session_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[37]},
+				Columns: []*schema.Column{SessionsColumns[38]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "session_group_id IS NOT NULL",
 				},

@@ -46,6 +46,8 @@ const (
 	FieldMaxVfolders = "max_vfolders"
 	// FieldMaxScopeBytes holds the string denoting the max_scope_bytes field in the database.
 	FieldMaxScopeBytes = "max_scope_bytes"
+	// FieldMaxDiskBytes holds the string denoting the max_disk_bytes field in the database.
+	FieldMaxDiskBytes = "max_disk_bytes"
 	// FieldMaxCustomizedImages holds the string denoting the max_customized_images field in the database.
 	FieldMaxCustomizedImages = "max_customized_images"
 	// FieldMaxReplicas holds the string denoting the max_replicas field in the database.
@@ -85,6 +87,7 @@ var Columns = []string{
 	FieldIdleTimeout,
 	FieldMaxVfolders,
 	FieldMaxScopeBytes,
+	FieldMaxDiskBytes,
 	FieldMaxCustomizedImages,
 	FieldMaxReplicas,
 	FieldMaxLogins,
@@ -208,6 +211,11 @@ func ByMaxVfolders(opts ...sql.OrderTermOption) OrderOption {
 // ByMaxScopeBytes orders the results by the max_scope_bytes field.
 func ByMaxScopeBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxScopeBytes, opts...).ToFunc()
+}
+
+// ByMaxDiskBytes orders the results by the max_disk_bytes field.
+func ByMaxDiskBytes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxDiskBytes, opts...).ToFunc()
 }
 
 // ByMaxCustomizedImages orders the results by the max_customized_images field.

@@ -106,6 +106,11 @@ func MaxScopeBytes(v int64) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxScopeBytes, v))
 }
 
+// MaxDiskBytes applies equality check predicate on the "max_disk_bytes" field. It's identical to MaxDiskBytesEQ.
+func MaxDiskBytes(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxDiskBytes, v))
+}
+
 // MaxCustomizedImages applies equality check predicate on the "max_customized_images" field. It's identical to MaxCustomizedImagesEQ.
 func MaxCustomizedImages(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxCustomizedImages, v))
@@ -654,6 +659,56 @@ func MaxScopeBytesIsNil() predicate.ResourcePolicy {
 // MaxScopeBytesNotNil applies the NotNil predicate on the "max_scope_bytes" field.
 func MaxScopeBytesNotNil() predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxScopeBytes))
+}
+
+// MaxDiskBytesEQ applies the EQ predicate on the "max_disk_bytes" field.
+func MaxDiskBytesEQ(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxDiskBytes, v))
+}
+
+// MaxDiskBytesNEQ applies the NEQ predicate on the "max_disk_bytes" field.
+func MaxDiskBytesNEQ(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxDiskBytes, v))
+}
+
+// MaxDiskBytesIn applies the In predicate on the "max_disk_bytes" field.
+func MaxDiskBytesIn(vs ...int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxDiskBytes, vs...))
+}
+
+// MaxDiskBytesNotIn applies the NotIn predicate on the "max_disk_bytes" field.
+func MaxDiskBytesNotIn(vs ...int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxDiskBytes, vs...))
+}
+
+// MaxDiskBytesGT applies the GT predicate on the "max_disk_bytes" field.
+func MaxDiskBytesGT(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxDiskBytes, v))
+}
+
+// MaxDiskBytesGTE applies the GTE predicate on the "max_disk_bytes" field.
+func MaxDiskBytesGTE(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxDiskBytes, v))
+}
+
+// MaxDiskBytesLT applies the LT predicate on the "max_disk_bytes" field.
+func MaxDiskBytesLT(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxDiskBytes, v))
+}
+
+// MaxDiskBytesLTE applies the LTE predicate on the "max_disk_bytes" field.
+func MaxDiskBytesLTE(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxDiskBytes, v))
+}
+
+// MaxDiskBytesIsNil applies the IsNil predicate on the "max_disk_bytes" field.
+func MaxDiskBytesIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxDiskBytes))
+}
+
+// MaxDiskBytesNotNil applies the NotNil predicate on the "max_disk_bytes" field.
+func MaxDiskBytesNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxDiskBytes))
 }
 
 // MaxCustomizedImagesEQ applies the EQ predicate on the "max_customized_images" field.

@@ -162,32 +162,36 @@ func init() {
 	agentDescProbes := agentFields[12].Descriptor()
 	// agent.DefaultProbes holds the default value on creation for the probes field.
 	agent.DefaultProbes = agentDescProbes.Default.([]report.Probe)
+	// agentDescConditions is the schema descriptor for conditions field.
+	agentDescConditions := agentFields[13].Descriptor()
+	// agent.DefaultConditions holds the default value on creation for the conditions field.
+	agent.DefaultConditions = agentDescConditions.Default.([]report.Condition)
 	// agentDescVolumes is the schema descriptor for volumes field.
-	agentDescVolumes := agentFields[13].Descriptor()
+	agentDescVolumes := agentFields[14].Descriptor()
 	// agent.DefaultVolumes holds the default value on creation for the volumes field.
 	agent.DefaultVolumes = agentDescVolumes.Default.([]string)
 	// agentDescCounters is the schema descriptor for counters field.
-	agentDescCounters := agentFields[14].Descriptor()
+	agentDescCounters := agentFields[15].Descriptor()
 	// agent.DefaultCounters holds the default value on creation for the counters field.
 	agent.DefaultCounters = agentDescCounters.Default.(report.Counters)
 	// agentDescAllowedCounts is the schema descriptor for allowed_counts field.
-	agentDescAllowedCounts := agentFields[15].Descriptor()
+	agentDescAllowedCounts := agentFields[16].Descriptor()
 	// agent.DefaultAllowedCounts holds the default value on creation for the allowed_counts field.
 	agent.DefaultAllowedCounts = agentDescAllowedCounts.Default.(report.Counts)
 	// agentDescOverlay is the schema descriptor for overlay field.
-	agentDescOverlay := agentFields[16].Descriptor()
+	agentDescOverlay := agentFields[17].Descriptor()
 	// agent.DefaultOverlay holds the default value on creation for the overlay field.
 	agent.DefaultOverlay = agentDescOverlay.Default.(report.Overlay)
 	// agentDescLinks is the schema descriptor for links field.
-	agentDescLinks := agentFields[17].Descriptor()
+	agentDescLinks := agentFields[18].Descriptor()
 	// agent.DefaultLinks holds the default value on creation for the links field.
 	agent.DefaultLinks = agentDescLinks.Default.([]report.Link)
 	// agentDescFirstSeenAt is the schema descriptor for first_seen_at field.
-	agentDescFirstSeenAt := agentFields[18].Descriptor()
+	agentDescFirstSeenAt := agentFields[19].Descriptor()
 	// agent.DefaultFirstSeenAt holds the default value on creation for the first_seen_at field.
 	agent.DefaultFirstSeenAt = agentDescFirstSeenAt.Default.(func() time.Time)
 	// agentDescLastSeenAt is the schema descriptor for last_seen_at field.
-	agentDescLastSeenAt := agentFields[19].Descriptor()
+	agentDescLastSeenAt := agentFields[20].Descriptor()
 	// agent.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
 	agent.DefaultLastSeenAt = agentDescLastSeenAt.Default.(func() time.Time)
 	// agentDescID is the schema descriptor for id field.
@@ -1375,28 +1379,32 @@ func init() {
 	sessionDescShmBytes := sessionFields[11].Descriptor()
 	// session.DefaultShmBytes holds the default value on creation for the shm_bytes field.
 	session.DefaultShmBytes = sessionDescShmBytes.Default.(int64)
+	// sessionDescDiskBytes is the schema descriptor for disk_bytes field.
+	sessionDescDiskBytes := sessionFields[12].Descriptor()
+	// session.DefaultDiskBytes holds the default value on creation for the disk_bytes field.
+	session.DefaultDiskBytes = sessionDescDiskBytes.Default.(int64)
 	// sessionDescStatusMessage is the schema descriptor for status_message field.
-	sessionDescStatusMessage := sessionFields[14].Descriptor()
+	sessionDescStatusMessage := sessionFields[15].Descriptor()
 	// session.DefaultStatusMessage holds the default value on creation for the status_message field.
 	session.DefaultStatusMessage = sessionDescStatusMessage.Default.(string)
 	// sessionDescStrictAgents is the schema descriptor for strict_agents field.
-	sessionDescStrictAgents := sessionFields[16].Descriptor()
+	sessionDescStrictAgents := sessionFields[17].Descriptor()
 	// session.DefaultStrictAgents holds the default value on creation for the strict_agents field.
 	session.DefaultStrictAgents = sessionDescStrictAgents.Default.(bool)
 	// sessionDescPreemptible is the schema descriptor for preemptible field.
-	sessionDescPreemptible := sessionFields[18].Descriptor()
+	sessionDescPreemptible := sessionFields[19].Descriptor()
 	// session.DefaultPreemptible holds the default value on creation for the preemptible field.
 	session.DefaultPreemptible = sessionDescPreemptible.Default.(bool)
 	// sessionDescIdleExempt is the schema descriptor for idle_exempt field.
-	sessionDescIdleExempt := sessionFields[19].Descriptor()
+	sessionDescIdleExempt := sessionFields[20].Descriptor()
 	// session.DefaultIdleExempt holds the default value on creation for the idle_exempt field.
 	session.DefaultIdleExempt = sessionDescIdleExempt.Default.(bool)
 	// sessionDescAvoidAgents is the schema descriptor for avoid_agents field.
-	sessionDescAvoidAgents := sessionFields[21].Descriptor()
+	sessionDescAvoidAgents := sessionFields[22].Descriptor()
 	// session.DefaultAvoidAgents holds the default value on creation for the avoid_agents field.
 	session.DefaultAvoidAgents = sessionDescAvoidAgents.Default.([]uuid.UUID)
 	// sessionDescAttempt is the schema descriptor for attempt field.
-	sessionDescAttempt := sessionFields[28].Descriptor()
+	sessionDescAttempt := sessionFields[29].Descriptor()
 	// session.DefaultAttempt holds the default value on creation for the attempt field.
 	session.DefaultAttempt = sessionDescAttempt.Default.(int)
 	// sessionDescID is the schema descriptor for id field.

@@ -35,6 +35,7 @@ func (Agent) Fields() []ent.Field {
 		field.String("address").Default(""),
 		field.JSON("plugins", []report.Plugin{}).Default([]report.Plugin{}),
 		field.JSON("probes", []report.Probe{}).Default([]report.Probe{}),
+		field.JSON("conditions", []report.Condition{}).Default([]report.Condition{}),
 		field.JSON("volumes", []string{}).Default([]string{}).Annotations(entgql.Skip()),
 		field.JSON("counters", report.Counters{}).Default(report.Counters{}).Annotations(entgql.Skip()),
 		field.JSON("allowed_counts", report.Counts{}).Default(report.Counts{}).Annotations(entgql.Skip()),

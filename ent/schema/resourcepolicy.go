@@ -32,6 +32,7 @@ func (ResourcePolicy) Fields() []ent.Field {
 		field.Int("idle_timeout").Optional().Nillable(),         // seconds
 		field.Int("max_vfolders").Optional().Nillable(),
 		field.Int64("max_scope_bytes").Optional().Nillable(),
+		field.Int64("max_disk_bytes").Optional().Nillable(),
 		field.Int("max_customized_images").Optional().Nillable(),
 		field.Int("max_replicas").Optional().Nillable(),
 		field.Int("max_logins").Optional().Nillable(),

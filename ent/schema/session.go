@@ -37,9 +37,10 @@ func (Session) Fields() []ent.Field {
 		field.String("bootstrap_script").Default("").Immutable().Annotations(entgql.Skip()),
 		field.JSON("environment", map[string]string{}).Default(map[string]string{}).Immutable(),
 		field.Int64("shm_bytes").Default(0).Immutable().Annotations(entgql.Skip()),
+		field.Int64("disk_bytes").Default(0).Immutable(), // what each of its containers may write on its machine; 0: made before there was a limit
 		field.String("idempotency_key").Optional().Nillable().Immutable().Annotations(entgql.Skip()),
 		field.Enum("termination_reason").Optional().Nillable().
-			Values("user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed",
+			Values("user_requested", "completed", "failed", "out_of_memory", "disk_exceeded", "image_pull_failed", "start_failed",
 				"deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed",
 				"preempted", "drained", "idle", "lifetime", "pending_timeout"),
 		field.String("status_message").Default(""),

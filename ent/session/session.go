@@ -53,6 +53,8 @@ const (
 	FieldEnvironment = "environment"
 	// FieldShmBytes holds the string denoting the shm_bytes field in the database.
 	FieldShmBytes = "shm_bytes"
+	// FieldDiskBytes holds the string denoting the disk_bytes field in the database.
+	FieldDiskBytes = "disk_bytes"
 	// FieldIdempotencyKey holds the string denoting the idempotency_key field in the database.
 	FieldIdempotencyKey = "idempotency_key"
 	// FieldTerminationReason holds the string denoting the termination_reason field in the database.
@@ -233,6 +235,7 @@ var Columns = []string{
 	FieldBootstrapScript,
 	FieldEnvironment,
 	FieldShmBytes,
+	FieldDiskBytes,
 	FieldIdempotencyKey,
 	FieldTerminationReason,
 	FieldStatusMessage,
@@ -295,6 +298,8 @@ var (
 	DefaultEnvironment map[string]string
 	// DefaultShmBytes holds the default value on creation for the "shm_bytes" field.
 	DefaultShmBytes int64
+	// DefaultDiskBytes holds the default value on creation for the "disk_bytes" field.
+	DefaultDiskBytes int64
 	// DefaultStatusMessage holds the default value on creation for the "status_message" field.
 	DefaultStatusMessage string
 	// DefaultStrictAgents holds the default value on creation for the "strict_agents" field.
@@ -382,6 +387,7 @@ const (
 	TerminationReasonCompleted        TerminationReason = "completed"
 	TerminationReasonFailed           TerminationReason = "failed"
 	TerminationReasonOutOfMemory      TerminationReason = "out_of_memory"
+	TerminationReasonDiskExceeded     TerminationReason = "disk_exceeded"
 	TerminationReasonImagePullFailed  TerminationReason = "image_pull_failed"
 	TerminationReasonStartFailed      TerminationReason = "start_failed"
 	TerminationReasonDeadlineExceeded TerminationReason = "deadline_exceeded"
@@ -403,7 +409,7 @@ func (tr TerminationReason) String() string {
 // TerminationReasonValidator is a validator for the "termination_reason" field enum values. It is called by the builders before save.
 func TerminationReasonValidator(tr TerminationReason) error {
 	switch tr {
-	case TerminationReasonUserRequested, TerminationReasonCompleted, TerminationReasonFailed, TerminationReasonOutOfMemory, TerminationReasonImagePullFailed, TerminationReasonStartFailed, TerminationReasonDeadlineExceeded, TerminationReasonAgentLost, TerminationReasonKernelLost, TerminationReasonShutdown, TerminationReasonDependencyFailed, TerminationReasonPreempted, TerminationReasonDrained, TerminationReasonIdle, TerminationReasonLifetime, TerminationReasonPendingTimeout:
+	case TerminationReasonUserRequested, TerminationReasonCompleted, TerminationReasonFailed, TerminationReasonOutOfMemory, TerminationReasonDiskExceeded, TerminationReasonImagePullFailed, TerminationReasonStartFailed, TerminationReasonDeadlineExceeded, TerminationReasonAgentLost, TerminationReasonKernelLost, TerminationReasonShutdown, TerminationReasonDependencyFailed, TerminationReasonPreempted, TerminationReasonDrained, TerminationReasonIdle, TerminationReasonLifetime, TerminationReasonPendingTimeout:
 		return nil
 	default:
 		return fmt.Errorf("session: invalid enum value for termination_reason field: %q", tr)
@@ -481,6 +487,11 @@ func ByBootstrapScript(opts ...sql.OrderTermOption) OrderOption {
 // ByShmBytes orders the results by the shm_bytes field.
 func ByShmBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldShmBytes, opts...).ToFunc()
+}
+
+// ByDiskBytes orders the results by the disk_bytes field.
+func ByDiskBytes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDiskBytes, opts...).ToFunc()
 }
 
 // ByIdempotencyKey orders the results by the idempotency_key field.

@@ -107,6 +107,11 @@ func ShmBytes(v int64) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldShmBytes, v))
 }
 
+// DiskBytes applies equality check predicate on the "disk_bytes" field. It's identical to DiskBytesEQ.
+func DiskBytes(v int64) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldDiskBytes, v))
+}
+
 // IdempotencyKey applies equality check predicate on the "idempotency_key" field. It's identical to IdempotencyKeyEQ.
 func IdempotencyKey(v string) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldIdempotencyKey, v))
@@ -660,6 +665,46 @@ func ShmBytesLT(v int64) predicate.Session {
 // ShmBytesLTE applies the LTE predicate on the "shm_bytes" field.
 func ShmBytesLTE(v int64) predicate.Session {
 	return predicate.Session(sql.FieldLTE(FieldShmBytes, v))
+}
+
+// DiskBytesEQ applies the EQ predicate on the "disk_bytes" field.
+func DiskBytesEQ(v int64) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldDiskBytes, v))
+}
+
+// DiskBytesNEQ applies the NEQ predicate on the "disk_bytes" field.
+func DiskBytesNEQ(v int64) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldDiskBytes, v))
+}
+
+// DiskBytesIn applies the In predicate on the "disk_bytes" field.
+func DiskBytesIn(vs ...int64) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldDiskBytes, vs...))
+}
+
+// DiskBytesNotIn applies the NotIn predicate on the "disk_bytes" field.
+func DiskBytesNotIn(vs ...int64) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldDiskBytes, vs...))
+}
+
+// DiskBytesGT applies the GT predicate on the "disk_bytes" field.
+func DiskBytesGT(v int64) predicate.Session {
+	return predicate.Session(sql.FieldGT(FieldDiskBytes, v))
+}
+
+// DiskBytesGTE applies the GTE predicate on the "disk_bytes" field.
+func DiskBytesGTE(v int64) predicate.Session {
+	return predicate.Session(sql.FieldGTE(FieldDiskBytes, v))
+}
+
+// DiskBytesLT applies the LT predicate on the "disk_bytes" field.
+func DiskBytesLT(v int64) predicate.Session {
+	return predicate.Session(sql.FieldLT(FieldDiskBytes, v))
+}
+
+// DiskBytesLTE applies the LTE predicate on the "disk_bytes" field.
+func DiskBytesLTE(v int64) predicate.Session {
+	return predicate.Session(sql.FieldLTE(FieldDiskBytes, v))
 }
 
 // IdempotencyKeyEQ applies the EQ predicate on the "idempotency_key" field.

@@ -1205,6 +1205,8 @@ type Agent implements Node @allow(to: USER) {
   plugins: [AgentPlugin!]!
   "What the host can and cannot do."
   probes: [AgentProbe!]!
+  "What its machine is checked for again and again. While a status is true, nothing new is placed there."
+  conditions: [AgentCondition!]!
   "Latest samples of the node and its devices."
   stats: [Metric!]!
   "When they were taken; null before the first."
@@ -1243,6 +1245,17 @@ type AgentProbe @allow(to: USER) {
   name: String!
   ok: Boolean!
   detail: String!
+}
+
+type AgentCondition @allow(to: USER) {
+  "disk_pressure, inode_pressure, memory_pressure, runtime_unavailable or clock_skew."
+  type: String!
+  "True: it holds, and the agent is closed to new sessions until it no longer does."
+  status: Boolean!
+  "One clause for people."
+  reason: String!
+  "When the status became what it is."
+  since: Time!
 }
 
 "How a slot counts and what people call it."
@@ -2449,6 +2462,8 @@ type ResourcePolicy implements Node @allow(to: USER) {
   maxVfolders: Int
   "Bytes per quota scope."
   maxScopeBytes: Int64
+  "Bytes that each container of a session may write on the disk of its machine, folders not counted. Without such a limit a session gets at most 20 GiB."
+  maxDiskBytes: Int64
   maxCustomizedImages: Int
   maxReplicas: Int
   maxLogins: Int
@@ -2479,7 +2494,7 @@ type PolicyAttachment implements Node @allow(to: USER) {
 
 "What may still be had of one thing, by the limit that leaves least. Amounts are decimals."
 type EffectiveLimit @allow(to: USER) {
-  "Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, customized images, replicas, logins, networks, SSH sessions."
+  "Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, disk bytes, customized images, replicas, logins, networks, SSH sessions."
   what: String!
   limit: String!
   used: String!
@@ -2522,6 +2537,7 @@ input CreateResourcePolicyInput {
   idleTimeout: Int
   maxVfolders: Int
   maxScopeBytes: Int64
+  maxDiskBytes: Int64
   maxCustomizedImages: Int
   maxReplicas: Int
   maxLogins: Int
@@ -2543,6 +2559,7 @@ input UpdateResourcePolicyInput {
   idleTimeout: Int
   maxVfolders: Int
   maxScopeBytes: Int64
+  maxDiskBytes: Int64
   maxCustomizedImages: Int
   maxReplicas: Int
   maxLogins: Int
@@ -2896,6 +2913,8 @@ enum TerminationReason {
   completed
   failed
   out_of_memory
+  "It failed after it had used up its disk."
+  disk_exceeded
   image_pull_failed
   start_failed
   deadline_exceeded
@@ -2919,6 +2938,8 @@ type Session implements Node @allow(to: USER) {
   type: SessionType!
   status: SessionStatus!
   result: SessionResult!
+  "Bytes that each of its containers may write on the disk of its machine, folders not counted; 0 for a session of before there was a limit."
+  diskBytes: Int64!
   "Exit code of the main process, once it has ended."
   exitCode: Int
   priority: Int!
@@ -3119,7 +3140,7 @@ type PendingStanding @allow(to: USER) {
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_asked_for, cordoned, draining, lost, architecture, volume_missing, network (kernels there reach none on other agents), group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
+  "not_asked_for, cordoned, draining, lost, unfit (a condition of its machine), architecture, volume_missing, network (kernels there reach none on other agents), group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
   check: String!
   "Slot the check was about, if any."
   slot: String!
@@ -3245,6 +3266,8 @@ input CreateSessionInput {
   sessionGroup: ID
   "Size of /dev/shm in bytes; default 64 MiB."
   shmBytes: Int64
+  "Bytes that each container may write on the disk of its machine, folders not counted, at least 64 MiB. Default: 20 GiB, or less where a policy allows less."
+  diskBytes: Int64
   "A second request with the same key returns the first one's session."
   idempotencyKey: String
 }
@@ -4042,6 +4065,8 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_plugins(ctx, field)
 	case "probes":
 		return ec.fieldContext_Agent_probes(ctx, field)
+	case "conditions":
+		return ec.fieldContext_Agent_conditions(ctx, field)
 	case "stats":
 		return ec.fieldContext_Agent_stats(ctx, field)
 	case "statsAt":
@@ -4064,6 +4089,20 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Agent", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentCondition(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "type":
+		return ec.fieldContext_AgentCondition_type(ctx, field)
+	case "status":
+		return ec.fieldContext_AgentCondition_status(ctx, field)
+	case "reason":
+		return ec.fieldContext_AgentCondition_reason(ctx, field)
+	case "since":
+		return ec.fieldContext_AgentCondition_since(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentCondition", field.Name)
 }
 
 func (ec *executionContext) childFields_AgentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5988,6 +6027,8 @@ func (ec *executionContext) childFields_ResourcePolicy(ctx context.Context, fiel
 		return ec.fieldContext_ResourcePolicy_maxVfolders(ctx, field)
 	case "maxScopeBytes":
 		return ec.fieldContext_ResourcePolicy_maxScopeBytes(ctx, field)
+	case "maxDiskBytes":
+		return ec.fieldContext_ResourcePolicy_maxDiskBytes(ctx, field)
 	case "maxCustomizedImages":
 		return ec.fieldContext_ResourcePolicy_maxCustomizedImages(ctx, field)
 	case "maxReplicas":
@@ -6258,6 +6299,8 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_status(ctx, field)
 	case "result":
 		return ec.fieldContext_Session_result(ctx, field)
+	case "diskBytes":
+		return ec.fieldContext_Session_diskBytes(ctx, field)
 	case "exitCode":
 		return ec.fieldContext_Session_exitCode(ctx, field)
 	case "priority":
@@ -11632,6 +11675,38 @@ func (ec *executionContext) fieldContext_Agent_probes(_ context.Context, field g
 	return fc, nil
 }
 
+func (ec *executionContext) _Agent_conditions(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_conditions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Conditions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []report.Condition) graphql.Marshaler {
+			return ec.marshalNAgentCondition2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐConditionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_conditions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Agent",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentCondition(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Agent_stats(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11878,6 +11953,98 @@ func (ec *executionContext) _Agent_permissions(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_Agent_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Agent", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _AgentCondition_type(ctx context.Context, field graphql.CollectedField, obj *report.Condition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentCondition_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentCondition_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentCondition", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentCondition_status(ctx context.Context, field graphql.CollectedField, obj *report.Condition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentCondition_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentCondition_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentCondition", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _AgentCondition_reason(ctx context.Context, field graphql.CollectedField, obj *report.Condition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentCondition_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentCondition_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentCondition", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentCondition_since(ctx context.Context, field graphql.CollectedField, obj *report.Condition) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentCondition_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentCondition_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentCondition", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _AgentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.AgentConnection) (ret graphql.Marshaler) {
@@ -33188,6 +33355,29 @@ func (ec *executionContext) fieldContext_ResourcePolicy_maxScopeBytes(_ context.
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
+func (ec *executionContext) _ResourcePolicy_maxDiskBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxDiskBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxDiskBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxDiskBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
 func (ec *executionContext) _ResourcePolicy_maxCustomizedImages(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -35061,6 +35251,29 @@ func (ec *executionContext) _Session_result(ctx context.Context, field graphql.C
 }
 func (ec *executionContext) fieldContext_Session_result(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type SessionResult does not have child fields"))
+}
+
+func (ec *executionContext) _Session_diskBytes(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_diskBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DiskBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_diskBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
 func (ec *executionContext) _Session_exitCode(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
@@ -45687,7 +45900,7 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxCustomizedImages", "maxReplicas", "maxLogins", "maxNetworks", "maxSSHSessions"}
+	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxCustomizedImages", "maxReplicas", "maxLogins", "maxNetworks", "maxSSHSessions"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -45778,6 +45991,13 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxScopeBytes = data
+		case "maxDiskBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxDiskBytes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxDiskBytes = data
 		case "maxCustomizedImages":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxCustomizedImages"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -46012,7 +46232,7 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "autoMount", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "idempotencyKey"}
+	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "autoMount", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "diskBytes", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -46166,6 +46386,13 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.ShmBytes = data
+		case "diskBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("diskBytes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DiskBytes = data
 		case "idempotencyKey":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -51670,7 +51897,7 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxCustomizedImages", "maxReplicas", "maxLogins", "maxNetworks", "maxSSHSessions"}
+	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxCustomizedImages", "maxReplicas", "maxLogins", "maxNetworks", "maxSSHSessions"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -51768,6 +51995,13 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxScopeBytes = data
+		case "maxDiskBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxDiskBytes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxDiskBytes = data
 		case "maxCustomizedImages":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxCustomizedImages"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -53399,6 +53633,11 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "conditions":
+			out.Values[i] = ec._Agent_conditions(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "stats":
 			field := field
 
@@ -53614,6 +53853,59 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var agentConditionImplementors = []string{"AgentCondition"}
+
+func (ec *executionContext) _AgentCondition(ctx context.Context, sel ast.SelectionSet, obj *report.Condition) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, agentConditionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AgentCondition")
+		case "type":
+			out.Values[i] = ec._AgentCondition_type(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "status":
+			out.Values[i] = ec._AgentCondition_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._AgentCondition_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "since":
+			out.Values[i] = ec._AgentCondition_since(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -65349,6 +65641,11 @@ func (ec *executionContext) _ResourcePolicy(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "maxDiskBytes":
+			out.Values[i] = ec._ResourcePolicy_maxDiskBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "maxCustomizedImages":
 			out.Values[i] = ec._ResourcePolicy_maxCustomizedImages(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -66762,6 +67059,11 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 			}
 		case "result":
 			out.Values[i] = ec._Session_result(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "diskBytes":
+			out.Values[i] = ec._Session_diskBytes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -72835,6 +73137,26 @@ func (ec *executionContext) marshalNAgent2ᚖgithubᚗcomᚋberthhqᚋberthᚋen
 		return graphql.Null
 	}
 	return ec._Agent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNAgentCondition2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐCondition(ctx context.Context, sel ast.SelectionSet, v report.Condition) graphql.Marshaler {
+	return ec._AgentCondition(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNAgentCondition2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐConditionᚄ(ctx context.Context, sel ast.SelectionSet, v []report.Condition) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAgentCondition2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐCondition(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNAgentConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgentConnection(ctx context.Context, sel ast.SelectionSet, v *ent.AgentConnection) graphql.Marshaler {

@@ -29,11 +29,22 @@ type Agent struct {
 	ResourceGroup Ref            `json:"resourceGroup"`
 	Capacity      resource.Slots `json:"capacity"`
 	Occupied      resource.Slots `json:"occupied"`
+	// Conditions are what the machine is checked for; while one holds, nothing new
+	// is placed there.
+	Conditions []Condition `json:"conditions"`
+}
+
+// Condition is one check of an agent's machine.
+type Condition struct {
+	Type   string    `json:"type"`
+	Status bool      `json:"status"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
 }
 
 const agentFields = `fragment agentFields on Agent {
   id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft lostAt version architecture address firstSeenAt lastSeenAt
-  resourceGroup { id name } capacity occupied
+  resourceGroup { id name } capacity occupied conditions { type status reason since }
 }`
 
 // AgentDetail is an agent with what it is made of.

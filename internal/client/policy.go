@@ -22,6 +22,7 @@ type Policy struct {
 	IdleTimeout             *int           `json:"idleTimeout"`        // seconds
 	MaxVfolders             *int           `json:"maxVfolders"`
 	MaxScopeBytes           *int64         `json:"maxScopeBytes"`
+	MaxDiskBytes            *int64         `json:"maxDiskBytes"` // of each container of a session
 	MaxCustomizedImages     *int           `json:"maxCustomizedImages"`
 	MaxReplicas             *int           `json:"maxReplicas"`
 	MaxLogins               *int           `json:"maxLogins"`
@@ -34,7 +35,7 @@ type Policy struct {
 
 const policyFields = `fragment policyFields on ResourcePolicy {
   id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession
-  maxPriority maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxCustomizedImages maxReplicas
+  maxPriority maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxDiskBytes maxCustomizedImages maxReplicas
   maxLogins maxNetworks maxSSHSessions createdAt attachments { ...attachmentFields }
 }`
 
@@ -70,6 +71,7 @@ type PolicyInput struct {
 	IdleTimeout             *int            `json:"idleTimeout,omitempty"`        // seconds
 	MaxVfolders             *int            `json:"maxVfolders,omitempty"`
 	MaxScopeBytes           *int64          `json:"maxScopeBytes,omitempty"`
+	MaxDiskBytes            *int64          `json:"maxDiskBytes,omitempty"`
 	MaxCustomizedImages     *int            `json:"maxCustomizedImages,omitempty"`
 	MaxReplicas             *int            `json:"maxReplicas,omitempty"`
 	MaxLogins               *int            `json:"maxLogins,omitempty"`

@@ -66,7 +66,8 @@ type SessionDetail struct {
 	Idle        *SessionIdle      `json:"idle"`
 	IdleExempt  bool              `json:"idleExempt"`
 
-	Lifetime     *int         `json:"lifetime"` // seconds
+	DiskBytes    int64        `json:"diskBytes"` // of each kernel; 0 of an old session
+	Lifetime     *int         `json:"lifetime"`  // seconds
 	EndsAt       *time.Time   `json:"endsAt"`
 	Preemptible  bool         `json:"preemptible"`
 	SessionGroup *Ref         `json:"sessionGroup"`
@@ -287,7 +288,7 @@ var showSession = define[struct {
     pending { ...reportFields }
     usage { slot slotSeconds }
     startsAt agents { id name } strictAgents
-    lifetime endsAt preemptible sessionGroup { id name }
+    diskBytes lifetime endsAt preemptible sessionGroup { id name }
     dependsOn { ...dependencyFields } dependents { ...dependencyFields }
   } }
 }
@@ -330,6 +331,7 @@ type CreateSessionInput struct {
 	ResourceGroup   string            `json:"resourceGroup,omitempty"`
 	Priority        *int              `json:"priority,omitempty"`
 	ShmBytes        int64             `json:"shmBytes,omitempty"`
+	DiskBytes       int64             `json:"diskBytes,omitempty"` // of each kernel
 	StartsAt        *time.Time        `json:"startsAt,omitempty"`
 	DependsOn       []string          `json:"dependsOn,omitempty"`
 	Agents          []string          `json:"agents,omitempty"`

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/stats"
 )
@@ -72,6 +73,10 @@ type conn struct {
 	peer    *cluster.Peer
 	changed chan struct{}   // closed when the watch should begin anew
 	images  map[string]bool // replaced, never changed
+
+	// Of the goroutine that watches.
+	conditions []report.Condition
+	offsets    []time.Duration // of its clock from ours, at the last heartbeats
 }
 
 // New returns a Service; managers lists the addresses that agents should dial.
@@ -235,25 +240,32 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 			s.stats.Record(ctx, id, e.Stats)
 			s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id, By: event.BySamples})
 		case *agentpb.Event_Heartbeat:
-			if err := s.seen(ctx, id); err != nil {
+			if err := s.seen(ctx, id, c, e.Heartbeat); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// seen keeps the agent alive. It says nothing to listeners unless the agent
-// was lost before.
-func (s *Service) seen(ctx context.Context, id uuid.UUID) error {
+// seen keeps the agent alive and notes its conditions. It says nothing to
+// listeners unless the agent was lost before or a condition has changed.
+func (s *Service) seen(ctx context.Context, id uuid.UUID, c *conn, beat *agentpb.Heartbeat) error {
+	now := clock.Now()
+	c.tick(now, beat.UnixMs)
+	conditions, changed := c.judge(now, beat.Conditions)
 	back, err := s.client.Agent.Update().Where(agent.ID(id), agent.StatusEQ(agent.StatusLost)).
 		SetStatus(agent.StatusAlive).ClearLostAt().Save(ctx)
 	if err == nil {
-		err = s.client.Agent.UpdateOneID(id).SetLastSeenAt(clock.Now()).Exec(ctx)
+		err = s.client.Agent.UpdateOneID(id).SetLastSeenAt(now).SetConditions(conditions).Exec(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("note heartbeat: %w", err)
 	}
-	if back > 0 {
+	c.conditions = conditions
+	if changed {
+		s.log.Warn("conditions of agent changed", "agent", c.peer.Name, "holding", report.Holding(conditions))
+	}
+	if back > 0 || changed {
 		s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
 		s.bus.Publish(ctx, event.Event{Topic: event.Pending})
 	}

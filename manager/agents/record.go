@@ -38,7 +38,7 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 		return uuid.Nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	id, err := upsertAgent(ctx, tx, r)
+	id, err := upsertAgent(ctx, tx, c, r)
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -63,7 +63,7 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	return id, nil
 }
 
-func upsertAgent(ctx context.Context, tx *ent.Tx, r *agentpb.Report) (uuid.UUID, error) {
+func upsertAgent(ctx context.Context, tx *ent.Tx, c *conn, r *agentpb.Report) (uuid.UUID, error) {
 	a, err := tx.Agent.Query().Where(agent.Name(r.Name)).Only(ctx)
 	if ent.IsNotFound(err) {
 		group, err := firstGroup(ctx, tx, r.ResourceGroup)
@@ -81,7 +81,9 @@ func upsertAgent(ctx context.Context, tx *ent.Tx, r *agentpb.Report) (uuid.UUID,
 	if err != nil {
 		return uuid.Nil, err
 	}
-	err = tx.Agent.UpdateOne(a).
+	c.conditions = a.Conditions
+	c.conditions, _ = c.judge(time.Now(), r.Conditions)
+	err = tx.Agent.UpdateOne(a).SetConditions(c.conditions).
 		SetCounters(counters).SetLinks(linksOf(r.Links)).SetOverlay(overlayOf(r.Overlay)).SetAllowedCounts(countsOf(r.SlotTypes)).
 		SetStatus(agent.StatusAlive).ClearLostAt().SetIncarnation(r.Incarnation).SetVersion(r.Version).
 		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(nonNil(r.Volumes)).

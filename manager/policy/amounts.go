@@ -19,12 +19,20 @@ type Amounts struct {
 	IdleTimeout             *int // seconds
 	MaxVfolders             *int
 	MaxScopeBytes           *int64
+	MaxDiskBytes            *int64 // of each container of a session
 	MaxCustomizedImages     *int
 	MaxReplicas             *int
 	MaxLogins               *int
 	MaxNetworks             *int
 	MaxSSHSessions          *int
 }
+
+// What a container may write on its machine's disk.
+const (
+	DefaultDiskBytes = 20 << 30 // without being asked for, and at most without a policy
+	MinDiskBytes     = 64 << 20 // of what is asked for, and of a policy
+	DiskBytes        = "disk bytes"
+)
 
 // unlimited in an update takes a limit away, because an absent value keeps it.
 const unlimited = -1
@@ -66,6 +74,11 @@ func (a *Amounts) write(m *ent.ResourcePolicyMutation) error {
 			}
 		}
 	}
+	if n := a.MaxDiskBytes; n != nil {
+		if err := put(m, resourcepolicy.FieldMaxDiskBytes, *n, *n == unlimited); err != nil {
+			return err
+		}
+	}
 	if n := a.MaxScopeBytes; n != nil {
 		return put(m, resourcepolicy.FieldMaxScopeBytes, *n, *n == unlimited)
 	}
@@ -100,6 +113,9 @@ func checkAll(total, pending resource.Slots, a Amounts, least int) error {
 	}
 	if n := a.MaxScopeBytes; n != nil && *n < int64(least) {
 		return below("maxScopeBytes")
+	}
+	if n := a.MaxDiskBytes; n != nil && *n < MinDiskBytes && (*n != unlimited || least > unlimited) {
+		return problem.Invalid("maxDiskBytes", "must be at least %d", MinDiskBytes).WithLimit(fmt.Sprint(MinDiskBytes))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ type Ask struct {
 	Slots      resource.Slots // of all its containers
 	Containers int
 	Priority   int
+	Disk       int64 // bytes of each container; 0: nothing new
 }
 
 // Refuses lists why a session cannot even wait under the limit: what it can
@@ -32,6 +33,9 @@ func (l *Limit) Refuses(ask Ask, used Used) (list []report.LimitReached) {
 	}
 	count("containers per session", 0, ask.Containers, l.MaxContainersPerSession)
 	count("priority", 0, ask.Priority, l.MaxPriority)
+	if most := l.MaxDiskBytes; most != nil && ask.Disk > *most {
+		list = append(list, l.Reached(DiskBytes, "0", fmt.Sprint(ask.Disk), fmt.Sprint(*most)))
+	}
 	count("pending sessions", used.Pending, 1, l.MaxPendingSessions)
 	for _, name := range ask.Slots.Names() {
 		if most, ok := l.PendingSlots[name]; ok && ask.Slots[name] > most-used.PendingSlots[name] {

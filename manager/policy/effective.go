@@ -176,6 +176,9 @@ func (s *Service) effects(ctx context.Context, l *Limit, used Used) ([]*Effectiv
 		}
 		add(one.what, int64(**one.n), int64(n), number)
 	}
+	if l.MaxDiskBytes != nil { // it bounds each container by itself
+		add(DiskBytes, *l.MaxDiskBytes, 0, number)
+	}
 	if l.MaxScopeBytes != nil && !l.Narrowed() {
 		n, err := fullest(ctx, s.client, l)
 		if err != nil {

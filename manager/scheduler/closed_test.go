@@ -15,13 +15,16 @@ import (
 func TestClosedAgents(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newBed(t, client, db)
-	b.agents(t, 4, 4, 0)
+	b.agents(t, 5, 4, 0)
 	ctx := b.system(t)
 	all := client.Agent.Query().Order(agent.ByName()).AllX(ctx)
 	client.Agent.UpdateOne(all[0]).SetSchedulable(false).SetCordonReason("new disks").ExecX(ctx)
 	client.Agent.UpdateOne(all[1]).SetSchedulable(false).SetCordonReason("new fans").SetDrainAction(agent.DrainActionTerminate).ExecX(ctx)
 	client.Agent.UpdateOne(all[2]).SetStatus(agent.StatusLost).ExecX(ctx)
 	client.Agent.UpdateOne(all[3]).SetStatus(agent.StatusLost).SetSchedulable(false).SetCordonReason("gone for good").ExecX(ctx)
+	client.Agent.UpdateOne(all[4]).SetConditions([]report.Condition{
+		{Type: report.DiskPressure, Status: true, Reason: "1 GiB of 20 GiB free"}, {Type: report.InodePressure, Reason: "most are free"},
+	}).ExecX(ctx)
 	if _, err := b.create(b.As(t, b.A.Member), resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +34,13 @@ func TestClosedAgents(t *testing.T) {
 	}
 	want := []report.DroppedAgents{
 		{Check: "cordoned", Count: 1, Why: []string{"new disks"}}, {Check: "draining", Count: 1, Why: []string{"new fans"}}, {Check: "lost", Count: 2},
+		{Check: "unfit", Count: 1, Why: []string{all[4].Name + ": disk pressure, 1 GiB of 20 GiB free"}},
 	}
 	w := decisions[0].Waiting
 	if diff := cmp.Diff(want, w.Dropped); diff != "" {
 		t.Error(diff)
 	}
-	if want := "None of 4 agents has room: 1 cordoned (new disks), 1 draining (new fans), 2 lost."; w.Summary != want {
+	if want := "None of 5 agents has room: 1 cordoned (new disks), 1 draining (new fans), 2 lost, 1 closed by a condition of its machine (" + all[4].Name + ": disk pressure, 1 GiB of 20 GiB free)."; w.Summary != want {
 		t.Errorf("%q, want %q", w.Summary, want)
 	}
 }

@@ -31,7 +31,7 @@ func (t *term) open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (*ho
 			ids[a.AgentID.String()] = true
 		}
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id, overlay::text FROM agents WHERE id IN (SELECT unnest($1::text[]::uuid[])) AND schedulable AND status = 'alive'`,
+	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id, overlay::text FROM agents WHERE id IN (SELECT unnest($1::text[]::uuid[])) AND schedulable AND status = 'alive' AND NOT conditions @> '[{"status": true}]'`,
 		slices.Collect(maps.Keys(ids)))
 	if err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -98,9 +99,10 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 	for _, a := range all {
 		pa := plan.Agent{
 			ID: a.ID, Name: a.Name, Group: a.ResourceGroupID, Architecture: a.Architecture, Volumes: a.Volumes,
-			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Counts: a.AllowedCounts, Counters: a.Counters, Links: a.Links,
+			Counts: a.AllowedCounts, Counters: a.Counters, Links: a.Links,
 		}
 		pa.Closed, pa.Because = closed(a)
+		pa.Schedulable = pa.Closed == ""
 		if a.Overlay.Endpoint == "" {
 			pa.Alone = cmp.Or(a.Overlay.Off, "nothing is known of it")
 		}
@@ -123,12 +125,15 @@ func closed(a *ent.Agent) (how plan.Closed, because string) {
 	switch {
 	case a.Status != agent.StatusAlive:
 		return plan.ClosedLost, ""
-	case a.Schedulable:
-		return "", ""
-	case a.DrainAction != nil:
+	case !a.Schedulable && a.DrainAction != nil:
 		return plan.ClosedDraining, a.CordonReason
+	case !a.Schedulable:
+		return plan.ClosedCordoned, a.CordonReason
 	}
-	return plan.ClosedCordoned, a.CordonReason
+	if why := report.Holding(a.Conditions); why != "" {
+		return plan.ClosedUnfit, a.Name + ": " + why
+	}
+	return "", ""
 }
 
 func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) error {

@@ -121,7 +121,7 @@ func (w *wish) create(tx *ent.Tx) *ent.SessionCreate {
 	return tx.Session.Create().
 		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
 		SetCommand(w.command).SetBootstrapScript(w.bootstrap).SetEnvironment(w.environment).
-		SetShmBytes(w.shmBytes).SetNillableIdempotencyKey(w.key).SetNillableKeypairID(w.keypair).
+		SetShmBytes(w.shmBytes).SetDiskBytes(w.diskBytes).SetNillableIdempotencyKey(w.key).SetNillableKeypairID(w.keypair).
 		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
 		SetResourceGroupID(w.group).SetImageID(w.image.ID).
 		SetNillableStartsAt(w.startsAt).SetStrictAgents(w.strict).AddAgentIDs(w.agents...).

@@ -143,10 +143,13 @@ type verdict struct {
 }
 
 var reasons = map[string]session.TerminationReason{
-	"oom-killed":   session.TerminationReasonOutOfMemory,
-	"start-failed": session.TerminationReasonStartFailed,
-	notFound:       session.TerminationReasonKernelLost,
-	"lost":         session.TerminationReasonKernelLost,
+	"oom-killed":    session.TerminationReasonOutOfMemory,
+	"disk-exceeded": session.TerminationReasonDiskExceeded,
+	"start-failed":  session.TerminationReasonStartFailed,
+	refused:         session.TerminationReasonStartFailed,
+	agentUnfit:      session.TerminationReasonStartFailed,
+	notFound:        session.TerminationReasonKernelLost,
+	"lost":          session.TerminationReasonKernelLost,
 }
 
 func (s step) verdict() verdict {

@@ -41,6 +41,7 @@ type CreateSessionInput struct {
 	Preemptible     *bool
 	SessionGroup    *uuid.UUID
 	ShmBytes        *int64
+	DiskBytes       *int64 // of each kernel
 	IdempotencyKey  *string
 }
 

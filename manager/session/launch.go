@@ -41,6 +41,8 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 			return true, 0, s.giveUp(ctx, session.TerminationReasonImagePullFailed, "image", err.Error())
 		case err != nil && unreachable(err):
 			return false, retryAfter, nil // the deadline bounds this
+		case errdefs.IsResourceExhausted(err):
+			return true, 0, s.unfit(ctx, err.Error(), k)
 		case err != nil:
 			return true, 0, s.tryAgain(ctx, session.TerminationReasonImagePullFailed, "image", err.Error(), k)
 		}
@@ -163,6 +165,12 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 			if err = errgrpc.ToNative(err); err != nil && unreachable(err) {
 				return false, retryAfter, nil
 			}
+			if errdefs.IsInvalidArgument(err) {
+				return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, "create", err.Error())
+			}
+			if errdefs.IsResourceExhausted(err) {
+				return true, 0, s.unfit(ctx, err.Error(), k)
+			}
 			if err != nil {
 				return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, "create", err.Error(), k)
 			}
@@ -170,6 +178,8 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 		}
 		steps = append(steps, toSteps(state.Steps)...)
 		switch {
+		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0 && state.Reason == agentUnfit:
+			return true, 0, s.unfit(ctx, state.Message, k)
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0 && state.Reason == refused:
 			return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message)
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
@@ -205,7 +215,7 @@ func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error)
 		Epoch: s.epoch, KernelId: k.ID.String(), SessionId: s.sess.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
 		Environment: s.environment(k), Command: s.sess.Command, BootstrapScript: s.sess.BootstrapScript,
-		ShmBytes: s.sess.ShmBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
+		ShmBytes: s.sess.ShmBytes, DiskBytes: s.sess.DiskBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
 		Allocations: holds(k), AllowedNetworks: s.sess.Edges.ResourceGroup.AllowedNetworks,
 	}
 	for _, m := range s.sess.Edges.Mounts {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/store"
@@ -26,6 +28,35 @@ func (s *Service) checkPolicies(ctx context.Context, v *viewer.Viewer, _ CreateS
 	}
 	w.limits, err = s.Policies.Binding(ctx, at)
 	return err
+}
+
+// checkDisk settles what each container may write on its machine: what is asked for,
+// or the default where policies allow it. More than the default needs a policy that
+// names more.
+func (s *Service) checkDisk(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) error {
+	most, named := int64(0), false
+	for _, l := range w.limits {
+		if n := l.MaxDiskBytes; n != nil && (!named || *n < most) {
+			most, named = *n, true
+		}
+	}
+	if !named {
+		most = policy.DefaultDiskBytes
+	}
+	w.diskBytes = min(policy.DefaultDiskBytes, most)
+	if in.DiskBytes == nil {
+		return nil
+	}
+	w.diskBytes = *in.DiskBytes
+	if w.diskBytes < policy.MinDiskBytes {
+		return problem.Invalid("diskBytes", "%s is below the minimum of %s", resource.FormatBytes(w.diskBytes), resource.FormatBytes(policy.MinDiskBytes)).
+			WithLimit(fmt.Sprint(int64(policy.MinDiskBytes)))
+	}
+	if w.diskBytes > most && !named { // where one is named, admit says whose it is
+		return problem.Exhausted("a session gets at most %s of disk unless a resource policy allows more", resource.FormatBytes(most)).
+			WithField("diskBytes").WithLimit(fmt.Sprint(most))
+	}
+	return nil
 }
 
 // admit refuses what a policy can never allow, and what is one too many to
@@ -69,7 +100,7 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 }
 
 func (w *wish) ask() policy.Ask {
-	return policy.Ask{Slots: w.total(), Containers: w.kernels, Priority: w.priority}
+	return policy.Ask{Slots: w.total(), Containers: w.kernels, Priority: w.priority, Disk: w.diskBytes}
 }
 
 // locks names those whose requests are counted one after the other.
@@ -98,6 +129,8 @@ func fieldOf(what string) string {
 		return "priority"
 	case what == "sessions" || what == "pending sessions":
 		return "sessions"
+	case what == policy.DiskBytes:
+		return "diskBytes"
 	case what == "containers per session":
 		return "kernels"
 	}

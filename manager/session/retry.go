@@ -20,6 +20,10 @@ const (
 	backoff = 5 * time.Second
 	// maxAvoided bounds the agents that a session remembers for having failed it.
 	maxAvoided = 8
+	// codeUnfit marks a start that failed for a condition of the machine.
+	codeUnfit = "agent_unfit"
+	// agentUnfit is the reason that an agent gives for that.
+	agentUnfit = "agent-unfit"
 )
 
 // expire gives up the present state.
@@ -54,6 +58,16 @@ func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, co
 	later := clock.Now().Add(time.Duration(before+1) * backoff)
 	return s.move(ctx, move{to: lifecycle.Pending, phase: phaseOf(s.sess.Status), result: sessionevent.ResultRetry,
 		code: code, message: text, retryAt: &later, avoid: agentsOf(failed)})
+}
+
+// unfit takes the session off agents whose machines could not start it, for want of
+// space or of another condition: it waits for a better place for as long as it takes,
+// because that is no failure of its own.
+func (s step) unfit(ctx context.Context, text string, failed ...*ent.Kernel) error {
+	s.stopKernels(ctx, time.Millisecond)
+	later := clock.Now().Add(backoff)
+	return s.move(ctx, move{to: lifecycle.Pending, phase: phaseOf(s.sess.Status), result: sessionevent.ResultInfo,
+		code: codeUnfit, message: names(failed) + " could not start it: " + text, retryAt: &later, avoid: agentsOf(failed)})
 }
 
 // failures counts the attempts that failed since the session last ran. That it

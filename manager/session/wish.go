@@ -45,6 +45,7 @@ type wish struct {
 	mounts      []mount
 	priority    int
 	shmBytes    int64
+	diskBytes   int64 // of each kernel
 	key         *string
 	startsAt    *time.Time
 	needed      []*ent.Session // that have to succeed first
@@ -88,10 +89,10 @@ func newWish(v *viewer.Viewer, in CreateSessionInput) *wish {
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*wish, error) {
 	w := newWish(v, in)
 	all := []inspection{
-		s.checkBasics, s.checkWhen, s.checkPlace, s.checkTerms, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkAutoMounts, s.checkPolicies,
+		s.checkBasics, s.checkWhen, s.checkPlace, s.checkTerms, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkAutoMounts, s.checkPolicies, s.checkDisk,
 	}
 	if plain(in) {
-		all = []inspection{s.checkBasics, s.checkWhen, s.checkShared, s.checkTerms, s.checkAgents}
+		all = []inspection{s.checkBasics, s.checkWhen, s.checkShared, s.checkTerms, s.checkAgents, s.checkDisk}
 	}
 	for _, do := range all {
 		if err := do(ctx, v, in, w); err != nil {

@@ -61,7 +61,11 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 		return nil, fmt.Errorf("create container %s: %w", s.ID, err)
 	}
 	c := &container{runtime: r, container: made, labels: labels}
-	if err := c.newTask(ctx, cio.BinaryIO(r.cfg.Runner, map[string]string{"log": s.Log.String()})); err != nil {
+	root, err := r.layer(ctx, s)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("writable layer of %s: %w", s.ID, err), c.undo(ctx))
+	}
+	if err := c.newTask(ctx, cio.BinaryIO(r.cfg.Runner, map[string]string{"log": s.Log.String()}), root...); err != nil {
 		return nil, errors.Join(fmt.Errorf("create task of %s: %w", s.ID, err), c.undo(ctx))
 	}
 	if err := c.findFolders(ctx, s); err != nil {
@@ -76,10 +80,10 @@ const stepTimeout = 30 * time.Second
 
 // newTask goes on when the caller gives up, and fails then: a shim that is told
 // to create and to shut down at once may do the latter first, and stay.
-func (c *container) newTask(ctx context.Context, logger cio.Creator) error {
+func (c *container) newTask(ctx context.Context, logger cio.Creator, opts ...client.NewTaskOpts) error {
 	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
 	defer cancel()
-	if _, err := c.container.NewTask(step, logger); err != nil {
+	if _, err := c.container.NewTask(step, logger, opts...); err != nil {
 		return err
 	}
 	return ctx.Err()

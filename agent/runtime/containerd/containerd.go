@@ -94,6 +94,18 @@ func connect(ctx context.Context, socket string) (*client.Client, error) {
 	}
 }
 
+// Answers implements runtime.Runtime.
+func (r *Runtime) Answers(ctx context.Context) error {
+	serving, err := r.client.IsServing(ctx)
+	if err == nil && !serving {
+		err = errdefs.ErrUnavailable
+	}
+	if err != nil {
+		return fmt.Errorf("containerd does not serve: %w", err)
+	}
+	return nil
+}
+
 // Close ends the connection; containers go on.
 func (r *Runtime) Close() error { return r.client.Close() }
 

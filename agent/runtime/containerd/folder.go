@@ -33,6 +33,9 @@ func (c *container) findFolders(ctx context.Context, s runtime.Spec) error {
 		return err
 	}
 	places, err := mount.Find(state.PID, s.Folders)
+	if errdefs.IsInvalidArgument(err) {
+		return err
+	}
 	if err != nil {
 		// A machine in a machine has its mounts where no process of this one sees them.
 		c.runtime.cfg.Logger.Warn("mounts of a container are not found and cannot be changed", "container", c.ID(), "error", err)

@@ -110,7 +110,8 @@ type Closed string
 const (
 	ClosedCordoned Closed = "cordoned"
 	ClosedDraining Closed = "draining"
-	ClosedLost     Closed = "lost" // out of reach, or starting
+	ClosedLost     Closed = "lost"  // out of reach, or starting
+	ClosedUnfit    Closed = "unfit" // a condition of its machine holds
 )
 
 // Device is one schedulable unit of an agent, cpu and mem included.

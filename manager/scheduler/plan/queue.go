@@ -282,7 +282,7 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 		}
 	}
 	p.drop(checkAsked, other)
-	for _, why := range []Closed{ClosedCordoned, ClosedDraining, ClosedLost} {
+	for _, why := range []Closed{ClosedCordoned, ClosedDraining, ClosedLost, ClosedUnfit} {
 		if d := closed[why]; d != nil {
 			p.dropped = append(p.dropped, *d)
 		}

@@ -17,6 +17,7 @@ const (
 	checkCordoned     = string(ClosedCordoned)
 	checkDraining     = string(ClosedDraining)
 	checkLost         = string(ClosedLost)
+	checkUnfit        = string(ClosedUnfit)
 	checkArchitecture = "architecture"
 	checkVolume       = "volume_missing"
 	checkNetwork      = "network" // room for some of its kernels, which would reach none on other agents
@@ -33,7 +34,7 @@ const (
 )
 
 var checkOrder = []string{
-	checkAsked, checkCordoned, checkDraining, checkLost, checkArchitecture, checkVolume, checkTogether, checkMissing,
+	checkAsked, checkCordoned, checkDraining, checkLost, checkUnfit, checkArchitecture, checkVolume, checkTogether, checkMissing,
 	checkCounts, checkCPU, checkMem, checkCounters, checkTopology, checkTotal, checkContiguity, checkNetwork, checkReserved,
 }
 
@@ -244,6 +245,8 @@ func saying(d report.DroppedAgents) string {
 	switch d.Check {
 	case checkAsked:
 		return "not asked for"
+	case checkUnfit:
+		return "closed by a condition of its machine (" + strings.Join(d.Why, "; ") + ")"
 	case checkCordoned, checkDraining, checkLost:
 		if len(d.Why) > 0 {
 			return d.Check + " (" + strings.Join(d.Why, "; ") + ")"

@@ -6,7 +6,7 @@ import { t } from "../../i18n";
 import { Status } from "../Status";
 import { amount, duration, slotName } from "../format";
 import { type DeviceView, Pool } from "./Cell";
-import { Cordon, type Cordoned } from "./Cordon";
+import { Conditions, Cordon, type Cordoned } from "./Cordon";
 import { FamilyBerths } from "./FamilyBerths";
 import { Holders } from "./Holders";
 import { PluginNote, type PluginView, inTrouble } from "./PluginNote";
@@ -51,6 +51,7 @@ export function AgentCard({ agent }: { agent: AgentView }) {
         </span>
       </div>
       <Cordon agent={agent} now={now} />
+      <Conditions agent={agent} />
       {agent.status === "alive" ? null : <p className="dim">{t("last heard of {{ago}} ago", { ago: duration(now - Date.parse(agent.lastSeenAt)) })}</p>}
       {kinds.length === 0 ? <p className="dim">{t("No accelerators.")}</p> : null}
       <div className="kinds">

@@ -8,6 +8,26 @@ export interface Cordoned {
   drainAction: string | null;
   drained: boolean;
   sessionsLeft: number;
+  conditions: { type: string; status: boolean; reason: string; since: string }[];
+}
+
+/** What conditions of a machine are called. */
+export const conditionWords: Record<string, string> = {
+  disk_pressure: "Disk almost full",
+  inode_pressure: "Few inodes left",
+  memory_pressure: "Little memory left",
+  runtime_unavailable: "The container runtime does not answer",
+  clock_skew: "The clock is wrong",
+};
+
+/** The conditions that keep a machine closed to new sessions until they end by themselves. */
+export function Conditions({ agent }: { agent: Cordoned }) {
+  const holding = agent.conditions.filter((c) => c.status);
+  return holding.map((c) => (
+    <span key={c.type} className="tone-bad" title={t("since {{time}}", { time: when(c.since) })}>
+      {t(conditionWords[c.type] ?? c.type.replaceAll("_", " "))}: {c.reason}. {t("Closed to new sessions until this ends.")}
+    </span>
+  ));
 }
 
 /** That a machine takes nothing new, why, and how far its drain is; nothing for one that is open. */

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { SessionDetail } from "../../pages/Session";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
-import { amount, bySlot, duration, quote, slotName, when } from "../format";
+import { amount, bySlot, bytes, duration, quote, slotName, when } from "../format";
 import { Mounts } from "./Mounts";
 
 /** What the viewer may not see, or what was removed since. */
@@ -17,6 +17,7 @@ function whenAndWhere(s: SessionDetail): [string, React.ReactNode][] {
       <span key={d.id}>{i > 0 ? ", " : null}{d.needed ? <Link to="/sessions/$id" params={{ id: d.needed.id }}>{d.name}</Link> : d.name}{d.satisfied ? ` (${t("succeeded")})` : null}</span>
     ))]);
   }
+  if (s.diskBytes > 0) facts.push([t("Disk of each container"), t("{{size}}, folders not counted", { size: bytes(s.diskBytes) })]);
   if (s.lifetime) facts.push([t("Runs for at most"), `${duration(s.lifetime * 1000)}${s.endsAt ? `, ${t("until {{at}}", { at: when(s.endsAt) })}` : ""}`]);
   if (s.agents.length > 0) facts.push([t("On these agents"), `${s.agents.map((a) => a.name).join(", ")}${s.strictAgents ? "" : ` ${t("(or others)")}`}`]);
   if (s.sessionGroup) facts.push([t("Placed with"), `${s.sessionGroup.name} (${t(s.sessionGroup.placement === "spread" ? "spread" : "together")}${s.sessionGroup.strict ? `, ${t("strictly")}` : ""})`]);

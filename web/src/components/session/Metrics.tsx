@@ -16,11 +16,11 @@ const KernelStats = graphql(`
 
 const words: Record<string, string> = {
   cpu_util: "CPU", cpu_used_ms: "CPU time", mem_used: "Memory", net_rx: "Network in", net_tx: "Network out",
-  io_read: "Disk read", io_write: "Disk written", pids: "Processes",
+  io_read: "Disk read", io_write: "Disk written", pids: "Processes", disk_used: "Disk", disk_files: "Files on the disk",
 };
 
 /** What people look for first comes first; metrics of devices come right after CPU and memory. */
-const place = ({ name, deviceId }: Series) => (deviceId ? 2 : ["cpu_util", "mem_used", "", "net_rx", "net_tx", "io_read", "io_write", "pids"].indexOf(name));
+const place = ({ name, deviceId }: Series) => (deviceId ? 2 : ["cpu_util", "mem_used", "", "net_rx", "net_tx", "disk_used", "disk_files", "io_read", "io_write", "pids"].indexOf(name));
 
 const nameOf = (s: Series) => `${t(words[s.name] ?? s.name.replaceAll("_", " "))}${s.deviceId ? ` · ${s.deviceId}` : ""}`;
 

@@ -6,7 +6,7 @@ import { useNow } from "../../../hooks/useNow";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { Status } from "../../Status";
-import { Cordon } from "../../device/Cordon";
+import { Conditions, Cordon } from "../../device/Cordon";
 import { inTrouble } from "../../device/PluginNote";
 import { slotsLine, when } from "../../format";
 import type { Option } from "../Filter";
@@ -42,7 +42,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
   const opened = agents.find((a) => a.id === plugins);
   const columns: Column<AgentRow>[] = [
     { head: t("Agent"), cell: (a) => <><b>{a.name}</b> <span className="dim">{a.version}</span></> },
-    { head: t("Status"), cell: (a) => <div className="stack small"><Status status={a.status} /><Cordon agent={a} now={now} /></div> },
+    { head: t("Status"), cell: (a) => <div className="stack small"><Status status={a.status} /><Cordon agent={a} now={now} /><Conditions agent={a} /></div> },
     { head: t("Held of all"), cell: (a) => <>{slotsLine(a.occupied) || t("nothing")} <span className="dim">/ {slotsLine(a.capacity)}</span></> },
     {
       head: t("Resource group"),

@@ -3,7 +3,7 @@ import { type ResultOf, graphql } from "../../../api/graphql";
 export const AgentFields = graphql(`
   fragment AgentFields on Agent {
     id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft
-    version address lastSeenAt capacity occupied resourceGroup { id name } probes { name ok detail }
+    version address lastSeenAt capacity occupied resourceGroup { id name } probes { name ok detail } conditions { type status reason since }
     plugins { name version state message restarts checks { name level text } }
   }
 `);

@@ -96,14 +96,14 @@ export function readSlots(texts: SlotTexts): { slots: Record<string, string>; wr
 /** A limit of effectiveLimits as people read it. */
 export function shown(what: string, decimal: string): string {
   if (Number(decimal) === 0) return "0"; // nothing has no unit
-  if (what === "scope bytes") return bytes(Number(decimal));
+  if (what === "scope bytes" || what === "disk bytes") return bytes(Number(decimal));
   if (what === "session lifetime" || what === "idle timeout") return printTime(Number(decimal));
   return amount(what.replace(/^pending /, ""), decimal);
 }
 
 const plain: Record<string, string> = {
   sessions: "Sessions at once", "pending sessions": "Waiting sessions", "containers per session": "Containers per session", priority: "Highest priority",
-  "session lifetime": "Session lifetime", "idle timeout": "Idle timeout", folders: "Folders", "scope bytes": "Storage, fullest folder owner",
+  "session lifetime": "Session lifetime", "idle timeout": "Idle timeout", "disk bytes": "Disk per container", folders: "Folders", "scope bytes": "Storage, fullest folder owner",
   "customized images": "Customised images", replicas: "Replicas of a service", logins: "Logins at once", networks: "Networks", "SSH sessions": "SSH sessions",
 };
 

@@ -5,7 +5,7 @@ import { type Kind, type SlotTexts, hints, parse, print, readSlots, textsOf } fr
 export const PolicyFields = graphql(`
   fragment PolicyFields on ResourcePolicy {
     id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession maxPriority
-    maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxCustomizedImages maxReplicas maxLogins maxNetworks maxSSHSessions
+    maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxDiskBytes maxCustomizedImages maxReplicas maxLogins maxNetworks maxSSHSessions
     permissions
   }
 `);
@@ -19,6 +19,7 @@ export const limits = [
   { key: "maxPriority", label: "Highest priority", kind: "count", part: "sessions" },
   { key: "maxSessionLifetime", label: "Session lifetime", kind: "seconds", part: "sessions" },
   { key: "idleTimeout", label: "Idle timeout", kind: "seconds", part: "sessions" },
+  { key: "maxDiskBytes", label: "Disk per container", kind: "bytes", part: "sessions" },
   { key: "maxReplicas", label: "Replicas of a service", kind: "count", part: "sessions" },
   { key: "maxSSHSessions", label: "SSH sessions", kind: "count", part: "sessions" },
   { key: "maxVfolders", label: "Folders", kind: "count", part: "rest" },
@@ -90,6 +91,7 @@ const phrases: Record<LimitKey, (n: number) => Phrase> = {
   maxPriority: (n) => ["priority up to {{n}}", { n }],
   maxSessionLifetime: (n) => ["a session ends after {{time}}", { time: print.seconds(n) }],
   idleTimeout: (n) => ["an idle one after {{time}}", { time: print.seconds(n) }],
+  maxDiskBytes: (n) => ["{{size}} of disk per container", { size: print.bytes(n) }],
   maxReplicas: (count) => ["{{count}} replicas", { count }],
   maxSSHSessions: (count) => ["{{count}} SSH sessions", { count }],
   maxVfolders: (count) => ["{{count}} folders", { count }],

@@ -38,6 +38,8 @@ export function checkPhrase(check: string, slot: string): [key: string, values?:
       return ["being emptied"];
     case "lost":
       return ["out of reach"];
+    case "unfit":
+      return ["closed by a condition of its machine"];
     case "architecture":
       return ["another processor architecture than the image"];
     case "volume_missing":

@@ -1,0 +1,84 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
+)
+
+// bytesPerInode bounds the files of a kernel: 655,360 for 20 GiB.
+const bytesPerInode = 32 << 10
+
+// attempts bounds the search for a project that nobody uses; a second one is hardly
+// ever needed.
+const attempts = 16
+
+// project makes a directory a project with a limit.
+func (d *Disks) project(path string, bytes int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	state, err := prjquota.StateOf(f)
+	if err != nil {
+		return err
+	}
+	if !state.Enforced {
+		return fmt.Errorf("the file system does not enforce project quotas: %w", errdefs.ErrFailedPrecondition)
+	}
+	d.naming.Lock()
+	defer d.naming.Unlock()
+	for n := range attempts {
+		id := prjquota.Candidate(filepath.Dir(path), n)
+		used, err := prjquota.Get(f, id)
+		if err != nil {
+			return err
+		}
+		if used != (prjquota.Quota{}) {
+			continue
+		}
+		if err := prjquota.Limit(f, id, bytes, bytes/bytesPerInode); err != nil {
+			return err
+		}
+		return prjquota.Assign(f, id)
+	}
+	return fmt.Errorf("no free project for %s: %w", path, errdefs.ErrUnavailable)
+}
+
+// unproject takes the limit of a project away, so that its number can be used again.
+func unproject(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	id, _, err := prjquota.Of(f)
+	if err != nil || id == 0 { // a file system without projects
+		return nil
+	}
+	return prjquota.Limit(f, id, 0, 0)
+}
+
+func projectUsage(path string) (Usage, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Usage{}, err
+	}
+	defer f.Close()
+	id, _, err := prjquota.Of(f)
+	if err != nil || id == 0 {
+		return Usage{}, err
+	}
+	q, err := prjquota.Get(f, id)
+	return Usage{Bytes: q.Bytes, MaxBytes: q.MaxBytes, Free: q.MaxBytes - q.Bytes, Inodes: q.Inodes, MaxInodes: q.MaxInodes}, err
+}

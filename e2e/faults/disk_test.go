@@ -1,0 +1,186 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+)
+
+// ballast fills the agent's disk but for so many bytes and returns what empties it.
+func ballast(t *testing.T, p *cluster.Platform, left int64) (empty func()) {
+	t.Helper()
+	var fs unix.Statfs_t
+	if err := unix.Statfs(p.AgentDisk(), &fs); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(p.AgentDisk(), "ballast")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = unix.Fallocate(int(f.Fd()), 0, 0, int64(fs.Bavail)*fs.Bsize-left)
+	if err != nil && !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// crumbs uses up the inodes of the agent's disk but for some hundred.
+func crumbs(t *testing.T, p *cluster.Platform) (empty func()) {
+	t.Helper()
+	dir := filepath.Join(p.AgentDisk(), "crumbs")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		t.Fatal(err)
+	}
+	for i := range fs.Ffree - 400 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		t.Helper()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// holds waits until a condition of the only agent has a status.
+func holds(t *testing.T, u *cluster.User, kind string, want bool) (found client.Condition) {
+	t.Helper()
+	cluster.Eventually(t, fmt.Sprintf("%s is %t", kind, want), func() bool {
+		agents, err := u.Agents(t.Context(), "")
+		if err != nil || len(agents) != 1 {
+			return false
+		}
+		for _, c := range agents[0].Conditions {
+			if c.Type == kind && c.Status == want {
+				found = c
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// waitsFor waits until a pending session names a check that dropped the agent.
+func waitsFor(t *testing.T, u *cluster.User, id, check, why string) {
+	t.Helper()
+	cluster.Eventually(t, "the session waits because the agent is "+check, func() bool {
+		s := u.Show(id)
+		if s.Status != "pending" || s.Pending == nil {
+			return false
+		}
+		for _, d := range s.Pending.Dropped {
+			if d.Check == check && strings.Contains(s.Pending.Summary, why) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// blameless fails if a session's history counts a failed attempt.
+func blameless(t *testing.T, u *cluster.User, id string) {
+	t.Helper()
+	for _, e := range u.Show(id).History {
+		// That it waits again is said by a move from pending to pending.
+		if e.Result == "failure" || e.Result == "retry" && e.FromStatus != nil && *e.FromStatus != "pending" {
+			t.Errorf("the history counts a failure: %+v", e)
+		}
+	}
+}
+
+func metrics(t *testing.T, p *cluster.Platform) string {
+	t.Helper()
+	resp, err := http.Get(p.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The disk of an agent is almost full: it takes no new sessions and says why, those
+// that run go on, and with room again the ones that waited start.
+func TestDiskPressure(t *testing.T) {
+	p := cluster.Start(t, cluster.Options{AgentDisk: "200m"})
+	u, admin := p.User(t), p.UserAs(t, "superadmin")
+	before := u.Run(cluster.Interactive())
+	u.Until(before.ID, "running")
+	for _, full := range []struct {
+		kind, says string
+		fill       func() func()
+	}{
+		{"disk_pressure", "disk pressure", func() func() { return ballast(t, p, 6<<20) }},
+		{"inode_pressure", "inode pressure", func() func() { return crumbs(t, p) }},
+	} {
+		empty := full.fill()
+		if c := holds(t, admin, full.kind, true); c.Reason == "" || c.Since.IsZero() {
+			t.Errorf("the condition says %+v", c)
+		}
+		if out := admin.Shell().Must("agent", "ls"); !strings.Contains(out, full.says) {
+			t.Errorf("berth agent ls:\n%s", out)
+		}
+		if text := metrics(t, p); !strings.Contains(text, `condition="`+full.kind+`"} 1`) {
+			t.Errorf("metrics say nothing of %s", full.kind)
+		}
+		waits := u.Run(cluster.Interactive())
+		waitsFor(t, u, waits.ID, "unfit", full.says)
+		if out, code := u.Exec(before.ID, "echo on"); out != "on\n" || code != 0 {
+			t.Errorf("exec in a running session: %q, %d", out, code)
+		}
+		empty()
+		holds(t, admin, full.kind, false)
+		u.Until(waits.ID, "running")
+		blameless(t, u, waits.ID)
+		u.End(waits.ID)
+	}
+	u.End(before.ID)
+}
+
+// A disk becomes full while sessions start: none of them ends in error, however long
+// it takes, and all run once there is room.
+func TestDiskFullWhileStarting(t *testing.T) {
+	p := cluster.Start(t, cluster.Options{AgentDisk: "200m"})
+	u := p.User(t)
+	empty := ballast(t, p, 0)
+	var ids []string
+	for range 3 {
+		ids = append(ids, u.Run(cluster.Interactive()).ID)
+	}
+	for _, id := range ids {
+		waitsFor(t, u, id, "unfit", "disk pressure")
+	}
+	empty()
+	for _, id := range ids {
+		u.Until(id, "running")
+		blameless(t, u, id)
+		u.End(id)
+	}
+}
