@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,11 +55,19 @@ func Restrict(root *os.File) error {
 	return unix.MountSetattr(int(root.Fd()), "", unix.AT_EMPTY_PATH, &restricted)
 }
 
-// MountID returns the kernel's number of the mount that an open file belongs to, and 0
-// where the kernel has no numbers.
+// MountID returns a number for the mount that an open file belongs to, and 0 where the
+// kernel has none. Since Linux 6.8 no other mount ever has the same number.
 func MountID(f *os.File) (uint64, error) {
+	const unique = 0x4000 // STATX_MNT_ID_UNIQUE
+	return mountID(f, unix.STATX_MNT_ID|unique)
+}
+
+// tableID returns the number of a file's mount as /proc/self/mountinfo has it.
+func tableID(f *os.File) (uint64, error) { return mountID(f, unix.STATX_MNT_ID) }
+
+func mountID(f *os.File, mask int) (uint64, error) {
 	var st unix.Statx_t
-	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &st); err != nil {
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, mask, &st); err != nil {
 		return 0, fmt.Errorf("mount of %s: %w", f.Name(), err)
 	}
 	return st.Mnt_id, nil
@@ -71,7 +81,7 @@ type Mount struct {
 
 	mu    sync.Mutex
 	seen  uint64 // the mount that Apply looked at last
-	bound uint64 // the mount that Apply made
+	bound uint64 // the mount that Apply made, or one before that was killed
 }
 
 // NewMount returns the mount at a path.
@@ -98,6 +108,9 @@ func (m *Mount) Apply(root *os.File) (*os.File, error) {
 	}
 	if m.seen, err = MountID(covered); err != nil {
 		return nil, err
+	}
+	if bound, err := boundOnItself(covered); err == nil && bound {
+		m.bound = m.seen // by this process, or by one that was killed
 	}
 	if covered != root {
 		root.Close()
@@ -131,15 +144,24 @@ func (m *Mount) apply(root *os.File) (*os.File, error) {
 	return m.bind(root)
 }
 
-// bind mounts a plain directory on itself.
+// bind mounts a plain directory on itself, unless that would hide what is mounted below.
 func (m *Mount) bind(root *os.File) (covered *os.File, err error) {
+	real, err := filepath.EvalSymlinks(m.path)
+	if err != nil {
+		return nil, err
+	}
+	below, err := mountinfo.GetMounts(mountinfo.PrefixFilter(real))
+	if err != nil {
+		return nil, fmt.Errorf("mounts below %s: %w", m.path, err)
+	}
+	if len(below) > 0 {
+		return nil, fmt.Errorf("%s cannot be bound on itself: %s is mounted below", m.path, below[0].Mountpoint)
+	}
 	if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", root.Fd()), m.path, "", unix.MS_BIND, ""); err != nil {
 		return nil, fmt.Errorf("bind %s on itself: %w", m.path, err)
 	}
 	if covered, err = m.open(); err == nil {
-		if err = Restrict(covered); err == nil {
-			m.bound, err = MountID(covered)
-		}
+		err = Restrict(covered)
 	}
 	if err == nil {
 		return covered, nil
@@ -150,6 +172,33 @@ func (m *Mount) bind(root *os.File) (covered *os.File, err error) {
 	return nil, errors.Join(err, unix.Unmount(m.path, unix.MNT_DETACH))
 }
 
+// boundOnItself reports whether the mount of an open file shows the directory that it
+// covers.
+func boundOnItself(f *os.File) (bool, error) {
+	id, err := tableID(f)
+	if err != nil {
+		return false, err
+	}
+	all, err := mountinfo.GetMounts(nil)
+	if err != nil {
+		return false, err
+	}
+	byID := map[int]*mountinfo.Info{}
+	for _, i := range all {
+		byID[i.ID] = i
+	}
+	i := byID[int(id)]
+	if i == nil || byID[i.Parent] == nil {
+		return false, nil
+	}
+	below := byID[i.Parent]
+	rel, err := filepath.Rel(below.Mountpoint, i.Mountpoint)
+	if err != nil {
+		return false, err
+	}
+	return i.Major == below.Major && i.Minor == below.Minor && i.Root == filepath.Join(below.Root, rel), nil
+}
+
 func (m *Mount) open() (*os.File, error) {
 	fd, err := unix.Open(m.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -158,7 +207,7 @@ func (m *Mount) open() (*os.File, error) {
 	return os.NewFile(uintptr(fd), m.path), nil
 }
 
-// Release takes away the mount that Apply made, unless somebody uses it.
+// Release takes away the directory's mount on itself, unless somebody uses it.
 func (m *Mount) Release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -43,6 +43,39 @@ func TestDirectoryIsTightened(t *testing.T) {
 	}
 }
 
+// A directory with mounts below, such as those of scopes, stays as it is.
+func TestMountsBelowAreNotHidden(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root mounts")
+	}
+	dir := t.TempDir()
+	below := filepath.Join(dir, "scope")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", below, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(below, unix.MNT_DETACH) })
+	if err := os.WriteFile(filepath.Join(below, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := confine.NewMount(dir, slog.New(slog.DiscardHandler))
+	same, err := m.Apply(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer same.Close()
+	defer m.Release()
+	if _, err := os.Stat(filepath.Join(below, "file")); err != nil || same != root {
+		t.Errorf("what was mounted below is hidden: %v", err)
+	}
+}
+
 // euid runs a copy of id that belongs to root and is set-uid, as nobody.
 func euid(t *testing.T, program string) string {
 	t.Helper()
@@ -108,7 +141,13 @@ func TestSetUIDHasNoEffect(t *testing.T) {
 	if got := euid(t, program); got != "65534" {
 		t.Errorf("a set-uid program of a volume has euid %s", got)
 	}
-	second.Release() // it made nothing
+	// As after a kill, the next process takes the mount away.
+	second.Release()
+	if got := euid(t, program); got != "0" {
+		t.Errorf("the mount stayed: euid %s", got)
+	}
+	// Who is still there makes it again, and leaves nothing.
+	apply(m)
 	if got := euid(t, program); got != "65534" {
 		t.Errorf("after another process let go, euid %s", got)
 	}
