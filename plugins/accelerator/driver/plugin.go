@@ -123,7 +123,7 @@ func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 		return // configured anew meanwhile, and looked at since
 	}
 	if f.err != nil {
-		p.feed.Set(unsure(p.seen(nil), f.err))
+		p.feed.Set(unsure(p.driver.Describe(), p.seen(nil), f.err))
 		return
 	}
 	p.feed.Set(p.seen(Tidy(p.driver.Describe(), masked(p.driver.Describe(), f.s, m.mask))))

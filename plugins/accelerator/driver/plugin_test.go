@@ -172,7 +172,7 @@ func TestAFirstLookThatFailsSaysWhy(t *testing.T) {
 	a := &acme{scan: func() (*pb.DeviceSnapshot, error) { return nil, errors.New("acme-smi prints no JSON") }}
 	p := driver.New(a)
 	s := shown(t, p, &pb.ConfigureRequest{})
-	if l := s.GetLook(); len(s.Devices) != 0 || l.GetState() != pb.Look_FAILED || l.GetMessage() != "acme-smi prints no JSON" {
+	if l := s.GetLook(); len(s.Devices) != 0 || len(s.Slots) != 1 || l.GetState() != pb.Look_FAILED || l.GetMessage() != "acme-smi prints no JSON" {
 		t.Errorf("shows %v", s)
 	}
 	r, err := p.Preflight(t.Context(), &pb.PreflightRequest{})

@@ -15,9 +15,15 @@ import (
 
 // unsure returns the devices known so far, none of them allocatable, with the reason
 // why the hardware cannot be looked at: in each device and, for a plugin that knows
-// no device yet, in the snapshot.
-func unsure(known *pb.DeviceSnapshot, err error) *pb.DeviceSnapshot {
+// no device yet, in the snapshot. Such a plugin has the slots that it describes, so
+// that sessions wait for them instead of being refused.
+func unsure(d *pb.DescribeResponse, known *pb.DeviceSnapshot, err error) *pb.DeviceSnapshot {
 	s := &pb.DeviceSnapshot{}
+	for _, slot := range d.GetSlots() {
+		if !strings.Contains(slot.GetName(), "*") {
+			s.Slots = append(s.Slots, slot)
+		}
+	}
 	if known != nil {
 		s = proto.Clone(known).(*pb.DeviceSnapshot)
 	}
