@@ -18,8 +18,10 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -79,10 +81,14 @@ type Client struct {
 	AccessToken *AccessTokenClient
 	// Agent is the client for interacting with the Agent builders.
 	Agent *AgentClient
+	// AgentSighting is the client for interacting with the AgentSighting builders.
+	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// ClusterIdentity is the client for interacting with the ClusterIdentity builders.
+	ClusterIdentity *ClusterIdentityClient
 	// Device is the client for interacting with the Device builders.
 	Device *DeviceClient
 	// Domain is the client for interacting with the Domain builders.
@@ -188,8 +194,10 @@ func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.AccessToken = NewAccessTokenClient(c.config)
 	c.Agent = NewAgentClient(c.config)
+	c.AgentSighting = NewAgentSightingClient(c.config)
 	c.Allocation = NewAllocationClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
+	c.ClusterIdentity = NewClusterIdentityClient(c.config)
 	c.Device = NewDeviceClient(c.config)
 	c.Domain = NewDomainClient(c.config)
 	c.ExternalIdentity = NewExternalIdentityClient(c.config)
@@ -330,8 +338,10 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		config:            cfg,
 		AccessToken:       NewAccessTokenClient(cfg),
 		Agent:             NewAgentClient(cfg),
+		AgentSighting:     NewAgentSightingClient(cfg),
 		Allocation:        NewAllocationClient(cfg),
 		AuditEntry:        NewAuditEntryClient(cfg),
+		ClusterIdentity:   NewClusterIdentityClient(cfg),
 		Device:            NewDeviceClient(cfg),
 		Domain:            NewDomainClient(cfg),
 		ExternalIdentity:  NewExternalIdentityClient(cfg),
@@ -399,8 +409,10 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		config:            cfg,
 		AccessToken:       NewAccessTokenClient(cfg),
 		Agent:             NewAgentClient(cfg),
+		AgentSighting:     NewAgentSightingClient(cfg),
 		Allocation:        NewAllocationClient(cfg),
 		AuditEntry:        NewAuditEntryClient(cfg),
+		ClusterIdentity:   NewClusterIdentityClient(cfg),
 		Device:            NewDeviceClient(cfg),
 		Domain:            NewDomainClient(cfg),
 		ExternalIdentity:  NewExternalIdentityClient(cfg),
@@ -476,16 +488,16 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
-		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
-		c.IdleBinding, c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.Session, c.SessionDependency, c.SessionEvent,
-		c.SessionGroup, c.SessionMount, c.SessionNetwork, c.ShareWeight, c.SlotType,
-		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
-		c.Volume, c.VolumeGrant,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AuditEntry,
+		c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity, c.Fence,
+		c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker,
+		c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
+		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
+		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
+		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
+		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
+		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -495,16 +507,16 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
-		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
-		c.IdleBinding, c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.Session, c.SessionDependency, c.SessionEvent,
-		c.SessionGroup, c.SessionMount, c.SessionNetwork, c.ShareWeight, c.SlotType,
-		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
-		c.Volume, c.VolumeGrant,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AuditEntry,
+		c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity, c.Fence,
+		c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker,
+		c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
+		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
+		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
+		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
+		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
+		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -517,10 +529,14 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AccessToken.mutate(ctx, m)
 	case *AgentMutation:
 		return c.Agent.mutate(ctx, m)
+	case *AgentSightingMutation:
+		return c.AgentSighting.mutate(ctx, m)
 	case *AllocationMutation:
 		return c.Allocation.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
+	case *ClusterIdentityMutation:
+		return c.ClusterIdentity.mutate(ctx, m)
 	case *DeviceMutation:
 		return c.Device.mutate(ctx, m)
 	case *DomainMutation:
@@ -966,6 +982,140 @@ func (c *AgentClient) mutate(ctx context.Context, m *AgentMutation) (Value, erro
 	}
 }
 
+// AgentSightingClient is a client for the AgentSighting schema.
+type AgentSightingClient struct {
+	config
+}
+
+// NewAgentSightingClient returns a client for the AgentSighting from the given config.
+func NewAgentSightingClient(c config) *AgentSightingClient {
+	return &AgentSightingClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `agentsighting.Hooks(f(g(h())))`.
+func (c *AgentSightingClient) Use(hooks ...Hook) {
+	c.hooks.AgentSighting = append(c.hooks.AgentSighting, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `agentsighting.Intercept(f(g(h())))`.
+func (c *AgentSightingClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AgentSighting = append(c.inters.AgentSighting, interceptors...)
+}
+
+// Create returns a builder for creating a AgentSighting entity.
+func (c *AgentSightingClient) Create() *AgentSightingCreate {
+	mutation := newAgentSightingMutation(c.config, OpCreate)
+	return &AgentSightingCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AgentSighting entities.
+func (c *AgentSightingClient) CreateBulk(builders ...*AgentSightingCreate) *AgentSightingCreateBulk {
+	return &AgentSightingCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AgentSightingClient) MapCreateBulk(slice any, setFunc func(*AgentSightingCreate, int)) *AgentSightingCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AgentSightingCreateBulk{err: fmt.Errorf("calling to AgentSightingClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AgentSightingCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AgentSightingCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AgentSighting.
+func (c *AgentSightingClient) Update() *AgentSightingUpdate {
+	mutation := newAgentSightingMutation(c.config, OpUpdate)
+	return &AgentSightingUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AgentSightingClient) UpdateOne(_m *AgentSighting) *AgentSightingUpdateOne {
+	mutation := newAgentSightingMutation(c.config, OpUpdateOne, withAgentSighting(_m))
+	return &AgentSightingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AgentSightingClient) UpdateOneID(id uuid.UUID) *AgentSightingUpdateOne {
+	mutation := newAgentSightingMutation(c.config, OpUpdateOne, withAgentSightingID(id))
+	return &AgentSightingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AgentSighting.
+func (c *AgentSightingClient) Delete() *AgentSightingDelete {
+	mutation := newAgentSightingMutation(c.config, OpDelete)
+	return &AgentSightingDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AgentSightingClient) DeleteOne(_m *AgentSighting) *AgentSightingDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AgentSightingClient) DeleteOneID(id uuid.UUID) *AgentSightingDeleteOne {
+	builder := c.Delete().Where(agentsighting.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AgentSightingDeleteOne{builder}
+}
+
+// Query returns a query builder for AgentSighting.
+func (c *AgentSightingClient) Query() *AgentSightingQuery {
+	return &AgentSightingQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAgentSighting},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AgentSighting entity by its id.
+func (c *AgentSightingClient) Get(ctx context.Context, id uuid.UUID) (*AgentSighting, error) {
+	return c.Query().Where(agentsighting.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AgentSightingClient) GetX(ctx context.Context, id uuid.UUID) *AgentSighting {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AgentSightingClient) Hooks() []Hook {
+	return c.hooks.AgentSighting
+}
+
+// Interceptors returns the client interceptors.
+func (c *AgentSightingClient) Interceptors() []Interceptor {
+	inters := c.inters.AgentSighting
+	return append(inters[:len(inters):len(inters)], agentsighting.Interceptors[:]...)
+}
+
+func (c *AgentSightingClient) mutate(ctx context.Context, m *AgentSightingMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AgentSightingCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AgentSightingUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AgentSightingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AgentSightingDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown AgentSighting mutation op: %q", m.Op())
+	}
+}
+
 // AllocationClient is a client for the Allocation schema.
 type AllocationClient struct {
 	config
@@ -1263,6 +1413,140 @@ func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (V
 		return (&AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AuditEntry mutation op: %q", m.Op())
+	}
+}
+
+// ClusterIdentityClient is a client for the ClusterIdentity schema.
+type ClusterIdentityClient struct {
+	config
+}
+
+// NewClusterIdentityClient returns a client for the ClusterIdentity from the given config.
+func NewClusterIdentityClient(c config) *ClusterIdentityClient {
+	return &ClusterIdentityClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `clusteridentity.Hooks(f(g(h())))`.
+func (c *ClusterIdentityClient) Use(hooks ...Hook) {
+	c.hooks.ClusterIdentity = append(c.hooks.ClusterIdentity, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `clusteridentity.Intercept(f(g(h())))`.
+func (c *ClusterIdentityClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ClusterIdentity = append(c.inters.ClusterIdentity, interceptors...)
+}
+
+// Create returns a builder for creating a ClusterIdentity entity.
+func (c *ClusterIdentityClient) Create() *ClusterIdentityCreate {
+	mutation := newClusterIdentityMutation(c.config, OpCreate)
+	return &ClusterIdentityCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ClusterIdentity entities.
+func (c *ClusterIdentityClient) CreateBulk(builders ...*ClusterIdentityCreate) *ClusterIdentityCreateBulk {
+	return &ClusterIdentityCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ClusterIdentityClient) MapCreateBulk(slice any, setFunc func(*ClusterIdentityCreate, int)) *ClusterIdentityCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ClusterIdentityCreateBulk{err: fmt.Errorf("calling to ClusterIdentityClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ClusterIdentityCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ClusterIdentityCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ClusterIdentity.
+func (c *ClusterIdentityClient) Update() *ClusterIdentityUpdate {
+	mutation := newClusterIdentityMutation(c.config, OpUpdate)
+	return &ClusterIdentityUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ClusterIdentityClient) UpdateOne(_m *ClusterIdentity) *ClusterIdentityUpdateOne {
+	mutation := newClusterIdentityMutation(c.config, OpUpdateOne, withClusterIdentity(_m))
+	return &ClusterIdentityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ClusterIdentityClient) UpdateOneID(id uuid.UUID) *ClusterIdentityUpdateOne {
+	mutation := newClusterIdentityMutation(c.config, OpUpdateOne, withClusterIdentityID(id))
+	return &ClusterIdentityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ClusterIdentity.
+func (c *ClusterIdentityClient) Delete() *ClusterIdentityDelete {
+	mutation := newClusterIdentityMutation(c.config, OpDelete)
+	return &ClusterIdentityDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ClusterIdentityClient) DeleteOne(_m *ClusterIdentity) *ClusterIdentityDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ClusterIdentityClient) DeleteOneID(id uuid.UUID) *ClusterIdentityDeleteOne {
+	builder := c.Delete().Where(clusteridentity.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ClusterIdentityDeleteOne{builder}
+}
+
+// Query returns a query builder for ClusterIdentity.
+func (c *ClusterIdentityClient) Query() *ClusterIdentityQuery {
+	return &ClusterIdentityQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeClusterIdentity},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ClusterIdentity entity by its id.
+func (c *ClusterIdentityClient) Get(ctx context.Context, id uuid.UUID) (*ClusterIdentity, error) {
+	return c.Query().Where(clusteridentity.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ClusterIdentityClient) GetX(ctx context.Context, id uuid.UUID) *ClusterIdentity {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ClusterIdentityClient) Hooks() []Hook {
+	return c.hooks.ClusterIdentity
+}
+
+// Interceptors returns the client interceptors.
+func (c *ClusterIdentityClient) Interceptors() []Interceptor {
+	inters := c.inters.ClusterIdentity
+	return append(inters[:len(inters):len(inters)], clusteridentity.Interceptors[:]...)
+}
+
+func (c *ClusterIdentityClient) mutate(ctx context.Context, m *ClusterIdentityMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ClusterIdentityCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ClusterIdentityUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ClusterIdentityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ClusterIdentityDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ClusterIdentity mutation op: %q", m.Op())
 	}
 }
 
@@ -9240,24 +9524,26 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
-		Fence, GroupGrant, IdentityProvider, IdleActivity, IdleBinding, IdleChecker,
-		Image, Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession,
-		Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode,
-		Registry, ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role,
-		RoleGrant, SSHKey, Session, SessionDependency, SessionEvent, SessionGroup,
-		SessionMount, SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User,
-		Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
+		AccessToken, Agent, AgentSighting, Allocation, AuditEntry, ClusterIdentity,
+		Device, Domain, ExternalIdentity, Fence, GroupGrant, IdentityProvider,
+		IdleActivity, IdleBinding, IdleChecker, Image, Invitation, JoinToken, Kernel,
+		Keypair, LoginAttempt, LoginSession, Membership, ObjectStorage,
+		PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry, ResourceGroup,
+		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session,
+		SessionDependency, SessionEvent, SessionGroup, SessionMount, SessionNetwork,
+		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, VfolderShare,
+		VfolderTicket, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
-		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
-		Fence, GroupGrant, IdentityProvider, IdleActivity, IdleBinding, IdleChecker,
-		Image, Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession,
-		Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode,
-		Registry, ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role,
-		RoleGrant, SSHKey, Session, SessionDependency, SessionEvent, SessionGroup,
-		SessionMount, SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User,
-		Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
+		AccessToken, Agent, AgentSighting, Allocation, AuditEntry, ClusterIdentity,
+		Device, Domain, ExternalIdentity, Fence, GroupGrant, IdentityProvider,
+		IdleActivity, IdleBinding, IdleChecker, Image, Invitation, JoinToken, Kernel,
+		Keypair, LoginAttempt, LoginSession, Membership, ObjectStorage,
+		PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry, ResourceGroup,
+		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session,
+		SessionDependency, SessionEvent, SessionGroup, SessionMount, SessionNetwork,
+		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, VfolderShare,
+		VfolderTicket, Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

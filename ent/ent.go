@@ -14,8 +14,10 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -124,8 +126,10 @@ func checkColumn(t, c string) error {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
 			accesstoken.Table:       accesstoken.ValidColumn,
 			agent.Table:             agent.ValidColumn,
+			agentsighting.Table:     agentsighting.ValidColumn,
 			allocation.Table:        allocation.ValidColumn,
 			auditentry.Table:        auditentry.ValidColumn,
+			clusteridentity.Table:   clusteridentity.ValidColumn,
 			device.Table:            device.ValidColumn,
 			domain.Table:            domain.ValidColumn,
 			externalidentity.Table:  externalidentity.ValidColumn,

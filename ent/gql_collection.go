@@ -12,8 +12,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -424,6 +426,83 @@ func newAgentPaginateArgs(rv map[string]any) *agentPaginateArgs {
 }
 
 // CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *AgentSightingQuery) CollectFields(ctx context.Context, satisfies ...string) (*AgentSightingQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *AgentSightingQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(agentsighting.Columns))
+		selectedFields = []string{agentsighting.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "manager":
+			if _, ok := fieldSeen[agentsighting.FieldManager]; !ok {
+				selectedFields = append(selectedFields, agentsighting.FieldManager)
+				fieldSeen[agentsighting.FieldManager] = struct{}{}
+			}
+		case "agentID":
+			if _, ok := fieldSeen[agentsighting.FieldAgentID]; !ok {
+				selectedFields = append(selectedFields, agentsighting.FieldAgentID)
+				fieldSeen[agentsighting.FieldAgentID] = struct{}{}
+			}
+		case "seenAt":
+			if _, ok := fieldSeen[agentsighting.FieldSeenAt]; !ok {
+				selectedFields = append(selectedFields, agentsighting.FieldSeenAt)
+				fieldSeen[agentsighting.FieldSeenAt] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type agentsightingPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []AgentSightingPaginateOption
+}
+
+func newAgentSightingPaginateArgs(rv map[string]any) *agentsightingPaginateArgs {
+	args := &agentsightingPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[whereField].(*AgentSightingWhereInput); ok {
+		args.opts = append(args.opts, WithAgentSightingFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
 func (_q *AllocationQuery) CollectFields(ctx context.Context, satisfies ...string) (*AllocationQuery, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil {
@@ -733,6 +812,105 @@ func newAuditEntryPaginateArgs(rv map[string]any) *auditentryPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*AuditEntryWhereInput); ok {
 		args.opts = append(args.opts, WithAuditEntryFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ClusterIdentityQuery) CollectFields(ctx context.Context, satisfies ...string) (*ClusterIdentityQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ClusterIdentityQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(clusteridentity.Columns))
+		selectedFields = []string{clusteridentity.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[clusteridentity.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, clusteridentity.FieldCreatedAt)
+				fieldSeen[clusteridentity.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[clusteridentity.FieldName]; !ok {
+				selectedFields = append(selectedFields, clusteridentity.FieldName)
+				fieldSeen[clusteridentity.FieldName] = struct{}{}
+			}
+		case "caFingerprint":
+			if _, ok := fieldSeen[clusteridentity.FieldCaFingerprint]; !ok {
+				selectedFields = append(selectedFields, clusteridentity.FieldCaFingerprint)
+				fieldSeen[clusteridentity.FieldCaFingerprint] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type clusteridentityPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ClusterIdentityPaginateOption
+}
+
+func newClusterIdentityPaginateArgs(rv map[string]any) *clusteridentityPaginateArgs {
+	args := &clusteridentityPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &ClusterIdentityOrder{Field: &ClusterIdentityOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithClusterIdentityOrder(order))
+			}
+		case *ClusterIdentityOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithClusterIdentityOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*ClusterIdentityWhereInput); ok {
+		args.opts = append(args.opts, WithClusterIdentityFilter(v.Filter))
 	}
 	return args
 }
@@ -2501,6 +2679,11 @@ func (_q *JoinTokenQuery) collectField(ctx context.Context, oneNode bool, opCtx 
 			if _, ok := fieldSeen[jointoken.FieldUsedBy]; !ok {
 				selectedFields = append(selectedFields, jointoken.FieldUsedBy)
 				fieldSeen[jointoken.FieldUsedBy] = struct{}{}
+			}
+		case "revokedAt":
+			if _, ok := fieldSeen[jointoken.FieldRevokedAt]; !ok {
+				selectedFields = append(selectedFields, jointoken.FieldRevokedAt)
+				fieldSeen[jointoken.FieldRevokedAt] = struct{}{}
 			}
 		case "id":
 		case "__typename":

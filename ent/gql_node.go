@@ -10,8 +10,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -74,6 +76,11 @@ var agentImplementors = []string{"Agent", "Node"}
 // IsNode implements the Node interface check for GQLGen.
 func (*Agent) IsNode() {}
 
+var agentsightingImplementors = []string{"AgentSighting", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*AgentSighting) IsNode() {}
+
 var allocationImplementors = []string{"Allocation", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
@@ -83,6 +90,11 @@ var auditentryImplementors = []string{"AuditEntry", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*AuditEntry) IsNode() {}
+
+var clusteridentityImplementors = []string{"ClusterIdentity", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ClusterIdentity) IsNode() {}
 
 var deviceImplementors = []string{"Device", "Node"}
 
@@ -375,6 +387,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case agentsighting.Table:
+		query := c.AgentSighting.Query().
+			Where(agentsighting.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, agentsightingImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case allocation.Table:
 		query := c.Allocation.Query().
 			Where(allocation.ID(id))
@@ -389,6 +410,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(auditentry.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, auditentryImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case clusteridentity.Table:
+		query := c.ClusterIdentity.Query().
+			Where(clusteridentity.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, clusteridentityImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -885,6 +915,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case agentsighting.Table:
+		query := c.AgentSighting.Query().
+			Where(agentsighting.IDIn(ids...))
+		query, err := query.CollectFields(ctx, agentsightingImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case allocation.Table:
 		query := c.Allocation.Query().
 			Where(allocation.IDIn(ids...))
@@ -905,6 +951,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.AuditEntry.Query().
 			Where(auditentry.IDIn(ids...))
 		query, err := query.CollectFields(ctx, auditentryImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case clusteridentity.Table:
+		query := c.ClusterIdentity.Query().
+			Where(clusteridentity.IDIn(ids...))
+		query, err := query.CollectFields(ctx, clusteridentityImplementors...)
 		if err != nil {
 			return nil, err
 		}

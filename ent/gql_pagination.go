@@ -16,8 +16,10 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -845,6 +847,255 @@ func (_m *Agent) ToEdge(order *AgentOrder) *AgentEdge {
 	}
 }
 
+// AgentSightingEdge is the edge representation of AgentSighting.
+type AgentSightingEdge struct {
+	Node   *AgentSighting `json:"node"`
+	Cursor Cursor         `json:"cursor"`
+}
+
+// AgentSightingConnection is the connection containing edges to AgentSighting.
+type AgentSightingConnection struct {
+	Edges      []*AgentSightingEdge `json:"edges"`
+	PageInfo   PageInfo             `json:"pageInfo"`
+	TotalCount int                  `json:"totalCount"`
+}
+
+func (c *AgentSightingConnection) build(nodes []*AgentSighting, pager *agentsightingPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *AgentSighting
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *AgentSighting {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *AgentSighting {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*AgentSightingEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &AgentSightingEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// AgentSightingPaginateOption enables pagination customization.
+type AgentSightingPaginateOption func(*agentsightingPager) error
+
+// WithAgentSightingOrder configures pagination ordering.
+func WithAgentSightingOrder(order *AgentSightingOrder) AgentSightingPaginateOption {
+	if order == nil {
+		order = DefaultAgentSightingOrder
+	}
+	o := *order
+	return func(pager *agentsightingPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultAgentSightingOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithAgentSightingFilter configures pagination filter.
+func WithAgentSightingFilter(filter func(*AgentSightingQuery) (*AgentSightingQuery, error)) AgentSightingPaginateOption {
+	return func(pager *agentsightingPager) error {
+		if filter == nil {
+			return errors.New("AgentSightingQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type agentsightingPager struct {
+	reverse bool
+	order   *AgentSightingOrder
+	filter  func(*AgentSightingQuery) (*AgentSightingQuery, error)
+}
+
+func newAgentSightingPager(opts []AgentSightingPaginateOption, reverse bool) (*agentsightingPager, error) {
+	pager := &agentsightingPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultAgentSightingOrder
+	}
+	return pager, nil
+}
+
+func (p *agentsightingPager) applyFilter(query *AgentSightingQuery) (*AgentSightingQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *agentsightingPager) toCursor(_m *AgentSighting) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *agentsightingPager) applyCursors(query *AgentSightingQuery, after, before *Cursor) (*AgentSightingQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultAgentSightingOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *agentsightingPager) applyOrder(query *AgentSightingQuery) *AgentSightingQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultAgentSightingOrder.Field {
+		query = query.Order(DefaultAgentSightingOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *agentsightingPager) orderExpr(query *AgentSightingQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultAgentSightingOrder.Field {
+			b.Comma().Ident(DefaultAgentSightingOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to AgentSighting.
+func (_m *AgentSightingQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...AgentSightingPaginateOption,
+) (*AgentSightingConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newAgentSightingPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &AgentSightingConnection{Edges: []*AgentSightingEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+// AgentSightingOrderField defines the ordering field of AgentSighting.
+type AgentSightingOrderField struct {
+	// Value extracts the ordering value from the given AgentSighting.
+	Value    func(*AgentSighting) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) agentsighting.OrderOption
+	toCursor func(*AgentSighting) Cursor
+}
+
+// AgentSightingOrder defines the ordering of AgentSighting.
+type AgentSightingOrder struct {
+	Direction OrderDirection           `json:"direction"`
+	Field     *AgentSightingOrderField `json:"field"`
+}
+
+// DefaultAgentSightingOrder is the default ordering of AgentSighting.
+var DefaultAgentSightingOrder = &AgentSightingOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &AgentSightingOrderField{
+		Value: func(_m *AgentSighting) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: agentsighting.FieldID,
+		toTerm: agentsighting.ByID,
+		toCursor: func(_m *AgentSighting) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts AgentSighting into AgentSightingEdge.
+func (_m *AgentSighting) ToEdge(order *AgentSightingOrder) *AgentSightingEdge {
+	if order == nil {
+		order = DefaultAgentSightingOrder
+	}
+	return &AgentSightingEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
 // AllocationEdge is the edge representation of Allocation.
 type AllocationEdge struct {
 	Node   *Allocation `json:"node"`
@@ -1468,6 +1719,302 @@ func (_m *AuditEntry) ToEdge(order *AuditEntryOrder) *AuditEntryEdge {
 		order = DefaultAuditEntryOrder
 	}
 	return &AuditEntryEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ClusterIdentityEdge is the edge representation of ClusterIdentity.
+type ClusterIdentityEdge struct {
+	Node   *ClusterIdentity `json:"node"`
+	Cursor Cursor           `json:"cursor"`
+}
+
+// ClusterIdentityConnection is the connection containing edges to ClusterIdentity.
+type ClusterIdentityConnection struct {
+	Edges      []*ClusterIdentityEdge `json:"edges"`
+	PageInfo   PageInfo               `json:"pageInfo"`
+	TotalCount int                    `json:"totalCount"`
+}
+
+func (c *ClusterIdentityConnection) build(nodes []*ClusterIdentity, pager *clusteridentityPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ClusterIdentity
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ClusterIdentity {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ClusterIdentity {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ClusterIdentityEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ClusterIdentityEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ClusterIdentityPaginateOption enables pagination customization.
+type ClusterIdentityPaginateOption func(*clusteridentityPager) error
+
+// WithClusterIdentityOrder configures pagination ordering.
+func WithClusterIdentityOrder(order *ClusterIdentityOrder) ClusterIdentityPaginateOption {
+	if order == nil {
+		order = DefaultClusterIdentityOrder
+	}
+	o := *order
+	return func(pager *clusteridentityPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultClusterIdentityOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithClusterIdentityFilter configures pagination filter.
+func WithClusterIdentityFilter(filter func(*ClusterIdentityQuery) (*ClusterIdentityQuery, error)) ClusterIdentityPaginateOption {
+	return func(pager *clusteridentityPager) error {
+		if filter == nil {
+			return errors.New("ClusterIdentityQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type clusteridentityPager struct {
+	reverse bool
+	order   *ClusterIdentityOrder
+	filter  func(*ClusterIdentityQuery) (*ClusterIdentityQuery, error)
+}
+
+func newClusterIdentityPager(opts []ClusterIdentityPaginateOption, reverse bool) (*clusteridentityPager, error) {
+	pager := &clusteridentityPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultClusterIdentityOrder
+	}
+	return pager, nil
+}
+
+func (p *clusteridentityPager) applyFilter(query *ClusterIdentityQuery) (*ClusterIdentityQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *clusteridentityPager) toCursor(_m *ClusterIdentity) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *clusteridentityPager) applyCursors(query *ClusterIdentityQuery, after, before *Cursor) (*ClusterIdentityQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultClusterIdentityOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *clusteridentityPager) applyOrder(query *ClusterIdentityQuery) *ClusterIdentityQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultClusterIdentityOrder.Field {
+		query = query.Order(DefaultClusterIdentityOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *clusteridentityPager) orderExpr(query *ClusterIdentityQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultClusterIdentityOrder.Field {
+			b.Comma().Ident(DefaultClusterIdentityOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ClusterIdentity.
+func (_m *ClusterIdentityQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ClusterIdentityPaginateOption,
+) (*ClusterIdentityConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newClusterIdentityPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ClusterIdentityConnection{Edges: []*ClusterIdentityEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ClusterIdentityOrderFieldCreatedAt orders ClusterIdentity by created_at.
+	ClusterIdentityOrderFieldCreatedAt = &ClusterIdentityOrderField{
+		Value: func(_m *ClusterIdentity) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: clusteridentity.FieldCreatedAt,
+		toTerm: clusteridentity.ByCreatedAt,
+		toCursor: func(_m *ClusterIdentity) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ClusterIdentityOrderField) String() string {
+	var str string
+	switch f.column {
+	case ClusterIdentityOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ClusterIdentityOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ClusterIdentityOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ClusterIdentityOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ClusterIdentityOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ClusterIdentityOrderField", str)
+	}
+	return nil
+}
+
+// ClusterIdentityOrderField defines the ordering field of ClusterIdentity.
+type ClusterIdentityOrderField struct {
+	// Value extracts the ordering value from the given ClusterIdentity.
+	Value    func(*ClusterIdentity) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) clusteridentity.OrderOption
+	toCursor func(*ClusterIdentity) Cursor
+}
+
+// ClusterIdentityOrder defines the ordering of ClusterIdentity.
+type ClusterIdentityOrder struct {
+	Direction OrderDirection             `json:"direction"`
+	Field     *ClusterIdentityOrderField `json:"field"`
+}
+
+// DefaultClusterIdentityOrder is the default ordering of ClusterIdentity.
+var DefaultClusterIdentityOrder = &ClusterIdentityOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ClusterIdentityOrderField{
+		Value: func(_m *ClusterIdentity) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: clusteridentity.FieldID,
+		toTerm: clusteridentity.ByID,
+		toCursor: func(_m *ClusterIdentity) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ClusterIdentity into ClusterIdentityEdge.
+func (_m *ClusterIdentity) ToEdge(order *ClusterIdentityOrder) *ClusterIdentityEdge {
+	if order == nil {
+		order = DefaultClusterIdentityOrder
+	}
+	return &ClusterIdentityEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

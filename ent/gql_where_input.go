@@ -9,8 +9,10 @@ import (
 
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -1199,6 +1201,252 @@ func (i *AgentWhereInput) P() (predicate.Agent, error) {
 		return predicates[0], nil
 	default:
 		return agent.And(predicates...), nil
+	}
+}
+
+// AgentSightingWhereInput represents a where input for filtering AgentSighting queries.
+type AgentSightingWhereInput struct {
+	Predicates []predicate.AgentSighting  `json:"-"`
+	Not        *AgentSightingWhereInput   `json:"not,omitempty"`
+	Or         []*AgentSightingWhereInput `json:"or,omitempty"`
+	And        []*AgentSightingWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "manager" field predicates.
+	Manager             *string  `json:"manager,omitempty"`
+	ManagerNEQ          *string  `json:"managerNEQ,omitempty"`
+	ManagerIn           []string `json:"managerIn,omitempty"`
+	ManagerNotIn        []string `json:"managerNotIn,omitempty"`
+	ManagerGT           *string  `json:"managerGT,omitempty"`
+	ManagerGTE          *string  `json:"managerGTE,omitempty"`
+	ManagerLT           *string  `json:"managerLT,omitempty"`
+	ManagerLTE          *string  `json:"managerLTE,omitempty"`
+	ManagerContains     *string  `json:"managerContains,omitempty"`
+	ManagerHasPrefix    *string  `json:"managerHasPrefix,omitempty"`
+	ManagerHasSuffix    *string  `json:"managerHasSuffix,omitempty"`
+	ManagerEqualFold    *string  `json:"managerEqualFold,omitempty"`
+	ManagerContainsFold *string  `json:"managerContainsFold,omitempty"`
+
+	// "agent_id" field predicates.
+	AgentID      *uuid.UUID  `json:"agentID,omitempty"`
+	AgentIDNEQ   *uuid.UUID  `json:"agentIDNEQ,omitempty"`
+	AgentIDIn    []uuid.UUID `json:"agentIDIn,omitempty"`
+	AgentIDNotIn []uuid.UUID `json:"agentIDNotIn,omitempty"`
+	AgentIDGT    *uuid.UUID  `json:"agentIDGT,omitempty"`
+	AgentIDGTE   *uuid.UUID  `json:"agentIDGTE,omitempty"`
+	AgentIDLT    *uuid.UUID  `json:"agentIDLT,omitempty"`
+	AgentIDLTE   *uuid.UUID  `json:"agentIDLTE,omitempty"`
+
+	// "seen_at" field predicates.
+	SeenAt      *time.Time  `json:"seenAt,omitempty"`
+	SeenAtNEQ   *time.Time  `json:"seenAtNEQ,omitempty"`
+	SeenAtIn    []time.Time `json:"seenAtIn,omitempty"`
+	SeenAtNotIn []time.Time `json:"seenAtNotIn,omitempty"`
+	SeenAtGT    *time.Time  `json:"seenAtGT,omitempty"`
+	SeenAtGTE   *time.Time  `json:"seenAtGTE,omitempty"`
+	SeenAtLT    *time.Time  `json:"seenAtLT,omitempty"`
+	SeenAtLTE   *time.Time  `json:"seenAtLTE,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *AgentSightingWhereInput) AddPredicates(predicates ...predicate.AgentSighting) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the AgentSightingWhereInput filter on the AgentSightingQuery builder.
+func (i *AgentSightingWhereInput) Filter(q *AgentSightingQuery) (*AgentSightingQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyAgentSightingWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyAgentSightingWhereInput is returned in case the AgentSightingWhereInput is empty.
+var ErrEmptyAgentSightingWhereInput = errors.New("ent: empty predicate AgentSightingWhereInput")
+
+// P returns a predicate for filtering agentsightings.
+// An error is returned if the input is empty or invalid.
+func (i *AgentSightingWhereInput) P() (predicate.AgentSighting, error) {
+	var predicates []predicate.AgentSighting
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, agentsighting.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.AgentSighting, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, agentsighting.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.AgentSighting, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, agentsighting.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, agentsighting.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, agentsighting.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, agentsighting.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, agentsighting.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, agentsighting.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, agentsighting.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, agentsighting.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, agentsighting.IDLTE(*i.IDLTE))
+	}
+	if i.Manager != nil {
+		predicates = append(predicates, agentsighting.ManagerEQ(*i.Manager))
+	}
+	if i.ManagerNEQ != nil {
+		predicates = append(predicates, agentsighting.ManagerNEQ(*i.ManagerNEQ))
+	}
+	if len(i.ManagerIn) > 0 {
+		predicates = append(predicates, agentsighting.ManagerIn(i.ManagerIn...))
+	}
+	if len(i.ManagerNotIn) > 0 {
+		predicates = append(predicates, agentsighting.ManagerNotIn(i.ManagerNotIn...))
+	}
+	if i.ManagerGT != nil {
+		predicates = append(predicates, agentsighting.ManagerGT(*i.ManagerGT))
+	}
+	if i.ManagerGTE != nil {
+		predicates = append(predicates, agentsighting.ManagerGTE(*i.ManagerGTE))
+	}
+	if i.ManagerLT != nil {
+		predicates = append(predicates, agentsighting.ManagerLT(*i.ManagerLT))
+	}
+	if i.ManagerLTE != nil {
+		predicates = append(predicates, agentsighting.ManagerLTE(*i.ManagerLTE))
+	}
+	if i.ManagerContains != nil {
+		predicates = append(predicates, agentsighting.ManagerContains(*i.ManagerContains))
+	}
+	if i.ManagerHasPrefix != nil {
+		predicates = append(predicates, agentsighting.ManagerHasPrefix(*i.ManagerHasPrefix))
+	}
+	if i.ManagerHasSuffix != nil {
+		predicates = append(predicates, agentsighting.ManagerHasSuffix(*i.ManagerHasSuffix))
+	}
+	if i.ManagerEqualFold != nil {
+		predicates = append(predicates, agentsighting.ManagerEqualFold(*i.ManagerEqualFold))
+	}
+	if i.ManagerContainsFold != nil {
+		predicates = append(predicates, agentsighting.ManagerContainsFold(*i.ManagerContainsFold))
+	}
+	if i.AgentID != nil {
+		predicates = append(predicates, agentsighting.AgentIDEQ(*i.AgentID))
+	}
+	if i.AgentIDNEQ != nil {
+		predicates = append(predicates, agentsighting.AgentIDNEQ(*i.AgentIDNEQ))
+	}
+	if len(i.AgentIDIn) > 0 {
+		predicates = append(predicates, agentsighting.AgentIDIn(i.AgentIDIn...))
+	}
+	if len(i.AgentIDNotIn) > 0 {
+		predicates = append(predicates, agentsighting.AgentIDNotIn(i.AgentIDNotIn...))
+	}
+	if i.AgentIDGT != nil {
+		predicates = append(predicates, agentsighting.AgentIDGT(*i.AgentIDGT))
+	}
+	if i.AgentIDGTE != nil {
+		predicates = append(predicates, agentsighting.AgentIDGTE(*i.AgentIDGTE))
+	}
+	if i.AgentIDLT != nil {
+		predicates = append(predicates, agentsighting.AgentIDLT(*i.AgentIDLT))
+	}
+	if i.AgentIDLTE != nil {
+		predicates = append(predicates, agentsighting.AgentIDLTE(*i.AgentIDLTE))
+	}
+	if i.SeenAt != nil {
+		predicates = append(predicates, agentsighting.SeenAtEQ(*i.SeenAt))
+	}
+	if i.SeenAtNEQ != nil {
+		predicates = append(predicates, agentsighting.SeenAtNEQ(*i.SeenAtNEQ))
+	}
+	if len(i.SeenAtIn) > 0 {
+		predicates = append(predicates, agentsighting.SeenAtIn(i.SeenAtIn...))
+	}
+	if len(i.SeenAtNotIn) > 0 {
+		predicates = append(predicates, agentsighting.SeenAtNotIn(i.SeenAtNotIn...))
+	}
+	if i.SeenAtGT != nil {
+		predicates = append(predicates, agentsighting.SeenAtGT(*i.SeenAtGT))
+	}
+	if i.SeenAtGTE != nil {
+		predicates = append(predicates, agentsighting.SeenAtGTE(*i.SeenAtGTE))
+	}
+	if i.SeenAtLT != nil {
+		predicates = append(predicates, agentsighting.SeenAtLT(*i.SeenAtLT))
+	}
+	if i.SeenAtLTE != nil {
+		predicates = append(predicates, agentsighting.SeenAtLTE(*i.SeenAtLTE))
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyAgentSightingWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return agentsighting.And(predicates...), nil
 	}
 }
 
@@ -2503,6 +2751,272 @@ func (i *AuditEntryWhereInput) P() (predicate.AuditEntry, error) {
 		return predicates[0], nil
 	default:
 		return auditentry.And(predicates...), nil
+	}
+}
+
+// ClusterIdentityWhereInput represents a where input for filtering ClusterIdentity queries.
+type ClusterIdentityWhereInput struct {
+	Predicates []predicate.ClusterIdentity  `json:"-"`
+	Not        *ClusterIdentityWhereInput   `json:"not,omitempty"`
+	Or         []*ClusterIdentityWhereInput `json:"or,omitempty"`
+	And        []*ClusterIdentityWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "ca_fingerprint" field predicates.
+	CaFingerprint             *string  `json:"caFingerprint,omitempty"`
+	CaFingerprintNEQ          *string  `json:"caFingerprintNEQ,omitempty"`
+	CaFingerprintIn           []string `json:"caFingerprintIn,omitempty"`
+	CaFingerprintNotIn        []string `json:"caFingerprintNotIn,omitempty"`
+	CaFingerprintGT           *string  `json:"caFingerprintGT,omitempty"`
+	CaFingerprintGTE          *string  `json:"caFingerprintGTE,omitempty"`
+	CaFingerprintLT           *string  `json:"caFingerprintLT,omitempty"`
+	CaFingerprintLTE          *string  `json:"caFingerprintLTE,omitempty"`
+	CaFingerprintContains     *string  `json:"caFingerprintContains,omitempty"`
+	CaFingerprintHasPrefix    *string  `json:"caFingerprintHasPrefix,omitempty"`
+	CaFingerprintHasSuffix    *string  `json:"caFingerprintHasSuffix,omitempty"`
+	CaFingerprintEqualFold    *string  `json:"caFingerprintEqualFold,omitempty"`
+	CaFingerprintContainsFold *string  `json:"caFingerprintContainsFold,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ClusterIdentityWhereInput) AddPredicates(predicates ...predicate.ClusterIdentity) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ClusterIdentityWhereInput filter on the ClusterIdentityQuery builder.
+func (i *ClusterIdentityWhereInput) Filter(q *ClusterIdentityQuery) (*ClusterIdentityQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyClusterIdentityWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyClusterIdentityWhereInput is returned in case the ClusterIdentityWhereInput is empty.
+var ErrEmptyClusterIdentityWhereInput = errors.New("ent: empty predicate ClusterIdentityWhereInput")
+
+// P returns a predicate for filtering clusteridentities.
+// An error is returned if the input is empty or invalid.
+func (i *ClusterIdentityWhereInput) P() (predicate.ClusterIdentity, error) {
+	var predicates []predicate.ClusterIdentity
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, clusteridentity.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ClusterIdentity, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, clusteridentity.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ClusterIdentity, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, clusteridentity.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, clusteridentity.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, clusteridentity.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, clusteridentity.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, clusteridentity.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, clusteridentity.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, clusteridentity.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, clusteridentity.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, clusteridentity.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, clusteridentity.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, clusteridentity.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, clusteridentity.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, clusteridentity.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, clusteridentity.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, clusteridentity.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, clusteridentity.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, clusteridentity.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, clusteridentity.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, clusteridentity.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, clusteridentity.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, clusteridentity.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, clusteridentity.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, clusteridentity.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, clusteridentity.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, clusteridentity.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, clusteridentity.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, clusteridentity.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, clusteridentity.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, clusteridentity.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, clusteridentity.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.CaFingerprint != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintEQ(*i.CaFingerprint))
+	}
+	if i.CaFingerprintNEQ != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintNEQ(*i.CaFingerprintNEQ))
+	}
+	if len(i.CaFingerprintIn) > 0 {
+		predicates = append(predicates, clusteridentity.CaFingerprintIn(i.CaFingerprintIn...))
+	}
+	if len(i.CaFingerprintNotIn) > 0 {
+		predicates = append(predicates, clusteridentity.CaFingerprintNotIn(i.CaFingerprintNotIn...))
+	}
+	if i.CaFingerprintGT != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintGT(*i.CaFingerprintGT))
+	}
+	if i.CaFingerprintGTE != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintGTE(*i.CaFingerprintGTE))
+	}
+	if i.CaFingerprintLT != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintLT(*i.CaFingerprintLT))
+	}
+	if i.CaFingerprintLTE != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintLTE(*i.CaFingerprintLTE))
+	}
+	if i.CaFingerprintContains != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintContains(*i.CaFingerprintContains))
+	}
+	if i.CaFingerprintHasPrefix != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintHasPrefix(*i.CaFingerprintHasPrefix))
+	}
+	if i.CaFingerprintHasSuffix != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintHasSuffix(*i.CaFingerprintHasSuffix))
+	}
+	if i.CaFingerprintEqualFold != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintEqualFold(*i.CaFingerprintEqualFold))
+	}
+	if i.CaFingerprintContainsFold != nil {
+		predicates = append(predicates, clusteridentity.CaFingerprintContainsFold(*i.CaFingerprintContainsFold))
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyClusterIdentityWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return clusteridentity.And(predicates...), nil
 	}
 }
 
@@ -6785,6 +7299,18 @@ type JoinTokenWhereInput struct {
 	UsedByHasSuffix    *string  `json:"usedByHasSuffix,omitempty"`
 	UsedByEqualFold    *string  `json:"usedByEqualFold,omitempty"`
 	UsedByContainsFold *string  `json:"usedByContainsFold,omitempty"`
+
+	// "revoked_at" field predicates.
+	RevokedAt       *time.Time  `json:"revokedAt,omitempty"`
+	RevokedAtNEQ    *time.Time  `json:"revokedAtNEQ,omitempty"`
+	RevokedAtIn     []time.Time `json:"revokedAtIn,omitempty"`
+	RevokedAtNotIn  []time.Time `json:"revokedAtNotIn,omitempty"`
+	RevokedAtGT     *time.Time  `json:"revokedAtGT,omitempty"`
+	RevokedAtGTE    *time.Time  `json:"revokedAtGTE,omitempty"`
+	RevokedAtLT     *time.Time  `json:"revokedAtLT,omitempty"`
+	RevokedAtLTE    *time.Time  `json:"revokedAtLTE,omitempty"`
+	RevokedAtIsNil  bool        `json:"revokedAtIsNil,omitempty"`
+	RevokedAtNotNil bool        `json:"revokedAtNotNil,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -7010,6 +7536,36 @@ func (i *JoinTokenWhereInput) P() (predicate.JoinToken, error) {
 	}
 	if i.UsedByContainsFold != nil {
 		predicates = append(predicates, jointoken.UsedByContainsFold(*i.UsedByContainsFold))
+	}
+	if i.RevokedAt != nil {
+		predicates = append(predicates, jointoken.RevokedAtEQ(*i.RevokedAt))
+	}
+	if i.RevokedAtNEQ != nil {
+		predicates = append(predicates, jointoken.RevokedAtNEQ(*i.RevokedAtNEQ))
+	}
+	if len(i.RevokedAtIn) > 0 {
+		predicates = append(predicates, jointoken.RevokedAtIn(i.RevokedAtIn...))
+	}
+	if len(i.RevokedAtNotIn) > 0 {
+		predicates = append(predicates, jointoken.RevokedAtNotIn(i.RevokedAtNotIn...))
+	}
+	if i.RevokedAtGT != nil {
+		predicates = append(predicates, jointoken.RevokedAtGT(*i.RevokedAtGT))
+	}
+	if i.RevokedAtGTE != nil {
+		predicates = append(predicates, jointoken.RevokedAtGTE(*i.RevokedAtGTE))
+	}
+	if i.RevokedAtLT != nil {
+		predicates = append(predicates, jointoken.RevokedAtLT(*i.RevokedAtLT))
+	}
+	if i.RevokedAtLTE != nil {
+		predicates = append(predicates, jointoken.RevokedAtLTE(*i.RevokedAtLTE))
+	}
+	if i.RevokedAtIsNil {
+		predicates = append(predicates, jointoken.RevokedAtIsNil())
+	}
+	if i.RevokedAtNotNil {
+		predicates = append(predicates, jointoken.RevokedAtNotNil())
 	}
 
 	switch len(predicates) {

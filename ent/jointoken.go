@@ -29,7 +29,9 @@ type JoinToken struct {
 	// UsedAt holds the value of the "used_at" field.
 	UsedAt *time.Time `json:"used_at,omitempty"`
 	// UsedBy holds the value of the "used_by" field.
-	UsedBy       string `json:"used_by,omitempty"`
+	UsedBy string `json:"used_by,omitempty"`
+	// RevokedAt holds the value of the "revoked_at" field.
+	RevokedAt    *time.Time `json:"revoked_at,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -42,7 +44,7 @@ func (*JoinToken) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case jointoken.FieldRole, jointoken.FieldUsedBy:
 			values[i] = new(sql.NullString)
-		case jointoken.FieldCreatedAt, jointoken.FieldExpiresAt, jointoken.FieldUsedAt:
+		case jointoken.FieldCreatedAt, jointoken.FieldExpiresAt, jointoken.FieldUsedAt, jointoken.FieldRevokedAt:
 			values[i] = new(sql.NullTime)
 		case jointoken.FieldID:
 			values[i] = new(uuid.UUID)
@@ -104,6 +106,13 @@ func (_m *JoinToken) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.UsedBy = value.String
 			}
+		case jointoken.FieldRevokedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field revoked_at", values[i])
+			} else if value.Valid {
+				_m.RevokedAt = new(time.Time)
+				*_m.RevokedAt = value.Time
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -158,6 +167,11 @@ func (_m *JoinToken) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("used_by=")
 	builder.WriteString(_m.UsedBy)
+	builder.WriteString(", ")
+	if v := _m.RevokedAt; v != nil {
+		builder.WriteString("revoked_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

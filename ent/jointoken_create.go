@@ -84,6 +84,20 @@ func (_c *JoinTokenCreate) SetNillableUsedBy(v *string) *JoinTokenCreate {
 	return _c
 }
 
+// SetRevokedAt sets the "revoked_at" field.
+func (_c *JoinTokenCreate) SetRevokedAt(v time.Time) *JoinTokenCreate {
+	_c.mutation.SetRevokedAt(v)
+	return _c
+}
+
+// SetNillableRevokedAt sets the "revoked_at" field if the given value is not nil.
+func (_c *JoinTokenCreate) SetNillableRevokedAt(v *time.Time) *JoinTokenCreate {
+	if v != nil {
+		_c.SetRevokedAt(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *JoinTokenCreate) SetID(v uuid.UUID) *JoinTokenCreate {
 	_c.mutation.SetID(v)
@@ -229,6 +243,10 @@ func (_c *JoinTokenCreate) createSpec() (*JoinToken, *sqlgraph.CreateSpec) {
 		_spec.SetField(jointoken.FieldUsedBy, field.TypeString, value)
 		_node.UsedBy = value
 	}
+	if value, ok := _c.mutation.RevokedAt(); ok {
+		_spec.SetField(jointoken.FieldRevokedAt, field.TypeTime, value)
+		_node.RevokedAt = &value
+	}
 	return _node, _spec
 }
 
@@ -308,6 +326,24 @@ func (u *JoinTokenUpsert) SetUsedBy(v string) *JoinTokenUpsert {
 // UpdateUsedBy sets the "used_by" field to the value that was provided on create.
 func (u *JoinTokenUpsert) UpdateUsedBy() *JoinTokenUpsert {
 	u.SetExcluded(jointoken.FieldUsedBy)
+	return u
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (u *JoinTokenUpsert) SetRevokedAt(v time.Time) *JoinTokenUpsert {
+	u.Set(jointoken.FieldRevokedAt, v)
+	return u
+}
+
+// UpdateRevokedAt sets the "revoked_at" field to the value that was provided on create.
+func (u *JoinTokenUpsert) UpdateRevokedAt() *JoinTokenUpsert {
+	u.SetExcluded(jointoken.FieldRevokedAt)
+	return u
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (u *JoinTokenUpsert) ClearRevokedAt() *JoinTokenUpsert {
+	u.SetNull(jointoken.FieldRevokedAt)
 	return u
 }
 
@@ -403,6 +439,27 @@ func (u *JoinTokenUpsertOne) SetUsedBy(v string) *JoinTokenUpsertOne {
 func (u *JoinTokenUpsertOne) UpdateUsedBy() *JoinTokenUpsertOne {
 	return u.Update(func(s *JoinTokenUpsert) {
 		s.UpdateUsedBy()
+	})
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (u *JoinTokenUpsertOne) SetRevokedAt(v time.Time) *JoinTokenUpsertOne {
+	return u.Update(func(s *JoinTokenUpsert) {
+		s.SetRevokedAt(v)
+	})
+}
+
+// UpdateRevokedAt sets the "revoked_at" field to the value that was provided on create.
+func (u *JoinTokenUpsertOne) UpdateRevokedAt() *JoinTokenUpsertOne {
+	return u.Update(func(s *JoinTokenUpsert) {
+		s.UpdateRevokedAt()
+	})
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (u *JoinTokenUpsertOne) ClearRevokedAt() *JoinTokenUpsertOne {
+	return u.Update(func(s *JoinTokenUpsert) {
+		s.ClearRevokedAt()
 	})
 }
 
@@ -665,6 +722,27 @@ func (u *JoinTokenUpsertBulk) SetUsedBy(v string) *JoinTokenUpsertBulk {
 func (u *JoinTokenUpsertBulk) UpdateUsedBy() *JoinTokenUpsertBulk {
 	return u.Update(func(s *JoinTokenUpsert) {
 		s.UpdateUsedBy()
+	})
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (u *JoinTokenUpsertBulk) SetRevokedAt(v time.Time) *JoinTokenUpsertBulk {
+	return u.Update(func(s *JoinTokenUpsert) {
+		s.SetRevokedAt(v)
+	})
+}
+
+// UpdateRevokedAt sets the "revoked_at" field to the value that was provided on create.
+func (u *JoinTokenUpsertBulk) UpdateRevokedAt() *JoinTokenUpsertBulk {
+	return u.Update(func(s *JoinTokenUpsert) {
+		s.UpdateRevokedAt()
+	})
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (u *JoinTokenUpsertBulk) ClearRevokedAt() *JoinTokenUpsertBulk {
+	return u.Update(func(s *JoinTokenUpsert) {
+		s.ClearRevokedAt()
 	})
 }
 

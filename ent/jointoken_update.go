@@ -63,6 +63,26 @@ func (_u *JoinTokenUpdate) SetNillableUsedBy(v *string) *JoinTokenUpdate {
 	return _u
 }
 
+// SetRevokedAt sets the "revoked_at" field.
+func (_u *JoinTokenUpdate) SetRevokedAt(v time.Time) *JoinTokenUpdate {
+	_u.mutation.SetRevokedAt(v)
+	return _u
+}
+
+// SetNillableRevokedAt sets the "revoked_at" field if the given value is not nil.
+func (_u *JoinTokenUpdate) SetNillableRevokedAt(v *time.Time) *JoinTokenUpdate {
+	if v != nil {
+		_u.SetRevokedAt(*v)
+	}
+	return _u
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (_u *JoinTokenUpdate) ClearRevokedAt() *JoinTokenUpdate {
+	_u.mutation.ClearRevokedAt()
+	return _u
+}
+
 // Mutation returns the JoinTokenMutation object of the builder.
 func (_u *JoinTokenUpdate) Mutation() *JoinTokenMutation {
 	return _u.mutation
@@ -119,6 +139,12 @@ func (_u *JoinTokenUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.UsedBy(); ok {
 		_spec.SetField(jointoken.FieldUsedBy, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.RevokedAt(); ok {
+		_spec.SetField(jointoken.FieldRevokedAt, field.TypeTime, value)
+	}
+	if _u.mutation.RevokedAtCleared() {
+		_spec.ClearField(jointoken.FieldRevokedAt, field.TypeTime)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -172,6 +198,26 @@ func (_u *JoinTokenUpdateOne) SetNillableUsedBy(v *string) *JoinTokenUpdateOne {
 	if v != nil {
 		_u.SetUsedBy(*v)
 	}
+	return _u
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (_u *JoinTokenUpdateOne) SetRevokedAt(v time.Time) *JoinTokenUpdateOne {
+	_u.mutation.SetRevokedAt(v)
+	return _u
+}
+
+// SetNillableRevokedAt sets the "revoked_at" field if the given value is not nil.
+func (_u *JoinTokenUpdateOne) SetNillableRevokedAt(v *time.Time) *JoinTokenUpdateOne {
+	if v != nil {
+		_u.SetRevokedAt(*v)
+	}
+	return _u
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (_u *JoinTokenUpdateOne) ClearRevokedAt() *JoinTokenUpdateOne {
+	_u.mutation.ClearRevokedAt()
 	return _u
 }
 
@@ -260,6 +306,12 @@ func (_u *JoinTokenUpdateOne) sqlSave(ctx context.Context) (_node *JoinToken, er
 	}
 	if value, ok := _u.mutation.UsedBy(); ok {
 		_spec.SetField(jointoken.FieldUsedBy, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.RevokedAt(); ok {
+		_spec.SetField(jointoken.FieldRevokedAt, field.TypeTime, value)
+	}
+	if _u.mutation.RevokedAtCleared() {
+		_spec.ClearField(jointoken.FieldRevokedAt, field.TypeTime)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &JoinToken{config: _u.config}

@@ -13,8 +13,10 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -80,8 +82,10 @@ const (
 	// Node types.
 	TypeAccessToken       = "AccessToken"
 	TypeAgent             = "Agent"
+	TypeAgentSighting     = "AgentSighting"
 	TypeAllocation        = "Allocation"
 	TypeAuditEntry        = "AuditEntry"
+	TypeClusterIdentity   = "ClusterIdentity"
 	TypeDevice            = "Device"
 	TypeDomain            = "Domain"
 	TypeExternalIdentity  = "ExternalIdentity"
@@ -2971,6 +2975,446 @@ func (m *AgentMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Agent edge %s", name)
 }
 
+// AgentSightingMutation represents an operation that mutates the AgentSighting nodes in the graph.
+type AgentSightingMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	manager       *string
+	agent_id      *uuid.UUID
+	seen_at       *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*AgentSighting, error)
+	predicates    []predicate.AgentSighting
+}
+
+var _ ent.Mutation = (*AgentSightingMutation)(nil)
+
+// agentsightingOption allows management of the mutation configuration using functional options.
+type agentsightingOption func(*AgentSightingMutation)
+
+// newAgentSightingMutation creates new mutation for the AgentSighting entity.
+func newAgentSightingMutation(c config, op Op, opts ...agentsightingOption) *AgentSightingMutation {
+	m := &AgentSightingMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAgentSighting,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAgentSightingID sets the ID field of the mutation.
+func withAgentSightingID(id uuid.UUID) agentsightingOption {
+	return func(m *AgentSightingMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *AgentSighting
+		)
+		m.oldValue = func(ctx context.Context) (*AgentSighting, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().AgentSighting.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAgentSighting sets the old AgentSighting of the mutation.
+func withAgentSighting(node *AgentSighting) agentsightingOption {
+	return func(m *AgentSightingMutation) {
+		m.oldValue = func(context.Context) (*AgentSighting, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AgentSightingMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AgentSightingMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of AgentSighting entities.
+func (m *AgentSightingMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AgentSightingMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AgentSightingMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().AgentSighting.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetManager sets the "manager" field.
+func (m *AgentSightingMutation) SetManager(s string) {
+	m.manager = &s
+}
+
+// Manager returns the value of the "manager" field in the mutation.
+func (m *AgentSightingMutation) Manager() (r string, exists bool) {
+	v := m.manager
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldManager returns the old "manager" field's value of the AgentSighting entity.
+// If the AgentSighting object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentSightingMutation) OldManager(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldManager is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldManager requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldManager: %w", err)
+	}
+	return oldValue.Manager, nil
+}
+
+// ResetManager resets all changes to the "manager" field.
+func (m *AgentSightingMutation) ResetManager() {
+	m.manager = nil
+}
+
+// SetAgentID sets the "agent_id" field.
+func (m *AgentSightingMutation) SetAgentID(u uuid.UUID) {
+	m.agent_id = &u
+}
+
+// AgentID returns the value of the "agent_id" field in the mutation.
+func (m *AgentSightingMutation) AgentID() (r uuid.UUID, exists bool) {
+	v := m.agent_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAgentID returns the old "agent_id" field's value of the AgentSighting entity.
+// If the AgentSighting object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentSightingMutation) OldAgentID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAgentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAgentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAgentID: %w", err)
+	}
+	return oldValue.AgentID, nil
+}
+
+// ResetAgentID resets all changes to the "agent_id" field.
+func (m *AgentSightingMutation) ResetAgentID() {
+	m.agent_id = nil
+}
+
+// SetSeenAt sets the "seen_at" field.
+func (m *AgentSightingMutation) SetSeenAt(t time.Time) {
+	m.seen_at = &t
+}
+
+// SeenAt returns the value of the "seen_at" field in the mutation.
+func (m *AgentSightingMutation) SeenAt() (r time.Time, exists bool) {
+	v := m.seen_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSeenAt returns the old "seen_at" field's value of the AgentSighting entity.
+// If the AgentSighting object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentSightingMutation) OldSeenAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSeenAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSeenAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSeenAt: %w", err)
+	}
+	return oldValue.SeenAt, nil
+}
+
+// ResetSeenAt resets all changes to the "seen_at" field.
+func (m *AgentSightingMutation) ResetSeenAt() {
+	m.seen_at = nil
+}
+
+// Where appends a list predicates to the AgentSightingMutation builder.
+func (m *AgentSightingMutation) Where(ps ...predicate.AgentSighting) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AgentSightingMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AgentSightingMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.AgentSighting, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AgentSightingMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AgentSightingMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (AgentSighting).
+func (m *AgentSightingMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AgentSightingMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.manager != nil {
+		fields = append(fields, agentsighting.FieldManager)
+	}
+	if m.agent_id != nil {
+		fields = append(fields, agentsighting.FieldAgentID)
+	}
+	if m.seen_at != nil {
+		fields = append(fields, agentsighting.FieldSeenAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AgentSightingMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case agentsighting.FieldManager:
+		return m.Manager()
+	case agentsighting.FieldAgentID:
+		return m.AgentID()
+	case agentsighting.FieldSeenAt:
+		return m.SeenAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AgentSightingMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case agentsighting.FieldManager:
+		return m.OldManager(ctx)
+	case agentsighting.FieldAgentID:
+		return m.OldAgentID(ctx)
+	case agentsighting.FieldSeenAt:
+		return m.OldSeenAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown AgentSighting field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AgentSightingMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case agentsighting.FieldManager:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetManager(v)
+		return nil
+	case agentsighting.FieldAgentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAgentID(v)
+		return nil
+	case agentsighting.FieldSeenAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSeenAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AgentSighting field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AgentSightingMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AgentSightingMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AgentSightingMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown AgentSighting numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AgentSightingMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AgentSightingMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AgentSightingMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown AgentSighting nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AgentSightingMutation) ResetField(name string) error {
+	switch name {
+	case agentsighting.FieldManager:
+		m.ResetManager()
+		return nil
+	case agentsighting.FieldAgentID:
+		m.ResetAgentID()
+		return nil
+	case agentsighting.FieldSeenAt:
+		m.ResetSeenAt()
+		return nil
+	}
+	return fmt.Errorf("unknown AgentSighting field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AgentSightingMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AgentSightingMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AgentSightingMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AgentSightingMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AgentSightingMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AgentSightingMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AgentSightingMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown AgentSighting unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AgentSightingMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown AgentSighting edge %s", name)
+}
+
 // AllocationMutation represents an operation that mutates the Allocation nodes in the graph.
 type AllocationMutation struct {
 	config
@@ -5240,6 +5684,500 @@ func (m *AuditEntryMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *AuditEntryMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown AuditEntry edge %s", name)
+}
+
+// ClusterIdentityMutation represents an operation that mutates the ClusterIdentity nodes in the graph.
+type ClusterIdentityMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	name           *string
+	ca_fingerprint *string
+	canary_sealed  *[]byte
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*ClusterIdentity, error)
+	predicates     []predicate.ClusterIdentity
+}
+
+var _ ent.Mutation = (*ClusterIdentityMutation)(nil)
+
+// clusteridentityOption allows management of the mutation configuration using functional options.
+type clusteridentityOption func(*ClusterIdentityMutation)
+
+// newClusterIdentityMutation creates new mutation for the ClusterIdentity entity.
+func newClusterIdentityMutation(c config, op Op, opts ...clusteridentityOption) *ClusterIdentityMutation {
+	m := &ClusterIdentityMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeClusterIdentity,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withClusterIdentityID sets the ID field of the mutation.
+func withClusterIdentityID(id uuid.UUID) clusteridentityOption {
+	return func(m *ClusterIdentityMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ClusterIdentity
+		)
+		m.oldValue = func(ctx context.Context) (*ClusterIdentity, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ClusterIdentity.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withClusterIdentity sets the old ClusterIdentity of the mutation.
+func withClusterIdentity(node *ClusterIdentity) clusteridentityOption {
+	return func(m *ClusterIdentityMutation) {
+		m.oldValue = func(context.Context) (*ClusterIdentity, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ClusterIdentityMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ClusterIdentityMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ClusterIdentity entities.
+func (m *ClusterIdentityMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ClusterIdentityMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ClusterIdentityMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ClusterIdentity.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ClusterIdentityMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ClusterIdentityMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ClusterIdentity entity.
+// If the ClusterIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ClusterIdentityMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ClusterIdentityMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *ClusterIdentityMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ClusterIdentityMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the ClusterIdentity entity.
+// If the ClusterIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ClusterIdentityMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ClusterIdentityMutation) ResetName() {
+	m.name = nil
+}
+
+// SetCaFingerprint sets the "ca_fingerprint" field.
+func (m *ClusterIdentityMutation) SetCaFingerprint(s string) {
+	m.ca_fingerprint = &s
+}
+
+// CaFingerprint returns the value of the "ca_fingerprint" field in the mutation.
+func (m *ClusterIdentityMutation) CaFingerprint() (r string, exists bool) {
+	v := m.ca_fingerprint
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCaFingerprint returns the old "ca_fingerprint" field's value of the ClusterIdentity entity.
+// If the ClusterIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ClusterIdentityMutation) OldCaFingerprint(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCaFingerprint is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCaFingerprint requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCaFingerprint: %w", err)
+	}
+	return oldValue.CaFingerprint, nil
+}
+
+// ResetCaFingerprint resets all changes to the "ca_fingerprint" field.
+func (m *ClusterIdentityMutation) ResetCaFingerprint() {
+	m.ca_fingerprint = nil
+}
+
+// SetCanarySealed sets the "canary_sealed" field.
+func (m *ClusterIdentityMutation) SetCanarySealed(b []byte) {
+	m.canary_sealed = &b
+}
+
+// CanarySealed returns the value of the "canary_sealed" field in the mutation.
+func (m *ClusterIdentityMutation) CanarySealed() (r []byte, exists bool) {
+	v := m.canary_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCanarySealed returns the old "canary_sealed" field's value of the ClusterIdentity entity.
+// If the ClusterIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ClusterIdentityMutation) OldCanarySealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCanarySealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCanarySealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCanarySealed: %w", err)
+	}
+	return oldValue.CanarySealed, nil
+}
+
+// ResetCanarySealed resets all changes to the "canary_sealed" field.
+func (m *ClusterIdentityMutation) ResetCanarySealed() {
+	m.canary_sealed = nil
+}
+
+// Where appends a list predicates to the ClusterIdentityMutation builder.
+func (m *ClusterIdentityMutation) Where(ps ...predicate.ClusterIdentity) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ClusterIdentityMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ClusterIdentityMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ClusterIdentity, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ClusterIdentityMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ClusterIdentityMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ClusterIdentity).
+func (m *ClusterIdentityMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ClusterIdentityMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.created_at != nil {
+		fields = append(fields, clusteridentity.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, clusteridentity.FieldName)
+	}
+	if m.ca_fingerprint != nil {
+		fields = append(fields, clusteridentity.FieldCaFingerprint)
+	}
+	if m.canary_sealed != nil {
+		fields = append(fields, clusteridentity.FieldCanarySealed)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ClusterIdentityMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case clusteridentity.FieldCreatedAt:
+		return m.CreatedAt()
+	case clusteridentity.FieldName:
+		return m.Name()
+	case clusteridentity.FieldCaFingerprint:
+		return m.CaFingerprint()
+	case clusteridentity.FieldCanarySealed:
+		return m.CanarySealed()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ClusterIdentityMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case clusteridentity.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case clusteridentity.FieldName:
+		return m.OldName(ctx)
+	case clusteridentity.FieldCaFingerprint:
+		return m.OldCaFingerprint(ctx)
+	case clusteridentity.FieldCanarySealed:
+		return m.OldCanarySealed(ctx)
+	}
+	return nil, fmt.Errorf("unknown ClusterIdentity field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ClusterIdentityMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case clusteridentity.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case clusteridentity.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case clusteridentity.FieldCaFingerprint:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCaFingerprint(v)
+		return nil
+	case clusteridentity.FieldCanarySealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCanarySealed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ClusterIdentity field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ClusterIdentityMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ClusterIdentityMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ClusterIdentityMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown ClusterIdentity numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ClusterIdentityMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ClusterIdentityMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ClusterIdentityMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown ClusterIdentity nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ClusterIdentityMutation) ResetField(name string) error {
+	switch name {
+	case clusteridentity.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case clusteridentity.FieldName:
+		m.ResetName()
+		return nil
+	case clusteridentity.FieldCaFingerprint:
+		m.ResetCaFingerprint()
+		return nil
+	case clusteridentity.FieldCanarySealed:
+		m.ResetCanarySealed()
+		return nil
+	}
+	return fmt.Errorf("unknown ClusterIdentity field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ClusterIdentityMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ClusterIdentityMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ClusterIdentityMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ClusterIdentityMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ClusterIdentityMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ClusterIdentityMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ClusterIdentityMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown ClusterIdentity unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ClusterIdentityMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown ClusterIdentity edge %s", name)
 }
 
 // DeviceMutation represents an operation that mutates the Device nodes in the graph.
@@ -15267,6 +16205,7 @@ type JoinTokenMutation struct {
 	expires_at    *time.Time
 	used_at       *time.Time
 	used_by       *string
+	revoked_at    *time.Time
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*JoinToken, error)
@@ -15606,6 +16545,55 @@ func (m *JoinTokenMutation) ResetUsedBy() {
 	m.used_by = nil
 }
 
+// SetRevokedAt sets the "revoked_at" field.
+func (m *JoinTokenMutation) SetRevokedAt(t time.Time) {
+	m.revoked_at = &t
+}
+
+// RevokedAt returns the value of the "revoked_at" field in the mutation.
+func (m *JoinTokenMutation) RevokedAt() (r time.Time, exists bool) {
+	v := m.revoked_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevokedAt returns the old "revoked_at" field's value of the JoinToken entity.
+// If the JoinToken object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JoinTokenMutation) OldRevokedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevokedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevokedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevokedAt: %w", err)
+	}
+	return oldValue.RevokedAt, nil
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (m *JoinTokenMutation) ClearRevokedAt() {
+	m.revoked_at = nil
+	m.clearedFields[jointoken.FieldRevokedAt] = struct{}{}
+}
+
+// RevokedAtCleared returns if the "revoked_at" field was cleared in this mutation.
+func (m *JoinTokenMutation) RevokedAtCleared() bool {
+	_, ok := m.clearedFields[jointoken.FieldRevokedAt]
+	return ok
+}
+
+// ResetRevokedAt resets all changes to the "revoked_at" field.
+func (m *JoinTokenMutation) ResetRevokedAt() {
+	m.revoked_at = nil
+	delete(m.clearedFields, jointoken.FieldRevokedAt)
+}
+
 // Where appends a list predicates to the JoinTokenMutation builder.
 func (m *JoinTokenMutation) Where(ps ...predicate.JoinToken) {
 	m.predicates = append(m.predicates, ps...)
@@ -15640,7 +16628,7 @@ func (m *JoinTokenMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *JoinTokenMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 7)
 	if m.created_at != nil {
 		fields = append(fields, jointoken.FieldCreatedAt)
 	}
@@ -15658,6 +16646,9 @@ func (m *JoinTokenMutation) Fields() []string {
 	}
 	if m.used_by != nil {
 		fields = append(fields, jointoken.FieldUsedBy)
+	}
+	if m.revoked_at != nil {
+		fields = append(fields, jointoken.FieldRevokedAt)
 	}
 	return fields
 }
@@ -15679,6 +16670,8 @@ func (m *JoinTokenMutation) Field(name string) (ent.Value, bool) {
 		return m.UsedAt()
 	case jointoken.FieldUsedBy:
 		return m.UsedBy()
+	case jointoken.FieldRevokedAt:
+		return m.RevokedAt()
 	}
 	return nil, false
 }
@@ -15700,6 +16693,8 @@ func (m *JoinTokenMutation) OldField(ctx context.Context, name string) (ent.Valu
 		return m.OldUsedAt(ctx)
 	case jointoken.FieldUsedBy:
 		return m.OldUsedBy(ctx)
+	case jointoken.FieldRevokedAt:
+		return m.OldRevokedAt(ctx)
 	}
 	return nil, fmt.Errorf("unknown JoinToken field %s", name)
 }
@@ -15751,6 +16746,13 @@ func (m *JoinTokenMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetUsedBy(v)
 		return nil
+	case jointoken.FieldRevokedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevokedAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown JoinToken field %s", name)
 }
@@ -15784,6 +16786,9 @@ func (m *JoinTokenMutation) ClearedFields() []string {
 	if m.FieldCleared(jointoken.FieldUsedAt) {
 		fields = append(fields, jointoken.FieldUsedAt)
 	}
+	if m.FieldCleared(jointoken.FieldRevokedAt) {
+		fields = append(fields, jointoken.FieldRevokedAt)
+	}
 	return fields
 }
 
@@ -15800,6 +16805,9 @@ func (m *JoinTokenMutation) ClearField(name string) error {
 	switch name {
 	case jointoken.FieldUsedAt:
 		m.ClearUsedAt()
+		return nil
+	case jointoken.FieldRevokedAt:
+		m.ClearRevokedAt()
 		return nil
 	}
 	return fmt.Errorf("unknown JoinToken nullable field %s", name)
@@ -15826,6 +16834,9 @@ func (m *JoinTokenMutation) ResetField(name string) error {
 		return nil
 	case jointoken.FieldUsedBy:
 		m.ResetUsedBy()
+		return nil
+	case jointoken.FieldRevokedAt:
+		m.ResetRevokedAt()
 		return nil
 	}
 	return fmt.Errorf("unknown JoinToken field %s", name)

@@ -18,10 +18,14 @@ type Tx struct {
 	AccessToken *AccessTokenClient
 	// Agent is the client for interacting with the Agent builders.
 	Agent *AgentClient
+	// AgentSighting is the client for interacting with the AgentSighting builders.
+	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// ClusterIdentity is the client for interacting with the ClusterIdentity builders.
+	ClusterIdentity *ClusterIdentityClient
 	// Device is the client for interacting with the Device builders.
 	Device *DeviceClient
 	// Domain is the client for interacting with the Domain builders.
@@ -247,8 +251,10 @@ func (tx *Tx) Client() *Client {
 func (tx *Tx) init() {
 	tx.AccessToken = NewAccessTokenClient(tx.config)
 	tx.Agent = NewAgentClient(tx.config)
+	tx.AgentSighting = NewAgentSightingClient(tx.config)
 	tx.Allocation = NewAllocationClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
+	tx.ClusterIdentity = NewClusterIdentityClient(tx.config)
 	tx.Device = NewDeviceClient(tx.config)
 	tx.Domain = NewDomainClient(tx.config)
 	tx.ExternalIdentity = NewExternalIdentityClient(tx.config)

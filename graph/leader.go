@@ -15,3 +15,15 @@ func (r queryResolver) Cluster(ctx context.Context) (*model.Cluster, error) {
 	}
 	return &model.Cluster{Led: l != nil, Leader: l}, nil
 }
+
+func (r clusterResolver) EvictionsStopped(ctx context.Context, _ *model.Cluster) ([]*model.EvictionsStopped, error) {
+	list, err := r.Agents.Disruptions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*model.EvictionsStopped, len(list))
+	for i, d := range list {
+		out[i] = &model.EvictionsStopped{ResourceGroup: d.ResourceGroup, Unreachable: d.Unreachable, Agents: d.Agents}
+	}
+	return out, nil
+}

@@ -71,6 +71,7 @@ type (
 	agentResolver               struct{ *Resolver }
 	allocationResolver          struct{ *Resolver }
 	auditEntryResolver          struct{ *Resolver }
+	clusterResolver             struct{ *Resolver }
 	deviceResolver              struct{ *Resolver }
 	deviceLinkResolver          struct{ *Resolver }
 	domainResolver              struct{ *Resolver }
@@ -113,6 +114,7 @@ func (r *Resolver) AccessToken() exec.AccessTokenResolver       { return accessT
 func (r *Resolver) Agent() exec.AgentResolver                   { return agentResolver{r} }
 func (r *Resolver) Allocation() exec.AllocationResolver         { return allocationResolver{r} }
 func (r *Resolver) AuditEntry() exec.AuditEntryResolver         { return auditEntryResolver{r} }
+func (r *Resolver) Cluster() exec.ClusterResolver               { return clusterResolver{r} }
 func (r *Resolver) Device() exec.DeviceResolver                 { return deviceResolver{r} }
 func (r *Resolver) DeviceLink() exec.DeviceLinkResolver         { return deviceLinkResolver{r} }
 func (r *Resolver) Domain() exec.DomainResolver                 { return domainResolver{r} }

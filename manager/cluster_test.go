@@ -146,6 +146,12 @@ type cluster struct {
 
 func newCluster(t *testing.T, nodes int) *cluster {
 	t.Helper()
+	return newClusterOf(t, nodes, func(w *managertest.World) *managertest.Manager { return w.Start(t) })
+}
+
+// newClusterOf is newCluster with a manager that is started otherwise.
+func newClusterOf(t *testing.T, nodes int, start func(*managertest.World) *managertest.Manager) *cluster {
+	t.Helper()
 	t.Parallel() // its stores are its own, and most of its time goes by waiting
 	c := &cluster{World: managertest.New(t)}
 	ctx := c.System(t)
@@ -154,7 +160,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 		SetDigest("sha256:1").SetRegistry(reg).SaveX(ctx)
 	c.Client.Image.Create().SetReference("registry.test/gone:latest").SetName("gone:latest").SetArchitecture(goruntime.GOARCH).
 		SetDigest("sha256:2").SetRegistry(reg).SaveX(ctx)
-	c.m = c.Start(t)
+	c.m = start(c.World)
 	c.as = c.m.As(t, c.A.Member)
 	c.grow(t, nodes)
 	return c
@@ -171,13 +177,27 @@ func (c *cluster) grow(t *testing.T, nodes int, plugins ...agent.PluginConfig) {
 	}
 }
 
-// join starts the agent of a machine and waits until it is known.
+// join starts the agent of a machine with a new join token and waits until it is known.
 func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) {
 	t.Helper()
 	token, err := c.m.NewJoinToken(t.Context(), "agent")
 	if err != nil {
 		t.Fatal(err)
 	}
+	before := "" // the incarnation whose row is there already
+	if row, err := c.Client.Agent.Query().Where(entagent.Name(n.name)).Only(c.System(t)); err == nil {
+		before = row.Incarnation
+	}
+	n.stop = c.runAgent(t, n, token, managers...)
+	managertest.Eventually(t, "agent "+n.name+" joins", func() bool {
+		a, err := c.Client.Agent.Query().Where(entagent.Name(n.name), entagent.StatusEQ(entagent.StatusAlive)).WithDevices().Only(c.System(t))
+		return err == nil && a.Incarnation != before && len(a.Edges.Devices) > 1
+	})
+}
+
+// runAgent runs the agent of a machine until stop or the end of the test.
+func (c *cluster) runAgent(t *testing.T, n *node, token string, managers ...*managertest.Manager) (stop func()) {
+	t.Helper()
 	level := slog.LevelError
 	if os.Getenv("BERTH_TEST_LOG") != "" {
 		level = slog.LevelDebug
@@ -190,10 +210,6 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	for _, m := range managers {
 		cfg.Managers = append(cfg.Managers, m.ClusterAddress())
 	}
-	before := "" // the incarnation whose row is there already
-	if row, err := c.Client.Agent.Query().Where(entagent.Name(n.name)).Only(c.System(t)); err == nil {
-		before = row.Incarnation
-	}
 	a, err := agent.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +218,7 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
 	var once sync.Once
-	n.stop = func() {
+	stop = func() {
 		once.Do(func() {
 			cancel()
 			select {
@@ -212,11 +228,8 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 			}
 		})
 	}
-	t.Cleanup(n.stop)
-	managertest.Eventually(t, "agent "+n.name+" joins", func() bool {
-		a, err := c.Client.Agent.Query().Where(entagent.Name(n.name), entagent.StatusEQ(entagent.StatusAlive)).WithDevices().Only(c.System(t))
-		return err == nil && a.Incarnation != before && len(a.Edges.Devices) > 1
-	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // input is a small session that runs prog.

@@ -42,6 +42,9 @@ type Config struct {
 	ObjectStorages []string
 	// QueryTimeout bounds a GraphQL query; 0 = DefaultQueryTimeout.
 	QueryTimeout time.Duration
+	// MassLossShare is the share of a resource group's agents, above 0 and at most 1, that may
+	// be out of reach at once before no session there is ended for a lost agent; 0 = 0.5.
+	MassLossShare float64
 	// TLS tells that people reach HTTP through TLS, so cookies are Secure.
 	TLS bool
 	// TrustedProxies are networks whose X-Forwarded-For is believed.

@@ -173,7 +173,7 @@ func (c *cluster) fencedOff(t *testing.T, old int64, id uuid.UUID) {
 		_ = tx.Rollback()
 	}
 	lost := func(context.Context) error { return errdefs.ErrAborted }
-	if _, _, err := msession.RaiseFence(ctx, c.Client, old, lost); !errdefs.IsAborted(err) {
+	if _, err := msession.RaiseFence(ctx, c.Client, old, lost); !errdefs.IsAborted(err) {
 		t.Errorf("an old leader takes the fence back: %v", err)
 	}
 	if got := c.Client.Fence.Query().Where(fence.Name(msession.FenceName)).OnlyX(ctx).Epoch; got != now {

@@ -2,8 +2,13 @@ package manager
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/leader"
 )
 
 // lead runs the loops that only one manager may run, for one term.
@@ -22,5 +27,12 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 	} {
 		g.Go(func() error { loop(); return nil })
 	}
+	g.Go(func() error {
+		err := m.agents.Outreached(ctx)
+		if errors.Is(err, agents.ErrOutreached) {
+			err = fmt.Errorf("%w: %w", leader.ErrStepDown, err)
+		}
+		return err
+	})
 	return g.Wait()
 }

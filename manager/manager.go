@@ -32,6 +32,7 @@ import (
 	"github.com/berthhq/berth/manager/agents"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
@@ -71,26 +72,27 @@ type Manager struct {
 	hub    *cluster.Hub
 	log    *slog.Logger
 
-	tasks     *task.Service
-	identity  *identity.Service
-	audit     *audit.Service
-	auth      *auth.Service
-	policies  *policy.Service
-	images    *image.Service
-	agents    *agents.Service
-	folders   *vfolder.Service
-	objects   *objectstorage.Service
-	presets   *preset.Service
-	stats     *stats.Service
-	sessions  *session.Service
-	providers *oidc.Service
-	signups   *signup.Service
-	leader    *leader.Service
-	scheduler *scheduler.Scheduler
-	occupancy *occupancy.Service
-	idle      *idle.Service
-	graph     *graph.Resolver
-	knocks    knocks
+	tasks      *task.Service
+	identity   *identity.Service
+	audit      *audit.Service
+	auth       *auth.Service
+	policies   *policy.Service
+	images     *image.Service
+	agents     *agents.Service
+	folders    *vfolder.Service
+	objects    *objectstorage.Service
+	presets    *preset.Service
+	stats      *stats.Service
+	sessions   *session.Service
+	providers  *oidc.Service
+	signups    *signup.Service
+	leader     *leader.Service
+	enrolments *enrolment.Service
+	scheduler  *scheduler.Scheduler
+	occupancy  *occupancy.Service
+	idle       *idle.Service
+	graph      *graph.Resolver
+	knocks     knocks
 
 	alive  atomic.Pointer[[]string] // addresses where nodes reach the live managers
 	gauges func(context.Context)    // refreshes metrics that are counts of rows
@@ -128,11 +130,7 @@ func (m *Manager) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("connect to etcd: %w", err)
 	}
-	if m.keys, err = seal.Load(m.cfg.Secrets); err != nil {
-		return err
-	}
-	m.ca, err = cluster.LoadOrCreateCA(m.cfg.Secrets)
-	return err
+	return m.openSecrets(ctx)
 }
 
 func (m *Manager) wire() error {
@@ -149,8 +147,10 @@ func (m *Manager) wire() error {
 	m.images = image.New(m.client, m.keys)
 	m.stats = stats.New(m.redis, m.bus, m.log)
 	m.agents = agents.New(m.client, m.bus, m.stats, managers, m.log)
-	m.agents.Fingerprint = m.ca.Fingerprint()
+	m.enrolments = enrolment.New(m.client, m.bus)
+	m.agents.Fingerprint, m.agents.Enrolments, m.agents.ID, m.agents.MassLoss = m.ca.Fingerprint(), m.enrolments, m.id, m.cfg.MassLossShare
 	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, m.tasks, managers, m.log)
+	m.folders.Enrolments = m.enrolments
 	m.audit.Trash = m.folders.SweepTrash
 	reach, err := egress.Parse(m.cfg.ObjectStorages)
 	if err != nil {
@@ -186,7 +186,7 @@ func (m *Manager) wire() error {
 	views := grpc.NewServer()
 	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitors: m.auth, Trail: m.deed})
 	m.hub = cluster.NewHub(cluster.HubConfig{
-		CA: m.ca, Join: m.agents.Join, Admit: m.admit, Managers: managers, OnPeer: m.peer, Logger: m.log,
+		CA: m.ca, Join: m.enrolments.Join, Admit: m.enrolments.Admit, Managers: managers, OnPeer: m.peer, Logger: m.log,
 		Services: map[string]*grpc.Server{cluster.RoleStorage: views},
 	})
 	m.graph = &graph.Resolver{
@@ -194,14 +194,6 @@ func (m *Manager) wire() error {
 		Providers: m.providers, SignUps: m.signups,
 		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle, Leadership: m.leader,
 		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Logger: m.log,
-	}
-	return nil
-}
-
-// admit refuses nodes that were removed. An agent that was may come back.
-func (m *Manager) admit(ctx context.Context, role, name, _ string) error {
-	if role == cluster.RoleStorage {
-		return m.folders.Admit(ctx, name)
 	}
 	return nil
 }
@@ -253,7 +245,7 @@ func (m *Manager) Fingerprint() string { return m.ca.Fingerprint() }
 
 // NewJoinToken makes a token for a node that the same process starts.
 func (m *Manager) NewJoinToken(ctx context.Context, role string) (string, error) {
-	token, _, err := m.agents.NewToken(viewer.SystemContext(ctx), jointoken.Role(role))
+	token, _, err := m.enrolments.NewToken(viewer.SystemContext(ctx), jointoken.Role(role))
 	return token, err
 }
 
@@ -305,6 +297,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { m.watchManagers(ctx); return nil })
 	g.Go(func() error { m.folders.Guard(ctx); return nil })
 	g.Go(func() error { m.idle.Watch(ctx); return nil })
+	g.Go(func() error { m.enrolments.Watch(ctx, m.hub.Peers); return nil })
+	g.Go(func() error { m.agents.Sight(ctx); return nil })
 	g.Go(func() error { m.leader.Run(store.On(ctx, store.Leader), m.lead); return nil })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {

@@ -45,6 +45,7 @@ func (m *Manager) counters() func(string, string, int, time.Duration) {
 	}, []string{"route", "method", "status"})
 	sessions := f.NewGaugeVec(prometheus.GaugeOpts{Name: "berth_sessions", Help: "Sessions that are not over, by status."}, []string{"status"})
 	nodes := f.NewGaugeVec(prometheus.GaugeOpts{Name: "berth_agents", Help: "Agents by status."}, []string{"status"})
+	stopped := f.NewGauge(prometheus.GaugeOpts{Name: "berth_evictions_stopped", Help: "Resource groups where too many agents are out of reach at once for sessions to end."})
 	plugins := newPluginGauges(m.cfg.Registry)
 	conditions := f.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "berth_agent_condition", Help: "1 while a condition of an agent's machine closes it to new sessions, else 0.",
@@ -53,6 +54,9 @@ func (m *Manager) counters() func(string, string, int, time.Duration) {
 		m.countRows(ctx, sessions, nodes)
 		m.countPlugins(ctx, plugins)
 		m.showConditions(ctx, conditions)
+		if list, err := m.agents.Disruptions(ctx); err == nil {
+			stopped.Set(float64(len(list)))
+		}
 	}
 	return func(route, method string, status int, took time.Duration) {
 		requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) clusterCommand() *cobra.Command {
-	return a.verb("cluster", "Show which manager leads; exits with 1 while none does", count(0, 0),
+	return a.verb("cluster", "Show which manager leads, and where evictions are stopped; exits with 1 while none leads", count(0, 0),
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			found, err := c.Cluster(ctx)
 			if err != nil {
@@ -31,10 +31,13 @@ func (a *app) describeCluster(found *client.Cluster) {
 	s := sheet{a.out}
 	if found.Leader == nil {
 		s.fact("Leader", "none")
-		return
+	} else {
+		s.fact("Leader", found.Leader.Address)
+		s.fact("ID", found.Leader.ID)
+		s.fact("Since", a.moment(&found.Leader.Since))
+		s.fact("Epoch", strconv.FormatInt(found.Leader.Epoch, 10))
 	}
-	s.fact("Leader", found.Leader.Address)
-	s.fact("ID", found.Leader.ID)
-	s.fact("Since", a.moment(&found.Leader.Since))
-	s.fact("Epoch", strconv.FormatInt(found.Leader.Epoch, 10))
+	for _, e := range found.EvictionsStopped {
+		s.fact("Evictions", fmt.Sprintf("stopped in resource group %s: %d of %d agents are out of reach", e.ResourceGroup, e.Unreachable, e.Agents))
+	}
 }

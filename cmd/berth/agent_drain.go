@@ -118,6 +118,7 @@ func (a *app) agentRestartPlugin() *cobra.Command {
 
 func (a *app) agentRemove() *cobra.Command {
 	var role string
+	var expel, yes bool
 	cmd := a.verb("rm NAME...", "Declare lost agents gone for good, or cut storage proxies off", count(1, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := checkRole(role); err != nil {
@@ -127,18 +128,27 @@ func (a *app) agentRemove() *cobra.Command {
 				if role == storageRole {
 					return c.RemoveStorageProxy(ctx, name)
 				}
-				id, err := findAgentID(ctx, c, name)
-				if err == nil {
-					_, err = c.RemoveAgent(ctx, id)
+				g, err := findAgent(ctx, c, name)
+				if err != nil {
+					return err
 				}
+				if expel {
+					if err := a.confirm(ctx, "agent", g.Name, yes); err != nil {
+						return err
+					}
+				}
+				_, err = c.RemoveAgent(ctx, g.ID, expel)
 				return err
 			})
 		})
 	cmd.Long = `Declare lost agents gone for good: their sessions end, or start anew where their
-group reschedules. An agent that comes back is one like any other. A storage proxy
-is cut off, also while it works, and needs a new token to join again; its volumes
+group reschedules. An agent that comes back is one like any other. With --expel
+an agent is cut off, also while it is alive: its certificates are refused at once, and
+the machine needs a new token to join again. A storage proxy is cut off, also while it works, and needs a new token to join again; its volumes
 stay, for another proxy to serve.`
-	cmd.Example = "  berth agent rm node-7\n  berth agent rm proxy-2 --role storage"
+	cmd.Example = "  berth agent rm node-7\n  berth agent rm node-8 --expel\n  berth agent rm proxy-2 --role storage"
+	cmd.Flags().BoolVar(&expel, "expel", false, "refuse the agent's certificates from now on, also while it is alive")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before an agent is expelled")
 	roleFlag(cmd, &role, "what it was")
 	return cmd
 }

@@ -25,6 +25,9 @@ func managerCommand() *cobra.Command {
 			if cfg.PostgresDSN == "" || cfg.RedisURL == "" || len(cfg.EtcdEndpoints) == 0 || cfg.Secrets == "" {
 				return fmt.Errorf("--postgres, --redis, --etcd and --secrets are needed")
 			}
+			if cfg.MassLossShare <= 0 || cfg.MassLossShare > 1 {
+				return fmt.Errorf("--mass-loss-share %g: give a number above 0, at most 1", cfg.MassLossShare)
+			}
 			if cfg.Logger, err = logger(level, asJSON); err != nil {
 				return err
 			}
@@ -60,6 +63,7 @@ func managerCommand() *cobra.Command {
 	pathFlag(cmd, &cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
 	f.StringVar(&cfg.OverlayRange, "overlay-range", "", "addresses for sessions over several agents, the same for all replicas (default 10.214.0.0/16)")
 	f.StringSliceVar(&cfg.ObjectStorages, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
+	f.Float64Var(&cfg.MassLossShare, "mass-loss-share", 0.5, "share of a resource group's agents that may be out of reach at once before evictions stop there")
 	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through TLS")
 	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
 	f.DurationVar(&cfg.QueryTimeout, "query-timeout", manager.DefaultQueryTimeout, "how long a GraphQL query may take")

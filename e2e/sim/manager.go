@@ -161,7 +161,7 @@ type term struct {
 // lead does what manager.lead does.
 func (p *process) lead(ctx context.Context, t *term) {
 	ctx = viewer.SystemContext(context.WithValue(ctx, termKey{}, t))
-	epoch, _, err := session.RaiseFence(ctx, p.client(), t.revision, func(context.Context) error { return p.w.election.confirm(t) })
+	epoch, err := session.RaiseFence(ctx, p.client(), t.revision, func(context.Context) error { return p.w.election.confirm(t) })
 	p.w.enter(p.name + " has raised the fence")
 	if err != nil {
 		p.w.logf("%s does not lead: %v", p.name, err)

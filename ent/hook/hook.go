@@ -33,6 +33,18 @@ func (f AgentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AgentMutation", m)
 }
 
+// The AgentSightingFunc type is an adapter to allow the use of ordinary
+// function as AgentSighting mutator.
+type AgentSightingFunc func(context.Context, *ent.AgentSightingMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AgentSightingFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.AgentSightingMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AgentSightingMutation", m)
+}
+
 // The AllocationFunc type is an adapter to allow the use of ordinary
 // function as Allocation mutator.
 type AllocationFunc func(context.Context, *ent.AllocationMutation) (ent.Value, error)
@@ -55,6 +67,18 @@ func (f AuditEntryFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AuditEntryMutation", m)
+}
+
+// The ClusterIdentityFunc type is an adapter to allow the use of ordinary
+// function as ClusterIdentity mutator.
+type ClusterIdentityFunc func(context.Context, *ent.ClusterIdentityMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ClusterIdentityFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ClusterIdentityMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ClusterIdentityMutation", m)
 }
 
 // The DeviceFunc type is an adapter to allow the use of ordinary

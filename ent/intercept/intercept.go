@@ -10,8 +10,10 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -171,6 +173,33 @@ func (f TraverseAgent) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.AgentQuery", q)
 }
 
+// The AgentSightingFunc type is an adapter to allow the use of ordinary function as a Querier.
+type AgentSightingFunc func(context.Context, *ent.AgentSightingQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f AgentSightingFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.AgentSightingQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.AgentSightingQuery", q)
+}
+
+// The TraverseAgentSighting type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseAgentSighting func(context.Context, *ent.AgentSightingQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseAgentSighting) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseAgentSighting) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.AgentSightingQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.AgentSightingQuery", q)
+}
+
 // The AllocationFunc type is an adapter to allow the use of ordinary function as a Querier.
 type AllocationFunc func(context.Context, *ent.AllocationQuery) (ent.Value, error)
 
@@ -223,6 +252,33 @@ func (f TraverseAuditEntry) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.AuditEntryQuery", q)
+}
+
+// The ClusterIdentityFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ClusterIdentityFunc func(context.Context, *ent.ClusterIdentityQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ClusterIdentityFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ClusterIdentityQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ClusterIdentityQuery", q)
+}
+
+// The TraverseClusterIdentity type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseClusterIdentity func(context.Context, *ent.ClusterIdentityQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseClusterIdentity) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseClusterIdentity) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ClusterIdentityQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ClusterIdentityQuery", q)
 }
 
 // The DeviceFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1474,10 +1530,14 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AccessTokenQuery, predicate.AccessToken, accesstoken.OrderOption]{typ: ent.TypeAccessToken, tq: q}, nil
 	case *ent.AgentQuery:
 		return &query[*ent.AgentQuery, predicate.Agent, agent.OrderOption]{typ: ent.TypeAgent, tq: q}, nil
+	case *ent.AgentSightingQuery:
+		return &query[*ent.AgentSightingQuery, predicate.AgentSighting, agentsighting.OrderOption]{typ: ent.TypeAgentSighting, tq: q}, nil
 	case *ent.AllocationQuery:
 		return &query[*ent.AllocationQuery, predicate.Allocation, allocation.OrderOption]{typ: ent.TypeAllocation, tq: q}, nil
 	case *ent.AuditEntryQuery:
 		return &query[*ent.AuditEntryQuery, predicate.AuditEntry, auditentry.OrderOption]{typ: ent.TypeAuditEntry, tq: q}, nil
+	case *ent.ClusterIdentityQuery:
+		return &query[*ent.ClusterIdentityQuery, predicate.ClusterIdentity, clusteridentity.OrderOption]{typ: ent.TypeClusterIdentity, tq: q}, nil
 	case *ent.DeviceQuery:
 		return &query[*ent.DeviceQuery, predicate.Device, device.OrderOption]{typ: ent.TypeDevice, tq: q}, nil
 	case *ent.DomainQuery:

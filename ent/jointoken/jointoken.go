@@ -30,6 +30,8 @@ const (
 	FieldUsedAt = "used_at"
 	// FieldUsedBy holds the string denoting the used_by field in the database.
 	FieldUsedBy = "used_by"
+	// FieldRevokedAt holds the string denoting the revoked_at field in the database.
+	FieldRevokedAt = "revoked_at"
 	// Table holds the table name of the jointoken in the database.
 	Table = "join_tokens"
 )
@@ -43,6 +45,7 @@ var Columns = []string{
 	FieldExpiresAt,
 	FieldUsedAt,
 	FieldUsedBy,
+	FieldRevokedAt,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -124,6 +127,11 @@ func ByUsedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByUsedBy orders the results by the used_by field.
 func ByUsedBy(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUsedBy, opts...).ToFunc()
+}
+
+// ByRevokedAt orders the results by the revoked_at field.
+func ByRevokedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRevokedAt, opts...).ToFunc()
 }
 
 // MarshalGQL implements graphql.Marshaler interface.

@@ -80,6 +80,11 @@ func UsedBy(v string) predicate.JoinToken {
 	return predicate.JoinToken(sql.FieldEQ(FieldUsedBy, v))
 }
 
+// RevokedAt applies equality check predicate on the "revoked_at" field. It's identical to RevokedAtEQ.
+func RevokedAt(v time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldEQ(FieldRevokedAt, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.JoinToken {
 	return predicate.JoinToken(sql.FieldEQ(FieldCreatedAt, v))
@@ -333,6 +338,56 @@ func UsedByEqualFold(v string) predicate.JoinToken {
 // UsedByContainsFold applies the ContainsFold predicate on the "used_by" field.
 func UsedByContainsFold(v string) predicate.JoinToken {
 	return predicate.JoinToken(sql.FieldContainsFold(FieldUsedBy, v))
+}
+
+// RevokedAtEQ applies the EQ predicate on the "revoked_at" field.
+func RevokedAtEQ(v time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldEQ(FieldRevokedAt, v))
+}
+
+// RevokedAtNEQ applies the NEQ predicate on the "revoked_at" field.
+func RevokedAtNEQ(v time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldNEQ(FieldRevokedAt, v))
+}
+
+// RevokedAtIn applies the In predicate on the "revoked_at" field.
+func RevokedAtIn(vs ...time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldIn(FieldRevokedAt, vs...))
+}
+
+// RevokedAtNotIn applies the NotIn predicate on the "revoked_at" field.
+func RevokedAtNotIn(vs ...time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldNotIn(FieldRevokedAt, vs...))
+}
+
+// RevokedAtGT applies the GT predicate on the "revoked_at" field.
+func RevokedAtGT(v time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldGT(FieldRevokedAt, v))
+}
+
+// RevokedAtGTE applies the GTE predicate on the "revoked_at" field.
+func RevokedAtGTE(v time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldGTE(FieldRevokedAt, v))
+}
+
+// RevokedAtLT applies the LT predicate on the "revoked_at" field.
+func RevokedAtLT(v time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldLT(FieldRevokedAt, v))
+}
+
+// RevokedAtLTE applies the LTE predicate on the "revoked_at" field.
+func RevokedAtLTE(v time.Time) predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldLTE(FieldRevokedAt, v))
+}
+
+// RevokedAtIsNil applies the IsNil predicate on the "revoked_at" field.
+func RevokedAtIsNil() predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldIsNull(FieldRevokedAt))
+}
+
+// RevokedAtNotNil applies the NotNil predicate on the "revoked_at" field.
+func RevokedAtNotNil() predicate.JoinToken {
+	return predicate.JoinToken(sql.FieldNotNull(FieldRevokedAt))
 }
 
 // And groups predicates with the AND operator between them.

@@ -97,6 +97,26 @@ var (
 			},
 		},
 	}
+	// AgentSightingsColumns holds the columns for the "agent_sightings" table.
+	AgentSightingsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "manager", Type: field.TypeString},
+		{Name: "agent_id", Type: field.TypeUUID},
+		{Name: "seen_at", Type: field.TypeTime},
+	}
+	// AgentSightingsTable holds the schema information for the "agent_sightings" table.
+	AgentSightingsTable = &schema.Table{
+		Name:       "agent_sightings",
+		Columns:    AgentSightingsColumns,
+		PrimaryKey: []*schema.Column{AgentSightingsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "agentsighting_manager_agent_id",
+				Unique:  true,
+				Columns: []*schema.Column{AgentSightingsColumns[1], AgentSightingsColumns[2]},
+			},
+		},
+	}
 	// AllocationsColumns holds the columns for the "allocations" table.
 	AllocationsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -236,6 +256,20 @@ var (
 				Columns: []*schema.Column{AuditEntriesColumns[10], AuditEntriesColumns[1]},
 			},
 		},
+	}
+	// ClusterIdentitiesColumns holds the columns for the "cluster_identities" table.
+	ClusterIdentitiesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Unique: true},
+		{Name: "ca_fingerprint", Type: field.TypeString},
+		{Name: "canary_sealed", Type: field.TypeBytes},
+	}
+	// ClusterIdentitiesTable holds the schema information for the "cluster_identities" table.
+	ClusterIdentitiesTable = &schema.Table{
+		Name:       "cluster_identities",
+		Columns:    ClusterIdentitiesColumns,
+		PrimaryKey: []*schema.Column{ClusterIdentitiesColumns[0]},
 	}
 	// DevicesColumns holds the columns for the "devices" table.
 	DevicesColumns = []*schema.Column{
@@ -686,6 +720,7 @@ var (
 		{Name: "expires_at", Type: field.TypeTime},
 		{Name: "used_at", Type: field.TypeTime, Nullable: true},
 		{Name: "used_by", Type: field.TypeString, Default: ""},
+		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
 	}
 	// JoinTokensTable holds the schema information for the "join_tokens" table.
 	JoinTokensTable = &schema.Table{
@@ -2311,8 +2346,10 @@ var (
 	Tables = []*schema.Table{
 		AccessTokensTable,
 		AgentsTable,
+		AgentSightingsTable,
 		AllocationsTable,
 		AuditEntriesTable,
+		ClusterIdentitiesTable,
 		DevicesTable,
 		DomainsTable,
 		ExternalIdentitiesTable,

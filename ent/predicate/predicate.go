@@ -12,11 +12,17 @@ type AccessToken func(*sql.Selector)
 // Agent is the predicate function for agent builders.
 type Agent func(*sql.Selector)
 
+// AgentSighting is the predicate function for agentsighting builders.
+type AgentSighting func(*sql.Selector)
+
 // Allocation is the predicate function for allocation builders.
 type Allocation func(*sql.Selector)
 
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
+
+// ClusterIdentity is the predicate function for clusteridentity builders.
+type ClusterIdentity func(*sql.Selector)
 
 // Device is the predicate function for device builders.
 type Device func(*sql.Selector)

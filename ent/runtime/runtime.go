@@ -7,8 +7,10 @@ import (
 
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -198,6 +200,21 @@ func init() {
 	agentDescID := agentMixinFields0[0].Descriptor()
 	// agent.DefaultID holds the default value on creation for the id field.
 	agent.DefaultID = agentDescID.Default.(func() uuid.UUID)
+	agentsightingMixin := schema.AgentSighting{}.Mixin()
+	agentsightingInters := schema.AgentSighting{}.Interceptors()
+	agentsighting.Interceptors[0] = agentsightingInters[0]
+	agentsightingMixinFields0 := agentsightingMixin[0].Fields()
+	_ = agentsightingMixinFields0
+	agentsightingFields := schema.AgentSighting{}.Fields()
+	_ = agentsightingFields
+	// agentsightingDescManager is the schema descriptor for manager field.
+	agentsightingDescManager := agentsightingFields[0].Descriptor()
+	// agentsighting.ManagerValidator is a validator for the "manager" field. It is called by the builders before save.
+	agentsighting.ManagerValidator = agentsightingDescManager.Validators[0].(func(string) error)
+	// agentsightingDescID is the schema descriptor for id field.
+	agentsightingDescID := agentsightingMixinFields0[0].Descriptor()
+	// agentsighting.DefaultID holds the default value on creation for the id field.
+	agentsighting.DefaultID = agentsightingDescID.Default.(func() uuid.UUID)
 	allocationMixin := schema.Allocation{}.Mixin()
 	allocationInters := schema.Allocation{}.Interceptors()
 	allocation.Interceptors[0] = allocationInters[0]
@@ -258,6 +275,27 @@ func init() {
 	auditentryDescID := auditentryMixinFields0[0].Descriptor()
 	// auditentry.DefaultID holds the default value on creation for the id field.
 	auditentry.DefaultID = auditentryDescID.Default.(func() uuid.UUID)
+	clusteridentityMixin := schema.ClusterIdentity{}.Mixin()
+	clusteridentityInters := schema.ClusterIdentity{}.Interceptors()
+	clusteridentity.Interceptors[0] = clusteridentityInters[0]
+	clusteridentityMixinFields0 := clusteridentityMixin[0].Fields()
+	_ = clusteridentityMixinFields0
+	clusteridentityMixinFields1 := clusteridentityMixin[1].Fields()
+	_ = clusteridentityMixinFields1
+	clusteridentityFields := schema.ClusterIdentity{}.Fields()
+	_ = clusteridentityFields
+	// clusteridentityDescCreatedAt is the schema descriptor for created_at field.
+	clusteridentityDescCreatedAt := clusteridentityMixinFields1[0].Descriptor()
+	// clusteridentity.DefaultCreatedAt holds the default value on creation for the created_at field.
+	clusteridentity.DefaultCreatedAt = clusteridentityDescCreatedAt.Default.(func() time.Time)
+	// clusteridentityDescCaFingerprint is the schema descriptor for ca_fingerprint field.
+	clusteridentityDescCaFingerprint := clusteridentityFields[1].Descriptor()
+	// clusteridentity.CaFingerprintValidator is a validator for the "ca_fingerprint" field. It is called by the builders before save.
+	clusteridentity.CaFingerprintValidator = clusteridentityDescCaFingerprint.Validators[0].(func(string) error)
+	// clusteridentityDescID is the schema descriptor for id field.
+	clusteridentityDescID := clusteridentityMixinFields0[0].Descriptor()
+	// clusteridentity.DefaultID holds the default value on creation for the id field.
+	clusteridentity.DefaultID = clusteridentityDescID.Default.(func() uuid.UUID)
 	deviceMixin := schema.Device{}.Mixin()
 	deviceInters := schema.Device{}.Interceptors()
 	device.Interceptors[0] = deviceInters[0]

@@ -7,7 +7,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// JoinToken lets one machine join the cluster; only its hash is kept.
+// JoinToken lets one machine join the cluster; only its hash is kept. Certificates name the
+// token that they go back to, and are good until it is revoked.
 type JoinToken struct{ ent.Schema }
 
 func (JoinToken) Mixin() []ent.Mixin {
@@ -21,5 +22,6 @@ func (JoinToken) Fields() []ent.Field {
 		field.Time("expires_at").Immutable(),
 		field.Time("used_at").Optional().Nillable(),
 		field.String("used_by").Default(""),
+		field.Time("revoked_at").Optional().Nillable(),
 	}
 }

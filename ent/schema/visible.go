@@ -417,7 +417,9 @@ func (ShareWeight) Interceptors() []ent.Interceptor {
 func (IdleChecker) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleChecker)
 }
-func (IdleBinding) Interceptors() []ent.Interceptor  { return visible(access.ResourceGroup, boundHere) }
+func (IdleBinding) Interceptors() []ent.Interceptor   { return visible(access.ResourceGroup, boundHere) }
+func (AgentSighting) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
+
 func (IdleActivity) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
 func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, nobody) }
 func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
@@ -425,12 +427,14 @@ func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Vol
 func (ObjectStorage) Interceptors() []ent.Interceptor {
 	return visible(access.ObjectStorage, ownOrShared)
 }
-func (QuotaScope) Interceptors() []ent.Interceptor    { return visible(access.Vfolder, visibleScope) }
-func (Vfolder) Interceptors() []ent.Interceptor       { return visible(access.Vfolder, visibleVfolder) }
-func (VfolderShare) Interceptors() []ent.Interceptor  { return visible(access.Vfolder, visibleShared) }
-func (VfolderTicket) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
-func (AuditEntry) Interceptors() []ent.Interceptor    { return visible(access.Audit, visibleAudit) }
-func (Task) Interceptors() []ent.Interceptor          { return visible(access.Task, visibleTask) }
-func (JoinToken) Interceptors() []ent.Interceptor     { return visible(access.System, nobody) }
-func (Retention) Interceptors() []ent.Interceptor     { return visible(access.System, nobody) }
-func (Fence) Interceptors() []ent.Interceptor         { return visible(access.System, nobody) }
+func (QuotaScope) Interceptors() []ent.Interceptor      { return visible(access.Vfolder, visibleScope) }
+func (Vfolder) Interceptors() []ent.Interceptor         { return visible(access.Vfolder, visibleVfolder) }
+func (VfolderShare) Interceptors() []ent.Interceptor    { return visible(access.Vfolder, visibleShared) }
+func (VfolderTicket) Interceptors() []ent.Interceptor   { return visible(access.System, nobody) }
+func (AuditEntry) Interceptors() []ent.Interceptor      { return visible(access.Audit, visibleAudit) }
+func (Task) Interceptors() []ent.Interceptor            { return visible(access.Task, visibleTask) }
+func (JoinToken) Interceptors() []ent.Interceptor       { return visible(access.System, nobody) }
+func (Retention) Interceptors() []ent.Interceptor       { return visible(access.System, nobody) }
+func (ClusterIdentity) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
+
+func (Fence) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }

@@ -17,6 +17,18 @@ type Cluster struct {
 	Led bool `json:"led"`
 	// Null while no manager leads.
 	Leader *leader.Leader `json:"leader,omitempty"`
+	// Resource groups so many of whose agents are out of reach at once that the cause is more likely the network than
+	// the machines: no session there is ended or started elsewhere for a lost agent until fewer are out of reach.
+	EvictionsStopped []*EvictionsStopped `json:"evictionsStopped"`
+}
+
+type EvictionsStopped struct {
+	// Name of the resource group.
+	ResourceGroup string `json:"resourceGroup"`
+	// Agents that are out of reach.
+	Unreachable int `json:"unreachable"`
+	// All agents of the group.
+	Agents int `json:"agents"`
 }
 
 type Subscription struct {

@@ -184,9 +184,14 @@ var removeAgent = define[payload[agentPayload]](`mutation RemoveAgent($input: Re
   payload: removeAgent(input: $input) { agent { ...agentFields } }
 }`, agentFields)
 
-// RemoveAgent declares a lost agent gone for good.
-func (c *Client) RemoveAgent(ctx context.Context, id string) (*Agent, error) {
-	out, err := change(ctx, c, removeAgent, idOf{id})
+// RemoveAgent declares a lost agent gone for good; expel refuses its certificate too, also
+// while the agent is alive.
+func (c *Client) RemoveAgent(ctx context.Context, id string, expel bool) (*Agent, error) {
+	type input struct {
+		ID    string `json:"id"`
+		Expel bool   `json:"expel,omitempty"`
+	}
+	out, err := change(ctx, c, removeAgent, input{id, expel})
 	return &out.Agent, err
 }
 

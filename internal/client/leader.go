@@ -9,6 +9,12 @@ import (
 type Cluster struct {
 	Led    bool    `json:"led"`
 	Leader *Leader `json:"leader"` // nil while no manager leads
+	// EvictionsStopped are groups with too many agents out of reach at once.
+	EvictionsStopped []struct {
+		ResourceGroup string `json:"resourceGroup"`
+		Unreachable   int    `json:"unreachable"`
+		Agents        int    `json:"agents"`
+	} `json:"evictionsStopped"`
 }
 
 // Leader is the manager that schedules.
@@ -21,7 +27,7 @@ type Leader struct {
 
 var showCluster = define[struct {
 	Cluster Cluster `json:"cluster"`
-}](`query Cluster { cluster { led leader { id address since epoch } } }`)
+}](`query Cluster { cluster { led leader { id address since epoch } evictionsStopped { resourceGroup unreachable agents } } }`)
 
 // Cluster returns the state of the whole cluster.
 func (c *Client) Cluster(ctx context.Context) (*Cluster, error) {

@@ -108,8 +108,9 @@ func fingerprint(c *x509.Certificate) string {
 }
 
 // Issue signs a node's certificate request (PKCS#10, DER). Only the key is
-// taken from the request; who the node is, the caller says.
-func (ca *CA) Issue(csr []byte, role, name string, validity time.Duration) ([]byte, error) {
+// taken from the request; who the node is, the caller says, and enrolment names the join
+// that the certificate goes back to.
+func (ca *CA) Issue(csr []byte, role, name, enrolment string, validity time.Duration) ([]byte, error) {
 	if err := checkIdentity(role, name); err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (ca *CA) Issue(csr []byte, role, name string, validity time.Duration) ([]by
 	if err != nil {
 		return nil, err
 	}
-	cert, err := ca.issue(key, pkix.Name{CommonName: name, OrganizationalUnit: []string{role}},
+	cert, err := ca.issue(key, pkix.Name{CommonName: name, OrganizationalUnit: []string{role}, SerialNumber: enrolment},
 		validity, x509.ExtKeyUsageClientAuth)
 	if err != nil {
 		return nil, fmt.Errorf("issue certificate for %s %s: %w", role, name, err)
@@ -226,3 +227,13 @@ func identityOf(c *x509.Certificate) (role, name string, err error) {
 	}
 	return role, c.Subject.CommonName, checkIdentity(role, c.Subject.CommonName)
 }
+
+// EnrolmentOf names the join with a token in every certificate that goes back to it.
+func EnrolmentOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// enrolmentOf reads the join that a certificate goes back to, "" in certificates of
+// versions that noted none.
+func enrolmentOf(c *x509.Certificate) string { return c.Subject.SerialNumber }

@@ -81,12 +81,12 @@ func TestIssueRefuses(t *testing.T) {
 		"forged request":      {forged, RoleAgent, "n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := ca.Issue(c.csr, c.role, c.node, time.Hour); !errdefs.IsInvalidArgument(err) {
+			if _, err := ca.Issue(c.csr, c.role, c.node, "", time.Hour); !errdefs.IsInvalidArgument(err) {
 				t.Errorf("error %v, want invalid argument", err)
 			}
 		})
 	}
-	if _, err := ca.Issue(good, RoleAgent, "n1.rack-2", time.Hour); err != nil {
+	if _, err := ca.Issue(good, RoleAgent, "n1.rack-2", "", time.Hour); err != nil {
 		t.Errorf("good request: %v", err)
 	}
 }

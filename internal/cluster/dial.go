@@ -21,12 +21,20 @@ const goodTunnel = 5 * time.Second
 // tunnels end: the manager just closes them.
 const askAfter = 4 * firstWait
 
-// askWhy tells in the log that a manager refuses the node, which it says where
-// certificates are renewed.
+// askWhy finds out whether a manager refuses the node, which it says where
+// certificates are renewed. A node that was started with another join token than the one
+// that its certificate goes back to joins with that; others say so in the log.
 func (n *Node) askWhy(ctx context.Context, addr string) {
-	if err := n.renew(ctx, addr); errdefs.IsPermissionDenied(err) {
-		n.log.Error("refused: ask for a new join token", "error", err)
+	err := n.renew(ctx, addr)
+	if !errdefs.IsPermissionDenied(err) {
+		return
 	}
+	if n.cfg.JoinToken != "" && n.cfg.CAFingerprint != "" && enrolmentOf(n.id.Load().cert) != EnrolmentOf(n.cfg.JoinToken) {
+		if err = n.join(ctx, addr); err == nil {
+			return
+		}
+	}
+	n.log.Error("refused: ask for a new join token", "error", err)
 }
 
 // aliasError says that an address leads to a manager we have a tunnel to

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,8 +30,9 @@ type HubConfig struct {
 	// another role, already exists for a name that is taken.
 	Join func(ctx context.Context, token, role, name string) error
 	// Admit may refuse a node that has a valid certificate, such as one that
-	// was removed from the cluster. Nil admits all.
-	Admit func(ctx context.Context, role, name, serial string) error
+	// was removed from the cluster. enrolment names the join that the certificate goes
+	// back to, see EnrolmentOf. Nil admits all.
+	Admit func(ctx context.Context, role, name, enrolment string) error
 	// Managers lists the addresses of all live managers, for a joining node.
 	Managers func() []string
 	// OnPeer is called for every tunnel, and should return soon after ctx has
@@ -198,4 +201,11 @@ func (h *Hub) Peer(role, name string) (*Peer, bool) {
 	defer h.mu.Unlock()
 	p, ok := h.peers[peerKey{role, name}]
 	return p, ok
+}
+
+// Peers returns all live tunnels.
+func (h *Hub) Peers() []*Peer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Values(h.peers))
 }

@@ -56,7 +56,7 @@ func (s *joinService) admit(ctx context.Context, req *clusterpb.JoinRequest) ([]
 	if _, live := h.Peer(req.Role, req.Name); live {
 		return nil, fmt.Errorf("%s %s is connected: %w", req.Role, req.Name, errdefs.ErrAlreadyExists)
 	}
-	cert, err := h.cfg.CA.Issue(req.Csr, req.Role, req.Name, NodeLife)
+	cert, err := h.cfg.CA.Issue(req.Csr, req.Role, req.Name, EnrolmentOf(req.Token), NodeLife)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +73,11 @@ func (s *joinService) Renew(ctx context.Context, req *clusterpb.RenewRequest) (*
 	old := state.PeerCertificates[0]
 	role, name, err := identityOf(old)
 	if err == nil && h.cfg.Admit != nil {
-		err = h.cfg.Admit(ctx, role, name, old.SerialNumber.Text(16))
+		err = h.cfg.Admit(ctx, role, name, enrolmentOf(old))
 	}
 	var cert []byte
 	if err == nil {
-		cert, err = h.cfg.CA.Issue(req.Csr, role, name, NodeLife)
+		cert, err = h.cfg.CA.Issue(req.Csr, role, name, enrolmentOf(old), NodeLife)
 	}
 	if err != nil {
 		return nil, h.refusal("renew", role, name, err)

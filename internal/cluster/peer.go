@@ -15,6 +15,7 @@ type Peer struct {
 	Role       string
 	Name       string
 	CertSerial string           // hex
+	Enrolment  string           // the join that its certificate goes back to, see EnrolmentOf
 	Remote     string           // address it dialled from
 	Conn       *grpc.ClientConn // calls the node's services
 	Done       <-chan struct{}  // closed when the tunnel has ended
@@ -79,7 +80,7 @@ func (h *Hub) newPeer(ctx context.Context, conn *tls.Conn) (*Peer, error) {
 	}
 	serial := cert.SerialNumber.Text(16)
 	if h.cfg.Admit != nil {
-		if err := h.cfg.Admit(ctx, role, name, serial); err != nil {
+		if err := h.cfg.Admit(ctx, role, name, enrolmentOf(cert)); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", role, name, err)
 		}
 	}
@@ -93,7 +94,7 @@ func (h *Hub) newPeer(ctx context.Context, conn *tls.Conn) (*Peer, error) {
 		return nil, err
 	}
 	return &Peer{
-		Role: role, Name: name, CertSerial: serial, Remote: conn.RemoteAddr().String(),
+		Role: role, Name: name, CertSerial: serial, Enrolment: enrolmentOf(cert), Remote: conn.RemoteAddr().String(),
 		Conn: client, Done: mux.CloseChan(), mux: mux, finished: make(chan struct{}),
 	}, nil
 }

@@ -47,7 +47,7 @@ func certificate(t *testing.T, ca *CA, role, name string, life time.Duration) *i
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := ca.Issue(csr, role, name, life)
+	der, err := ca.Issue(csr, role, name, "", life)
 	if err != nil {
 		t.Fatal(err)
 	}

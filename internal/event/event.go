@@ -29,6 +29,7 @@ const (
 	Task    Topic = "task"    // a durable task waits, moved on or ended
 	Pending Topic = "pending" // what all sessions are scheduled by has changed; without ID
 	Policy  Topic = "policy"  // what a resource policy limits has changed; without ID
+	Revoked Topic = "revoked" // certificates of machines were revoked; without ID
 	// Occupancy asks the leader to compare what runs with what should; without ID.
 	Occupancy Topic = "occupancy"
 	// Lagged marks a hole: events of any topic were lost here, so a subscriber

@@ -10,6 +10,7 @@ const (
 	RegistryPassword Purpose = "registry password"
 	ProviderSecret   Purpose = "identity provider"
 	StorageSecret    Purpose = "object storage"
+	Canary           Purpose = "canary"       // by which a manager knows that it has the cluster's keys
 	LoginState       Purpose = "login state"  // of a browser at an identity provider, for minutes; in no table
 	KnownDevice      Purpose = "known device" // a cookie of who logged in before; in no table
 )
@@ -28,5 +29,6 @@ func Columns() []Column {
 		{"registries", "password_sealed", RegistryPassword},
 		{"identity_providers", "client_secret_sealed", ProviderSecret},
 		{"object_storages", "secret_sealed", StorageSecret},
+		{"cluster_identities", "canary_sealed", Canary},
 	}
 }

@@ -23,12 +23,9 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/stats"
 )
-
-// lostAfter is how long an agent may be silent: ten heartbeats of 3 s, so
-// that a restart of a manager or of the agent is not taken for a loss.
-const lostAfter = 30 * time.Second
 
 // An Observer learns what agents say about kernels.
 type Observer interface {
@@ -48,6 +45,13 @@ type Observer interface {
 type Service struct {
 	// Fingerprint of the cluster CA, which a joining machine checks.
 	Fingerprint string
+	// Enrolments admits machines.
+	Enrolments *enrolment.Service
+	// ID of this manager, by which others know what it sees.
+	ID string
+	// MassLoss is the share of a group's agents that may be out of reach before
+	// evictions stop there; zero: 0.5.
+	MassLoss float64
 
 	client   *ent.Client
 	bus      *event.Bus
@@ -58,6 +62,8 @@ type Service struct {
 	mu    sync.Mutex
 	conns map[string]*conn // by agent name
 	lead  *leadership      // nil while another manager leads
+	outed []Disruption     // as the leader found last
+	knows bool             // that it has looked in this term
 }
 
 // leadership is one term as leader.
@@ -96,13 +102,13 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 	defer forget.Stop()
 	since := map[uuid.UUID]time.Time{}
 	for {
+		if err := s.lookForLost(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("look for lost agents", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := s.markLost(ctx); err != nil && ctx.Err() == nil {
-				s.log.Error("look for lost agents", "error", err)
-			}
 		case <-forget.C:
 			if err := s.forgetDevices(ctx, since); err != nil && ctx.Err() == nil {
 				s.log.Error("forget lost devices", "error", err)
@@ -113,7 +119,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 
 func (s *Service) setLead(l *leadership) {
 	s.mu.Lock()
-	s.lead = l
+	s.lead, s.knows = l, false
 	s.mu.Unlock()
 	s.TellManagers()
 }
@@ -127,22 +133,6 @@ func (s *Service) TellManagers() {
 		close(c.changed)
 		c.changed = make(chan struct{})
 	}
-}
-
-func (s *Service) markLost(ctx context.Context) error {
-	silent, err := s.client.Agent.Query().
-		Where(agent.StatusEQ(agent.StatusAlive), agent.LastSeenAtLT(clock.Now().Add(-lostAfter))).All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range silent {
-		if err := s.client.Agent.UpdateOne(a).SetStatus(agent.StatusLost).SetLostAt(clock.Now()).Exec(ctx); err != nil {
-			return fmt.Errorf("mark agent %s lost: %w", a.Name, err)
-		}
-		s.log.Warn("agent lost", "agent", a.Name, "last_seen", a.LastSeenAt)
-		s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: a.ID})
-	}
-	return nil
 }
 
 // Connected serves one tunnel until it ends; it is the hub's OnPeer for agents.

@@ -96,8 +96,11 @@ func (s *Service) UndrainAgent(ctx context.Context, in UndrainAgentInput) (*Agen
 	})
 }
 
-// RemoveAgent declares an agent gone that nothing is heard of.
+// RemoveAgent declares an agent gone that nothing is heard of, or expels any agent.
 func (s *Service) RemoveAgent(ctx context.Context, in RemoveAgentInput) (*AgentPayload, error) {
+	if in.Expel != nil && *in.Expel {
+		return s.expel(ctx, in.ID)
+	}
 	return s.change(ctx, in.ID, func(a *ent.Agent, u *ent.AgentUpdateOne) error {
 		if a.Status == agent.StatusAlive {
 			return problem.Precondition("agent %s is alive; drain it and stop it first", a.Name).WithField("id")

@@ -32,7 +32,10 @@ type DrainAgentInput struct {
 type UndrainAgentInput struct{ ID uuid.UUID }
 
 // RemoveAgentInput names the agent that is gone for good.
-type RemoveAgentInput struct{ ID uuid.UUID }
+type RemoveAgentInput struct {
+	ID    uuid.UUID
+	Expel *bool
+}
 
 // RestartPluginInput names a plugin of an agent.
 type RestartPluginInput struct {

@@ -42,6 +42,11 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	if err != nil {
 		return uuid.Nil, err
 	}
+	if s.Enrolments != nil { // with the agent's row locked, so that it is not expelled meanwhile
+		if err := s.Enrolments.AdmitIn(ctx, tx, c.peer.Role, c.peer.Name, c.peer.Enrolment); err != nil {
+			return uuid.Nil, err
+		}
+	}
 	counted, err := upsertSlotTypes(ctx, tx, r.SlotTypes)
 	if err != nil {
 		return uuid.Nil, err

@@ -65,7 +65,7 @@ func (b *bed) manager() *Service {
 func (b *bed) takeOver(t *testing.T) {
 	t.Helper()
 	b.epoch++
-	if _, _, err := session.RaiseFence(b.ctx, b.Client, b.epoch, elected); err != nil {
+	if _, err := session.RaiseFence(b.ctx, b.Client, b.epoch, elected); err != nil {
 		t.Fatal(err)
 	}
 	b.lead = b.manager()

@@ -5,6 +5,7 @@ package leader
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -29,7 +30,13 @@ const (
 	guardEvery = 5 * time.Second
 	// again is the pause after a term that ended early.
 	again = time.Second
+	// A leader that steps down leaves others the time to be elected, and more of it while
+	// one of them leads.
+	restLeast, restMost = 10 * time.Second, time.Minute
 )
+
+// ErrStepDown ends a term whose manager should not lead while another can.
+var ErrStepDown = errors.New("stepping down")
 
 // Config are the parts a Service works with.
 type Config struct {
@@ -79,24 +86,43 @@ func (s *Service) Run(ctx context.Context, lead func(ctx context.Context, epoch 
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		s.Logger.Error("lead", "error", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(again):
+		if errors.Is(err, ErrStepDown) {
+			s.Logger.Warn("another manager should lead", "error", err)
+			s.rest(ctx)
+			continue
 		}
+		s.Logger.Error("lead", "error", err)
+		pause(ctx, again)
+	}
+}
+
+// rest keeps from standing for election for a while, but not for long while nobody leads.
+func (s *Service) rest(ctx context.Context) {
+	begun := time.Now()
+	pause(ctx, restLeast)
+	for ctx.Err() == nil && time.Since(begun) < restMost {
+		if l, err := s.Current(ctx); err == nil && l == nil {
+			return
+		}
+		pause(ctx, again)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
 // term begins the epoch of a won election, says so, and leads until ctx ends or the
 // epoch is over.
 func (s *Service) term(ctx context.Context, t *discovery.Term, lead func(context.Context, int64) error) error {
-	epoch, last, err := session.RaiseFence(ctx, s.Client, t.Revision, t.Confirm)
+	// The time is above every epoch of the past: agents keep the highest one that they have
+	// seen, which a database restored together with a new etcd does not know.
+	epoch, err := session.RaiseFence(ctx, s.Client, max(t.Revision, clock.Now().Unix()), t.Confirm)
 	if err != nil {
 		return err
-	}
-	if epoch != t.Revision {
-		s.Logger.Warn("etcd was lost or restored: its revision is not above the last leader's epoch",
-			"revision", t.Revision, "last_epoch", last, "epoch", epoch)
 	}
 	said, err := json.Marshal(Leader{ID: s.ID, Address: s.Address, Since: clock.Now(), Epoch: epoch})
 	if err != nil {

@@ -24,7 +24,7 @@ type Client struct {
 // belongs to a request.
 func (w *World) Quiet(t testing.TB) *Manager {
 	t.Helper()
-	made, web, nodes := w.make(t)
+	made, web, nodes := w.make(t, func(nodes string) string { return nodes })
 	nodes.Close()
 	srv := httptest.NewUnstartedServer(made.Handler())
 	srv.Listener.Close()

@@ -134,7 +134,14 @@ type Manager struct {
 // Start runs a manager until Stop or the end of the test.
 func (w *World) Start(t testing.TB) *Manager {
 	t.Helper()
-	made, web, _ := w.make(t)
+	return w.StartBehind(t, func(nodes string) string { return nodes })
+}
+
+// StartBehind is Start for a manager whose nodes dial the address that through returns
+// for the one where it listens.
+func (w *World) StartBehind(t testing.TB, through func(nodes string) string) *Manager {
+	t.Helper()
+	made, web, _ := w.make(t, through)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- made.Run(ctx) }()
@@ -170,12 +177,12 @@ func (m *Manager) Kill() {
 	m.stop()
 }
 
-func (w *World) make(t testing.TB) (m *manager.Manager, web, nodes net.Listener) {
+func (w *World) make(t testing.TB, through func(string) string) (m *manager.Manager, web, nodes net.Listener) {
 	t.Helper()
 	web, nodes = listen(t), listen(t)
 	cfg := manager.Config{
 		PostgresDSN: w.dsn, RedisURL: w.redis, EtcdEndpoints: []string{w.etcd},
-		HTTP: web, Cluster: nodes, Secrets: w.Secrets, Version: "test", Logger: logger(),
+		HTTP: web, Cluster: nodes, ClusterAddress: through(nodes.Addr().String()), Secrets: w.Secrets, Version: "test", Logger: logger(),
 		Registry: prometheus.NewRegistry(),
 	}
 	if w.Configure != nil {

@@ -108,6 +108,9 @@ func newVault(t *testing.T) *vault {
 		objectstorage.CreateObjectStorageInput{Name: "lake", Endpoint: "https://s3.example.org", Bucket: "lake", AccessKeyID: &key, Secret: &secret})
 	must(err)
 	v.kept["object_storages.secret_sealed"] = secret
+	const canary = "a canary"
+	must(client.ClusterIdentity.Create().SetName("cluster").SetCaFingerprint("f").SetCanarySealed(ring.Seal(seal.Canary, []byte(canary))).Exec(viewer.SystemContext(t.Context())))
+	v.kept["cluster_identities.canary_sealed"] = canary
 	return v
 }
 

@@ -187,7 +187,7 @@ func TestReplacedLeaderPlacesNothing(t *testing.T) {
 	eventually(t, "the first leader places", func() bool { return b.count(t, "scheduled") == 10 })
 	next := b.other(client)
 	next.epoch = 2
-	if _, _, err := msession.RaiseFence(ctx, client, next.epoch, elected); err != nil {
+	if _, err := msession.RaiseFence(ctx, client, next.epoch, elected); err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {

@@ -75,7 +75,7 @@ func (s step) lose(ctx context.Context) (bool, error) {
 	patience := time.Duration(g.LostAfter) * time.Second
 	gone := s.on(func(a *ent.Agent) bool { return a.Status == agent.StatusTerminated })
 	text := names(gone) + " is gone for good"
-	if len(gone) == 0 && g.LostPolicy != resourcegroup.LostPolicyWait {
+	if len(gone) == 0 && g.LostPolicy != resourcegroup.LostPolicyWait && !s.Agents.Disrupted(g.ID) {
 		gone = s.on(func(a *ent.Agent) bool {
 			return a.Status == agent.StatusLost && a.LostAt != nil && !clock.Now().Before(a.LostAt.Add(patience))
 		})

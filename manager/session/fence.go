@@ -42,34 +42,33 @@ func replaced(epoch, by int64) error {
 	return fmt.Errorf("epoch %d was replaced by %d: %w", epoch, by, errdefs.ErrAborted)
 }
 
-// RaiseFence begins a leader's epoch and returns it with the one before. The epoch is
-// the revision of its election, or one more than the last epoch where that is not
-// below the revision: an etcd that lost its data or was restored counts from a lower
-// number again. confirm asks the election, while the row is locked, whether the caller
-// still leads; so of two that believe so the one elected last has the higher epoch.
-func RaiseFence(ctx context.Context, client *ent.Client, revision int64, confirm func(context.Context) error) (epoch, last int64, err error) {
+// RaiseFence begins a leader's epoch and returns it: atLeast, or one more than the last
+// epoch where that is not below atLeast. confirm asks the election, while the row is
+// locked, whether the caller still leads; so of two that believe so the one elected last
+// has the higher epoch.
+func RaiseFence(ctx context.Context, client *ent.Client, atLeast int64, confirm func(context.Context) error) (epoch int64, err error) {
 	err = client.Fence.Create().SetName(FenceName).SetEpoch(0).OnConflictColumns(fence.FieldName).Ignore().Exec(ctx)
 	if err != nil {
-		return 0, 0, fmt.Errorf("create fence: %w", err)
+		return 0, fmt.Errorf("create fence: %w", err)
 	}
 	tx, err := client.Tx(ctx)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	defer func() { _ = tx.Rollback() }()
 	f, err := tx.Fence.Query().Where(fence.Name(FenceName)).ForUpdate().Only(ctx)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read fence: %w", err)
+		return 0, fmt.Errorf("read fence: %w", err)
 	}
 	if err := confirm(ctx); err != nil {
-		return 0, 0, fmt.Errorf("raise the fence above epoch %d: %w", f.Epoch, err)
+		return 0, fmt.Errorf("raise the fence above epoch %d: %w", f.Epoch, err)
 	}
-	epoch = max(revision, f.Epoch+1)
+	epoch = max(atLeast, f.Epoch+1)
 	if err := tx.Fence.UpdateOne(f).SetEpoch(epoch).Exec(ctx); err != nil {
-		return 0, 0, fmt.Errorf("raise fence: %w", err)
+		return 0, fmt.Errorf("raise fence: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
-		return 0, 0, fmt.Errorf("raise fence: %w", err)
+		return 0, fmt.Errorf("raise fence: %w", err)
 	}
-	return epoch, f.Epoch, nil
+	return epoch, nil
 }

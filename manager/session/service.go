@@ -27,6 +27,9 @@ import (
 type Agents interface {
 	RPC(agent string) (agentpb.AgentClient, error)
 	HasImage(agent, reference string) bool
+	// Disrupted reports whether so many agents of a group are out of reach at once that
+	// nothing there must be ended or started elsewhere for that.
+	Disrupted(group uuid.UUID) bool
 }
 
 // Fitter chooses the group of a session, and refuses what the agents of the

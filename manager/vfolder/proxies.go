@@ -27,16 +27,17 @@ import (
 type proxy struct {
 	rpc     storagepb.StorageClient
 	objects storagepb.ObjectsClient
-	cut     func() // ends its tunnel
 	url     string
 	volumes map[string]storagepb.Volume_Health
+
+	enrolment string // the join that its certificate goes back to
 }
 
 // Connected follows one storage proxy until its tunnel ends; it is the hub's
 // OnPeer for storage.
 func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	ctx = viewer.SystemContext(ctx)
-	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn), cut: peer.Close}
+	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn), enrolment: peer.Enrolment}
 	s.log.Info("storage proxy connected", "proxy", peer.Name)
 	for ctx.Err() == nil {
 		again := s.nextTell()
@@ -107,15 +108,11 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	if r.Name != name {
 		return fmt.Errorf("certificate of %s, report of %s: %w", name, r.Name, errdefs.ErrPermissionDenied)
 	}
-	// It may have been removed through another manager.
-	err := s.Admit(ctx, name)
-	if errdefs.IsPermissionDenied(err) {
-		p.cut()
-	}
-	if err != nil {
+	// It may have been removed meanwhile.
+	if err := s.Enrolments.Admit(ctx, cluster.RoleStorage, name, p.enrolment); err != nil {
 		return err
 	}
-	err = s.client.StorageProxy.Create().SetName(r.Name).SetVersion(r.Version).SetPublicURL(r.PublicUrl).
+	err := s.client.StorageProxy.Create().SetName(r.Name).SetVersion(r.Version).SetPublicURL(r.PublicUrl).
 		SetLastSeenAt(time.Now()).OnConflictColumns(storageproxy.FieldName).
 		Update(func(u *ent.StorageProxyUpsert) { u.UpdateVersion().UpdatePublicURL().UpdateLastSeenAt() }).Exec(ctx)
 	if err != nil {

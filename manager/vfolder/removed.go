@@ -2,17 +2,16 @@ package vfolder
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent/jointoken"
-	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // RemoveStorageProxyInput names a proxy as it named itself.
@@ -36,32 +35,12 @@ func (s *Service) RemoveStorageProxy(ctx context.Context, in RemoveStorageProxyI
 	if err != nil {
 		return nil, permit.Missing(err, "storage proxy", "name")
 	}
-	if _, err := s.client.JoinToken.Delete().Where(joinOf(in.Name)...).Exec(sys); err != nil {
-		return nil, fmt.Errorf("forget how storage proxy %s joined: %w", in.Name, err)
-	}
-	s.mu.Lock()
-	p := s.proxies[in.Name]
-	s.mu.Unlock()
-	if p != nil {
-		p.cut()
-	}
-	return &RemoveStorageProxyPayload{ID: row.ID, Name: row.Name}, nil
-}
-
-// Admit refuses a proxy that was removed, or that never joined: it is the hub's Admit for
-// storage. What admits a proxy is the token that it joined with, kept as long as it may
-// come back.
-func (s *Service) Admit(ctx context.Context, name string) error {
-	joined, err := s.client.JoinToken.Query().Where(joinOf(name)...).Exist(viewer.SystemContext(ctx))
+	err = store.InTx(sys, s.client, func(tx *ent.Tx) error {
+		return s.Enrolments.Revoke(sys, tx, cluster.RoleStorage, in.Name)
+	})
 	if err != nil {
-		return fmt.Errorf("look how storage proxy %s joined: %w: %w", name, err, errdefs.ErrUnavailable)
+		return nil, err
 	}
-	if !joined {
-		return fmt.Errorf("storage proxy %s was removed: %w", name, errdefs.ErrPermissionDenied)
-	}
-	return nil
-}
-
-func joinOf(name string) []predicate.JoinToken {
-	return []predicate.JoinToken{jointoken.RoleEQ(jointoken.RoleStorage), jointoken.UsedBy(name)}
+	s.Enrolments.Revoked(ctx)
+	return &RemoveStorageProxyPayload{ID: row.ID, Name: row.Name}, nil
 }

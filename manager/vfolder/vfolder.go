@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/store"
@@ -41,6 +42,8 @@ type Service struct {
 	managers func() []string
 	log      *slog.Logger
 
+	// Enrolments admits storage proxies.
+	Enrolments *enrolment.Service
 	// Rights tells what users may do; Recheck has what is open by one looked at again.
 	Rights  func(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error)
 	Recheck func(ctx context.Context, user uuid.UUID)

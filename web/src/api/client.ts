@@ -10,7 +10,7 @@ const embedded = () => null;
 
 /** Objects without an id: the cache keeps them inside their parent. */
 const withoutId = [
-  "AgentLink", "AgentPlugin", "AgentPluginCheck", "AgentProbe", "Cluster", "DeviceCounter", "DeviceHolder", "DeviceLink", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "IdleDryRun", "IdleDryRunEnd", "IdleThreshold", "ImportResult",
+  "AgentLink", "AgentPlugin", "AgentPluginCheck", "AgentProbe", "Cluster", "DeviceCounter", "DeviceHolder", "DeviceLink", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "EvictionsStopped", "File", "FileList", "FileResult", "IdleDryRun", "IdleDryRunEnd", "IdleThreshold", "ImportResult",
   "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "OrphanFolder", "OrphanScope", "PendingOrder", "PendingReport", "PendingStanding", "PresetFit", "Queue", "QueueEntry", "Refusal",
   "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SessionIdle", "ShareHolder", "ShareResult", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer", "VolumeOrphans", "VolumePerformance",
 ];

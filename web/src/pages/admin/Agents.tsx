@@ -4,6 +4,7 @@ import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { Cli, Empty, FailureNote } from "../../components/Note";
 import { AgentsTable } from "../../components/admin/agents/AgentsTable";
+import { EvictionsNote } from "../../components/admin/agents/EvictionsNote";
 import { AgentFields } from "../../components/admin/agents/agent";
 import { when } from "../../components/format";
 import { useAction } from "../../hooks/useAction";
@@ -56,6 +57,7 @@ export function Agents() {
         </form>
       </div>
       <FailureNote failure={failure} />
+      {superadmin ? <EvictionsNote /> : null}
       <section className="panel pad stack small" aria-labelledby="join">
         <h2 id="join">{t("Let a machine join")}</h2>
         <div className="row">

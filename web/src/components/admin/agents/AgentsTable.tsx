@@ -34,6 +34,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
   const undrain = useAction(Undrain, true);
   const remove = useAction(Remove);
   const [gone, setGone] = useState<AgentRow | null>(null);
+  const [expelled, setExpelled] = useState<AgentRow | null>(null);
   const [closing, setClosing] = useState<AgentRow | null>(null);
   const [plugins, setPlugins] = useState<string | null>(null);
   const [draining, setDraining] = useState<AgentRow | null>(null);
@@ -76,6 +77,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
             {a.drainDeadline ? t("Change") : t("Drain")}
           </Button>
           {a.status === "lost" ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Declare {{name}} gone", { name: a.name })} onClick={() => { remove.clear(); setGone(a); }}>{t("Gone")}</Button> : null}
+          {a.status === "terminated" ? null : <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Expel {{name}}", { name: a.name })} onClick={() => { remove.clear(); setExpelled(a); }}>{t("Expel")}</Button>}
         </div>
       ),
     });
@@ -89,6 +91,10 @@ export function AgentsTable({ agents, groups, may }: Props) {
         {t("Its sessions end as failed, or start anew where their group does that. What it still runs ends when it comes back nevertheless.")}
       </Confirm>
       {opened ? <PluginsDialog agent={opened} may={may} onClose={() => setPlugins(null)} /> : null}
+      <Confirm key={expelled?.id} opened={expelled !== null} title={t("Expel {{name}} from the cluster?", { name: expelled?.name ?? "" })} action={t("Expel")} typed={expelled?.name} busy={remove.busy} failure={remove.failure} onClose={() => setExpelled(null)}
+        onConfirm={async () => { if (expelled && (await remove.run({ input: { id: expelled.id, expel: true } }))) setExpelled(null); }}>
+        {t("Its certificates are refused at once, and its sessions end as failed, or start anew where their group does that. The machine needs a new join token to come back.")}
+      </Confirm>
       {draining ? <DrainDialog agent={draining} onClose={() => setDraining(null)} /> : null}
     </>
   );

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/internal/testenv"
+)
+
+// asBerthd makes the test's own program be berthd.
+const asBerthd = "BERTHD_TEST_IS_BERTHD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asBerthd) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// managerProcess is a berthd manager on the stores, not yet started.
+func managerProcess(t *testing.T, stores []string, http, secrets string) (cmd *exec.Cmd, out *bytes.Buffer) {
+	t.Helper()
+	args := append([]string{"manager", "--http", http, "--cluster", "127.0.0.1:0", "--secrets", secrets}, stores...)
+	cmd, out = exec.CommandContext(t.Context(), os.Args[0], args...), &bytes.Buffer{}
+	cmd.Env = append(os.Environ(), asBerthd+"=1")
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd, out
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// readyz is what a manager answers, "" while it does not.
+func readyz(address string) string {
+	res, err := http.Get("http://" + address + "/readyz")
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	return string(text)
+}
+
+// A manager with other secrets than its cluster's would make an authority that no machine
+// trusts, so it does not start; the one that is there does not notice.
+func TestManagerWithOtherSecrets(t *testing.T) {
+	t.Parallel()
+	stores := []string{"--postgres", testenv.Postgres(t), "--redis", testenv.Redis(t), "--etcd", testenv.Etcd(t)}
+	ours, address := t.TempDir(), freePort(t)
+	first, said := managerProcess(t, stores, address, ours)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = first.Process.Kill(); _ = first.Wait() })
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(readyz(address), "leader ok"); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the first manager does not lead: %s", readyz(address))
+		}
+	}
+	before := readyz(address)
+
+	empty, otherCA, otherSeal := t.TempDir(), t.TempDir(), t.TempDir()
+	for dir, without := range map[string]string{otherCA: "ca.pem", otherSeal: "seal.keys"} {
+		other := t.TempDir()
+		foreign, _ := managerProcess(t, []string{"--postgres", testenv.Postgres(t), "--redis", testenv.Redis(t), "--etcd", testenv.Etcd(t)}, freePort(t), other)
+		if err := foreign.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, filepath.Join(other, "ticket.keys"))
+		_ = foreign.Process.Kill()
+		_ = foreign.Wait()
+		for _, name := range []string{"ca.pem", "seal.keys", "ticket.keys"} {
+			from := ours
+			if name == without {
+				from = other
+			}
+			copyInto(t, filepath.Join(from, name), dir)
+		}
+	}
+	for what, c := range map[string]struct{ dir, want string }{
+		"an empty directory": {empty, "ca.pem is missing"},
+		"another authority":  {otherCA, "ca.pem is another authority"},
+		"another key ring":   {otherSeal, "seal.keys does not open what the cluster sealed"},
+	} {
+		second, said := managerProcess(t, stores, freePort(t), c.dir)
+		if err := second.Run(); err == nil {
+			t.Errorf("%s: the manager ended without an error", what)
+		}
+		for _, want := range []string{c.want, "Copy ca.pem, seal.keys and ticket.keys from the --secrets directory of the manager at 127.0.0.1:"} {
+			if !strings.Contains(said.String(), want) {
+				t.Errorf("%s: it says\n%swithout %q", what, said, want)
+			}
+		}
+	}
+	if left, _ := os.ReadDir(empty); len(left) > 0 {
+		t.Errorf("it made %v", left)
+	}
+	if now := readyz(address); now != before {
+		t.Errorf("the first manager said %q, now %q", before, now)
+	}
+	_ = first.Process.Kill()
+	_ = first.Wait()
+	if strings.Contains(said.String(), "no longer leading") {
+		t.Errorf("the first manager lost the election:\n%s", said)
+	}
+}
+
+func waitFor(t *testing.T, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not appear", path)
+		}
+	}
+}
+
+func copyInto(t *testing.T, file, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

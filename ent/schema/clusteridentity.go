@@ -1,0 +1,24 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// ClusterIdentity is the one row by which a manager knows that its secrets are those
+// of the cluster.
+type ClusterIdentity struct{ ent.Schema }
+
+func (ClusterIdentity) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.Other}, created{}}
+}
+
+func (ClusterIdentity) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").Unique().Immutable(),
+		field.String("ca_fingerprint").NotEmpty().Immutable(),
+		field.Bytes("canary_sealed").Sensitive(), // opens with the cluster's key ring alone
+	}
+}

@@ -1,0 +1,16 @@
+import { graphql } from "../../../api/graphql";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+
+const EvictionsQuery = graphql(`query EvictionsStopped { cluster { evictionsStopped { resourceGroup unreachable agents } } }`);
+
+/** Names the groups so many of whose agents are out of reach that no session ends for it. */
+export function EvictionsNote() {
+  const { data } = useLiveQuery({ query: EvictionsQuery });
+  return (data?.cluster.evictionsStopped ?? []).map((g) => (
+    <div key={g.resourceGroup} className="failure" role="alert">
+      <b>{t("{{lost}} of {{all}} agents in {{group}} are out of reach.", { lost: g.unreachable, all: g.agents, group: g.resourceGroup })}</b>{" "}
+      {t("That is too many for a fault of the machines, so no session there ends for a lost agent until more are back.")}
+    </div>
+  ));
+}
