@@ -43,6 +43,9 @@ type Drift struct {
 	Repaired bool
 
 	mend mend // nil when there is nothing safe to do
+	// unknown is a stray of which the database has never heard, as after it was restored
+	// from a backup: an admin decides whether it ends.
+	unknown bool
 }
 
 // mend repairs a drift, in the term of a leader.

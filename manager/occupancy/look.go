@@ -142,6 +142,10 @@ func (st *state) kernelsOfAgents() {
 				d.Session = &sid
 			}
 			d.Detail = fmt.Sprintf("launch %d is %s there, and should not be", said.LaunchEpoch, phase(said))
+			if k := st.kernels[id]; k == nil || k.LaunchEpoch < said.LaunchEpoch {
+				d.unknown = true
+				d.Detail = fmt.Sprintf("launch %d is %s there, and the database does not know it; it may be older than the launch", said.LaunchEpoch, phase(said))
+			}
 			st.found = append(st.found, d)
 		}
 	}

@@ -105,6 +105,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	next := time.NewTimer(every)
 	defer next.Stop()
 	for {
+		asked := false
 		select {
 		case <-ctx.Done():
 			return
@@ -112,13 +113,14 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 			if !ok || e.Topic == event.Lagged {
 				continue
 			}
+			asked = true
 		case <-next.C:
 		}
-		a, err := s.audit(ctx)
+		a, err := s.audit(ctx, asked)
 		if err != nil && ctx.Err() == nil {
 			s.Logger.Error("audit occupancy", "error", err)
 		}
-		if a != nil && len(a.Drift) > 0 {
+		if a != nil && slices.ContainsFunc(a.Drift, func(d Drift) bool { return !d.unknown }) {
 			next.Reset(soon)
 		} else {
 			next.Reset(every)
@@ -169,7 +171,7 @@ func (s *Service) AuditOccupancy(ctx context.Context) (*AuditPayload, error) {
 	if _, err := permit.Check(ctx, access.Update, access.System, access.Object{}); err != nil {
 		return nil, err
 	}
-	a, err := s.audit(viewer.SystemContext(ctx))
+	a, err := s.audit(viewer.SystemContext(ctx), true)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +184,9 @@ func (s *Service) AuditOccupancy(ctx context.Context) (*AuditPayload, error) {
 // AuditPayload answers the wish for an audit.
 type AuditPayload struct{ Audit *Audit }
 
-// audit looks and, where this manager leads, mends.
-func (s *Service) audit(ctx context.Context) (*Audit, error) {
+// audit looks and, where this manager leads, mends; only when somebody asked for it does
+// it end containers that the database does not know.
+func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 	if err := s.turn.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("wait for another audit: %w", err)
 	}
@@ -199,7 +202,7 @@ func (s *Service) audit(ctx context.Context) (*Audit, error) {
 	s.tell(a.Drift)
 	for i := range a.Drift {
 		d := &a.Drift[i]
-		if d.mend == nil {
+		if d.mend == nil || d.unknown && !asked {
 			continue
 		}
 		if err := d.mend(ctx, epoch); err != nil {

@@ -221,7 +221,9 @@ func (s *Service) heard(ctx context.Context, agent, kernel uuid.UUID, state *age
 func (s step) endStrays(ctx context.Context) {
 	for _, k := range s.sess.Edges.Kernels {
 		for _, ob := range s.observed.all(k.ID) {
-			if s.placed(k.ID, ob.agent) != nil {
+			// A launch that the database has not come to yet is left to an admin: the
+			// database may be older than the launch.
+			if s.placed(k.ID, ob.agent) != nil || ob.LaunchEpoch > k.LaunchEpoch {
 				continue
 			}
 			if ob.Phase != agentpb.KernelState_EXITED {
