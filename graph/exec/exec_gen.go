@@ -85,6 +85,7 @@ type ResolverRoot interface {
 	Agent() AgentResolver
 	Allocation() AllocationResolver
 	AuditEntry() AuditEntryResolver
+	Cluster() ClusterResolver
 	Device() DeviceResolver
 	DeviceLink() DeviceLinkResolver
 	Domain() DomainResolver
@@ -154,6 +155,9 @@ type AuditEntryResolver interface {
 	Actor(ctx context.Context, obj *ent.AuditEntry) (*ent.User, error)
 
 	ActedAs(ctx context.Context, obj *ent.AuditEntry) (*ent.User, error)
+}
+type ClusterResolver interface {
+	EvictionsStopped(ctx context.Context, obj *model.Cluster) ([]*model.EvictionsStopped, error)
 }
 type DeviceResolver interface {
 	Enforcement(ctx context.Context, obj *ent.Device) (string, error)
@@ -849,7 +853,11 @@ input RestartPluginInput {
   "As the agent names it: cuda, rocm."
   plugin: String!
 }
-input RemoveAgentInput { id: ID! }
+input RemoveAgentInput {
+  id: ID!
+  "True: refuses the machine's certificate from now on, also while the agent is alive. Default false."
+  expel: Boolean
+}
 
 enum OccupancyDriftKind {
   "Lives on an agent, and nothing says that it should."
@@ -913,7 +921,8 @@ extend type Mutation {
   undrainAgent(input: UndrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
   """
   Declares a lost agent gone for good: its sessions end in error, or start anew where their group reschedules. If it
-  comes back nevertheless, what it still runs is ended first.
+  comes back nevertheless, what it still runs is ended first. With expel, also for an agent that is alive: its
+  certificate is refused at once, and the machine needs a new join token to come back.
   """
   removeAgent(input: RemoveAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
   """
@@ -2054,6 +2063,20 @@ type Cluster @allow(to: USER) {
   led: Boolean!
   "Null while no manager leads."
   leader: Leader @allow(to: SUPERADMIN)
+  """
+  Resource groups so many of whose agents are out of reach at once that the cause is more likely the network than
+  the machines: no session there is ended or started elsewhere for a lost agent until fewer are out of reach.
+  """
+  evictionsStopped: [EvictionsStopped!]! @allow(to: SUPERADMIN)
+}
+
+type EvictionsStopped @allow(to: SUPERADMIN) {
+  "Name of the resource group."
+  resourceGroup: String!
+  "Agents that are out of reach."
+  unreachable: Int!
+  "All agents of the group."
+  agents: Int!
 }
 
 "The manager that schedules sessions and drives the agents."
@@ -4293,6 +4316,8 @@ func (ec *executionContext) childFields_Cluster(ctx context.Context, field graph
 		return ec.fieldContext_Cluster_led(ctx, field)
 	case "leader":
 		return ec.fieldContext_Cluster_leader(ctx, field)
+	case "evictionsStopped":
+		return ec.fieldContext_Cluster_evictionsStopped(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Cluster", field.Name)
 }
@@ -4665,6 +4690,18 @@ func (ec *executionContext) childFields_EventStep(ctx context.Context, field gra
 		return ec.fieldContext_EventStep_message(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EventStep", field.Name)
+}
+
+func (ec *executionContext) childFields_EvictionsStopped(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceGroup":
+		return ec.fieldContext_EvictionsStopped_resourceGroup(ctx, field)
+	case "unreachable":
+		return ec.fieldContext_EvictionsStopped_unreachable(ctx, field)
+	case "agents":
+		return ec.fieldContext_EvictionsStopped_agents(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EvictionsStopped", field.Name)
 }
 
 func (ec *executionContext) childFields_File(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -13484,6 +13521,38 @@ func (ec *executionContext) fieldContext_Cluster_leader(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Cluster_evictionsStopped(ctx context.Context, field graphql.CollectedField, obj *model.Cluster) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Cluster_evictionsStopped(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Cluster().EvictionsStopped(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.EvictionsStopped) graphql.Marshaler {
+			return ec.marshalNEvictionsStopped2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐEvictionsStoppedᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Cluster_evictionsStopped(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Cluster",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EvictionsStopped(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CreateDownloadPayload_url(ctx context.Context, field graphql.CollectedField, obj *vfolder.CreateDownloadPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16123,6 +16192,75 @@ func (ec *executionContext) _EventStep_message(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_EventStep_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("EventStep", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EvictionsStopped_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *model.EvictionsStopped) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EvictionsStopped_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceGroup, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EvictionsStopped_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EvictionsStopped", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EvictionsStopped_unreachable(ctx context.Context, field graphql.CollectedField, obj *model.EvictionsStopped) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EvictionsStopped_unreachable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unreachable, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EvictionsStopped_unreachable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EvictionsStopped", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _EvictionsStopped_agents(ctx context.Context, field graphql.CollectedField, obj *model.EvictionsStopped) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EvictionsStopped_agents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agents, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EvictionsStopped_agents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EvictionsStopped", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _File_name(ctx context.Context, field graphql.CollectedField, obj *storagepb.FileInfo) (ret graphql.Marshaler) {
@@ -49075,7 +49213,7 @@ func (ec *executionContext) unmarshalInputRemoveAgentInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id"}
+	fieldsInOrder := [...]string{"id", "expel"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -49089,6 +49227,13 @@ func (ec *executionContext) unmarshalInputRemoveAgentInput(ctx context.Context, 
 				return it, err
 			}
 			it.ID = data
+		case "expel":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expel"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Expel = data
 		}
 	}
 	return it, nil
@@ -54745,13 +54890,51 @@ func (ec *executionContext) _Cluster(ctx context.Context, sel ast.SelectionSet, 
 		case "led":
 			out.Values[i] = ec._Cluster_led(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "leader":
 			out.Values[i] = ec._Cluster_leader(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "evictionsStopped":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Cluster_evictionsStopped(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -56787,6 +56970,54 @@ func (ec *executionContext) _EventStep(ctx context.Context, sel ast.SelectionSet
 			}
 		case "message":
 			out.Values[i] = ec._EventStep_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var evictionsStoppedImplementors = []string{"EvictionsStopped"}
+
+func (ec *executionContext) _EvictionsStopped(ctx context.Context, sel ast.SelectionSet, obj *model.EvictionsStopped) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, evictionsStoppedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EvictionsStopped")
+		case "resourceGroup":
+			out.Values[i] = ec._EvictionsStopped_resourceGroup(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unreachable":
+			out.Values[i] = ec._EvictionsStopped_unreachable(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "agents":
+			out.Values[i] = ec._EvictionsStopped_agents(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -74115,6 +74346,32 @@ func (ec *executionContext) marshalNEventStep2ᚕgithubᚗcomᚋberthhqᚋberth�
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNEvictionsStopped2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐEvictionsStoppedᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.EvictionsStopped) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNEvictionsStopped2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐEvictionsStopped(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNEvictionsStopped2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐEvictionsStopped(ctx context.Context, sel ast.SelectionSet, v *model.EvictionsStopped) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EvictionsStopped(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNExportFolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExportFolderInput(ctx context.Context, v any) (objectstorage.ExportFolderInput, error) {
