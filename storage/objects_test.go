@@ -179,6 +179,9 @@ func (h *host) wantObject(o made) {
 func (h *host) staged() (names []string) {
 	h.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload"))
+	if os.IsNotExist(err) { // before the first upload
+		return nil
+	}
 	if err != nil {
 		h.t.Fatal(err)
 	}
