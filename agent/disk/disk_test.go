@@ -27,7 +27,7 @@ func disks(t *testing.T) (*Disks, string) {
 		t.Skip(p.Detail)
 	}
 	t.Log(p.Detail)
-	return d, filepath.Join(dir, "d")
+	return d, filepath.Join(dir, "kernel")
 }
 
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

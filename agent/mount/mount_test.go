@@ -173,6 +173,9 @@ func TestFiles(t *testing.T) {
 	if err := f.Remove(); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.RemoveAll(f.Disk()); err != nil { // the kernel removes it, as it has a limit
+		t.Fatal(err)
+	}
 	if left, _ := os.ReadDir(f.Dir); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
