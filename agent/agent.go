@@ -41,16 +41,14 @@ import (
 	"github.com/berthhq/berth/internal/scopemount"
 )
 
-// Version of the agent, told to managers and plugins.
-const Version = "0.1.0"
-
 // PluginConfig names an accelerator plugin of this node.
 type PluginConfig = device.PluginConfig
 
 // Config of an agent. Paths are absolute.
 type Config struct {
-	Name string // of the node, unique in the cluster
-	Dir  string // everything the agent keeps
+	Name    string // of the node, unique in the cluster
+	Dir     string // everything the agent keeps
+	Version string // of the program; managers and plugins see it
 
 	// Where managers are and what proves that we may join. Without managers
 	// the agent only serves GRPCServer to whoever its owner connects.
@@ -162,7 +160,7 @@ func New(cfg Config) (*Agent, error) {
 		hub: newHub(), ready: make(chan struct{}), sampling: make(chan time.Duration, 1),
 	}
 	a.devices, err = device.New(device.Config{
-		Dir: filepath.Join(cfg.Dir, "plugins"), Node: cfg.Name, Version: Version, Incarnation: a.incarnation,
+		Dir: filepath.Join(cfg.Dir, "plugins"), Node: cfg.Name, Version: cfg.Version, Incarnation: a.incarnation,
 		Reserve: cfg.Reserve, Sysfs: cfg.Sysfs, Plugins: cfg.Plugins, OnChange: a.hub.reportChanged, Logger: a.log,
 	})
 	if err != nil {

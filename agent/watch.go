@@ -90,7 +90,7 @@ func (s *server) sendChanges(stream grpc.ServerStreamingServer[agentpb.Event], w
 // report is everything a manager needs to know about the node.
 func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
 	r := &agentpb.Report{
-		Name: a.cfg.Name, Incarnation: a.incarnation, Version: Version, Architecture: architecture,
+		Name: a.cfg.Name, Incarnation: a.incarnation, Version: a.cfg.Version, Architecture: architecture,
 		ResourceGroup: a.cfg.ResourceGroup, Probes: a.probes, Address: a.cfg.Address,
 		Volumes: a.volumes.Names(), RuntimeClasses: sortedKeys(a.classes()),
 		Conditions: a.monitor.List(),

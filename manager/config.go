@@ -19,9 +19,12 @@ const DefaultQueryTimeout = graph.DefaultQueryTimeout
 
 // Config of one manager replica.
 type Config struct {
-	PostgresDSN   string
-	RedisURL      string
-	EtcdEndpoints []string
+	PostgresDSN string
+	// PostgresConnections bounds this manager's connections to PostgreSQL for requests;
+	// 0 = 14. The leader, subscriptions and the audit log have 13 more.
+	PostgresConnections int
+	RedisURL            string
+	Etcd                Etcd
 
 	// HTTP serves people: page, GraphQL, storage of the same origin.
 	HTTP net.Listener

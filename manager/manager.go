@@ -9,12 +9,10 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
@@ -118,16 +116,13 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 }
 
 func (m *Manager) open(ctx context.Context) (err error) {
-	if m.client, m.db, err = OpenStore(ctx, m.cfg.PostgresDSN); err != nil {
+	if m.client, m.db, err = OpenStore(ctx, m.cfg.PostgresDSN, m.cfg.PostgresConnections); err != nil {
 		return err
 	}
 	if m.redis, err = openRedis(m.cfg.RedisURL); err != nil {
 		return err
 	}
-	m.etcd, err = clientv3.New(clientv3.Config{
-		Endpoints: m.cfg.EtcdEndpoints, DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
-	})
-	if err != nil {
+	if m.etcd, err = m.cfg.Etcd.open(); err != nil {
 		return fmt.Errorf("connect to etcd: %w", err)
 	}
 	return m.openSecrets(ctx)

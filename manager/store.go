@@ -16,8 +16,9 @@ import (
 
 // OpenStore connects to PostgreSQL and brings its tables up to date. Replicas
 // that start at once migrate one after the other. The pool beside the client is
-// that of the audit log: it answers whatever requests do.
-func OpenStore(ctx context.Context, dsn string) (*ent.Client, *sql.DB, error) {
+// that of the audit log: it answers whatever requests do. conns bounds the connections
+// for requests; 0 is the default.
+func OpenStore(ctx context.Context, dsn string, conns int) (*ent.Client, *sql.DB, error) {
 	db, err := sql.Open("pgx", dsn) // an index of a large table takes longer than a statement may
 	if err != nil {
 		return nil, nil, fmt.Errorf("open database: %w", err)
@@ -26,7 +27,7 @@ func OpenStore(ctx context.Context, dsn string) (*ent.Client, *sql.DB, error) {
 	if err := migrate.Up(ctx, db, migrate.Files()); err != nil {
 		return nil, nil, fmt.Errorf("migrate database: %w", err)
 	}
-	pools, err := store.Connect(dsn)
+	pools, err := store.Connect(dsn, conns)
 	if err != nil {
 		return nil, nil, err
 	}

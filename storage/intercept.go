@@ -5,46 +5,55 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs/pkg/errgrpc"
-	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-)
 
-// requestKey is the metadata in which a manager sends a request's id.
-const requestKey = "x-request-id"
+	"github.com/berthhq/berth/internal/requestid"
+)
 
 // unary turns error classes into codes and logs what failed.
 func (p *Proxy) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	began := time.Now()
+	ctx = identified(ctx)
 	out, err := next(ctx, req)
 	return out, p.ended(ctx, info.FullMethod, began, err)
 }
 
 func (p *Proxy) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	began := time.Now()
-	return p.ended(ss.Context(), info.FullMethod, began, next(srv, ss))
+	ctx := identified(ss.Context())
+	return p.ended(ctx, info.FullMethod, began, next(srv, &identifiedStream{ss, ctx}))
 }
 
+// identified returns a context with the id of the manager's request, or a new one.
+func identified(ctx context.Context) context.Context {
+	return requestid.With(ctx, requestid.Choose(requestid.Incoming(ctx)))
+}
+
+// identifiedStream is a stream whose context has the id of its request.
+type identifiedStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s *identifiedStream) Context() context.Context { return s.ctx }
+
 func (p *Proxy) ended(ctx context.Context, method string, began time.Time, err error) error {
-	request := uuid.NewString()
-	if md, ok := metadata.FromIncomingContext(ctx); ok && len(md.Get(requestKey)) > 0 {
-		request = md.Get(requestKey)[0]
-	}
-	log := p.log.With("method", method, "request", request, "took", time.Since(began))
+	log := p.log.With("method", method, "took", time.Since(began))
 	if err == nil {
-		log.Debug("call")
+		log.DebugContext(ctx, "call")
 		return nil
 	}
 	err = errgrpc.ToGRPC(err)
 	switch status.Code(err) {
 	case codes.Canceled:
-		log.Debug("call ended by the caller")
+		log.DebugContext(ctx, "call ended by the caller")
 	case codes.Unknown, codes.Internal, codes.DataLoss, codes.Unavailable:
-		log.Error("call", "error", err)
+		log.ErrorContext(ctx, "call", "error", err)
 	default:
-		log.Info("call refused", "error", err)
+		log.InfoContext(ctx, "call refused", "error", err)
 	}
 	return err
 }

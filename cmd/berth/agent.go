@@ -115,7 +115,11 @@ func (a *app) describeAgent(p output.Printer, g *client.AgentDetail) error {
 	s.fact("Sessions", strconv.Itoa(g.SessionsLeft))
 	s.fact("Group", g.ResourceGroup.Name)
 	s.fact("Version", g.Version)
-	s.fact("Machine", g.Architecture+" at "+g.Address)
+	machine := g.Architecture
+	if g.Address != "" {
+		machine += " at " + g.Address
+	}
+	s.fact("Machine", machine)
 	s.fact("Held", output.Used(g.Occupied, g.Capacity))
 	s.fact("Seen", a.moment(&g.LastSeenAt))
 	for _, k := range g.Conditions {

@@ -61,8 +61,12 @@ func (a *app) logs(ctx context.Context, c *client.Client, s *client.Session, fol
 		if err := log.CopyTo(ctx, c, a.out); err != nil || over || !follow {
 			return err
 		}
-		// The stream also ends when its server does, so look whether it was that.
-		now, err := c.Session(ctx, s.ID)
+		// The stream also ends when its server stops, so ask whether the process has ended.
+		var now *client.SessionDetail
+		err := client.Retry(ctx, log.Told, func() (err error) {
+			now, err = c.Session(ctx, s.ID)
+			return err
+		})
 		if err != nil {
 			return err
 		}

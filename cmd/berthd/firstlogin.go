@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"golang.org/x/term"
+
 	"github.com/berthhq/berth/manager"
 )
 
@@ -48,4 +50,14 @@ func keepFirstLogin(ctx context.Context, m *manager.Manager, path string, now fi
 		return err
 	}
 	return os.WriteFile(path, b, 0o600)
+}
+
+// sayFirstLogin prints the password on a terminal, and elsewhere only the file that has
+// it: what a service prints stays in the journal.
+func sayFirstLogin(email, password, file string) {
+	where := "in " + file
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		where = password
+	}
+	fmt.Printf("\n  First superadmin: %s\n  Password:         %s\n  (generated; change it after the first login)\n", email, where)
 }

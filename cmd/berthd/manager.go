@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
-	"os"
+	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -15,6 +15,9 @@ import (
 func managerCommand() *cobra.Command {
 	var (
 		cfg           manager.Config
+		postgres      secret
+		redis         secret
+		etcdPassword  secret
 		http, cluster string
 		level         string
 		asJSON        bool
@@ -22,7 +25,12 @@ func managerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "manager", Short: "Run one manager replica", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cfg.PostgresDSN == "" || cfg.RedisURL == "" || len(cfg.EtcdEndpoints) == 0 || cfg.Secrets == "" {
+			for s, to := range map[*secret]*string{&postgres: &cfg.PostgresDSN, &redis: &cfg.RedisURL, &etcdPassword: &cfg.Etcd.Password} {
+				if *to, err = s.read(); err != nil {
+					return err
+				}
+			}
+			if cfg.PostgresDSN == "" || cfg.RedisURL == "" || len(cfg.Etcd.Endpoints) == 0 || cfg.Secrets == "" {
 				return fmt.Errorf("--postgres, --redis, --etcd and --secrets are needed")
 			}
 			if cfg.MassLossShare <= 0 || cfg.MassLossShare > 1 {
@@ -47,16 +55,28 @@ func managerCommand() *cobra.Command {
 				m.Close()
 				return fmt.Errorf("make the first superadmin: %w", err)
 			}
+			first := filepath.Join(cfg.Secrets, "first-login.json")
+			if err := keepFirstLogin(cmd.Context(), m, first, firstLogin{"http://" + cfg.HTTP.Addr().String(), cfg.AdminEmail, password}); err != nil {
+				m.Close()
+				return err
+			}
 			if created {
-				fmt.Printf("First superadmin: %s\nPassword:         %s\n", cfg.AdminEmail, password)
+				sayFirstLogin(cfg.AdminEmail, password, first)
 			}
 			return m.Run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.PostgresDSN, "postgres", os.Getenv("BERTHD_POSTGRES"), "PostgreSQL connection string")
-	f.StringVar(&cfg.RedisURL, "redis", os.Getenv("BERTHD_REDIS"), "Redis URL")
-	f.StringSliceVar(&cfg.EtcdEndpoints, "etcd", nil, "etcd endpoints")
+	secretFlag(cmd, &postgres, "postgres", "BERTHD_POSTGRES", "PostgreSQL connection string")
+	f.IntVar(&cfg.PostgresConnections, "postgres-connections", 0, "most connections of this manager to PostgreSQL for requests, beside 13 for other work (default 14)")
+	secretFlag(cmd, &redis, "redis", "BERTHD_REDIS", "Redis URL")
+	f.StringSliceVar(&cfg.Etcd.Endpoints, "etcd", nil, "etcd endpoints; https:// for TLS")
+	f.StringVar(&cfg.Etcd.Prefix, "etcd-prefix", "", "begins every key in etcd, for an etcd that several clusters share; the same for all replicas")
+	f.StringVar(&cfg.Etcd.User, "etcd-user", "", "user of etcd")
+	secretFlag(cmd, &etcdPassword, "etcd-password", "BERTHD_ETCD_PASSWORD", "password of --etcd-user")
+	pathFlag(cmd, &cfg.Etcd.CA, "etcd-ca", "", "PEM file with the CAs of etcd's certificate (default those of the system)")
+	pathFlag(cmd, &cfg.Etcd.Cert, "etcd-cert", "", "PEM file with the client certificate for etcd")
+	pathFlag(cmd, &cfg.Etcd.Key, "etcd-key", "", "PEM file with the key of --etcd-cert")
 	f.StringVar(&http, "http", "127.0.0.1:8420", "address for people and programs")
 	f.StringVar(&cluster, "cluster", ":8421", "address for agents and storage proxies")
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how nodes reach --cluster, when it differs")

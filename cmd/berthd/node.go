@@ -25,10 +25,11 @@ import (
 
 // nodeOptions are the flags that agents and storage proxies share.
 type nodeOptions struct {
-	name, dir, bin, token, fingerprint string
-	managers                           []string
-	level                              string
-	asJSON                             bool
+	name, dir, bin, fingerprint string
+	token                       secret
+	managers                    []string
+	level                       string
+	asJSON                      bool
 }
 
 func (o *nodeOptions) flags(cmd *cobra.Command, dir string) {
@@ -39,7 +40,7 @@ func (o *nodeOptions) flags(cmd *cobra.Command, dir string) {
 	pathFlag(cmd, &o.dir, "data", dir, "directory of all state")
 	pathFlag(cmd, &o.bin, "bin", filepath.Dir(exe), "directory of the other programs")
 	f.StringSliceVar(&o.managers, "manager", nil, "addresses of the managers' cluster port")
-	f.StringVar(&o.token, "join-token", os.Getenv("BERTHD_JOIN_TOKEN"), "one-time token, for the first start")
+	secretFlag(cmd, &o.token, "join-token", "BERTHD_JOIN_TOKEN", "one-time token, for the first start")
 	f.StringVar(&o.fingerprint, "ca-fingerprint", "", "fingerprint of the cluster's CA, for the first start")
 	logFlags(cmd, &o.level, &o.asJSON, "info")
 }
@@ -65,8 +66,12 @@ func agentCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			token, err := o.token.read()
+			if err != nil {
+				return err
+			}
 			cfg := agent.Config{
-				Name: o.name, Dir: o.dir, Managers: o.managers, JoinToken: o.token, CAFingerprint: o.fingerprint,
+				Name: o.name, Dir: o.dir, Version: version, Managers: o.managers, JoinToken: token, CAFingerprint: o.fingerprint,
 				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
 				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
@@ -169,10 +174,14 @@ func storageCommand() *cobra.Command {
 			if err := confine.Directory(o.dir, 0o700); err != nil {
 				return err
 			}
+			token, err := o.token.read()
+			if err != nil {
+				return err
+			}
 			registry := metrics()
 			cfg := storage.Config{
 				Name: o.name, Dir: o.dir, PublicURL: url, Origins: origins, ObjectStorages: reach, Managers: o.managers,
-				JoinToken: o.token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registerer: registry,
+				JoinToken: token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registerer: registry,
 			}
 			for _, v := range volumes {
 				name, path, ok := strings.Cut(v, "=")

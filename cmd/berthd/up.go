@@ -175,8 +175,8 @@ func (p *platform) open(ctx context.Context) (err error) {
 	door := &lateHandler{}
 	p.manager, err = manager.New(ctx, manager.Config{
 		PostgresDSN: p.stores.Postgres.DSN("berth"), RedisURL: p.stores.Redis.URL(),
-		EtcdEndpoints: []string{p.stores.Etcd.Endpoint()},
-		HTTP:          p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
+		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}},
+		HTTP: p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
 		AdminEmail: p.email, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics,
 	})
 	if err != nil {
@@ -240,7 +240,7 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 		p.host = "local"
 	}
 	node := agent.Config{
-		Name: p.host, Dir: p.dir("agent"), Managers: []string{managers},
+		Name: p.host, Dir: p.dir("agent"), Version: version, Managers: []string{managers},
 		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
 		Volumes: volumes, Plugins: p.plugins, Conditions: floors,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
@@ -288,11 +288,12 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 	}
 	url := "http://" + p.listener.Addr().String()
 	fmt.Printf("\n  Berth is at %s  (ready after %.1f s)\n", url, time.Since(started).Seconds())
-	if p.password != "" {
-		fmt.Printf("\n  First superadmin: %s\n  Password:         %s\n  (printed this once; change it after the first login)\n", p.email, p.password)
-	}
-	if err := keepFirstLogin(ctx, p.manager, p.dir("first-login.json"), firstLogin{url, p.email, p.password}); err != nil {
+	first := p.dir("first-login.json")
+	if err := keepFirstLogin(ctx, p.manager, first, firstLogin{url, p.email, p.password}); err != nil {
 		return err
+	}
+	if p.password != "" {
+		sayFirstLogin(p.email, p.password, first)
 	}
 	if err := p.manager.AddRegistry(ctx, "local", p.images.Addr().String()); err != nil {
 		p.log.Warn("scan the local registry", "error", err)

@@ -70,7 +70,7 @@ func newManager(b *testing.B, dsn string) (*manager.Manager, *http.Client) {
 		return l
 	}
 	m, err := manager.New(b.Context(), manager.Config{
-		PostgresDSN: dsn, RedisURL: testenv.Redis(b), EtcdEndpoints: []string{testenv.Etcd(b)},
+		PostgresDSN: dsn, RedisURL: testenv.Redis(b), Etcd: manager.Etcd{Endpoints: []string{testenv.Etcd(b)}},
 		HTTP: listen(), Cluster: listen(), Secrets: b.TempDir(), AdminEmail: "admin@example.org",
 		Logger: slog.New(slog.DiscardHandler),
 	})
@@ -87,7 +87,7 @@ func newManager(b *testing.B, dsn string) (*manager.Manager, *http.Client) {
 
 // fill makes the first user and sessions of a kernel each.
 func fill(b *testing.B, dsn string) {
-	client, _, err := manager.OpenStore(b.Context(), dsn)
+	client, _, err := manager.OpenStore(b.Context(), dsn, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,8 +81,6 @@ func (s *Spread) openStores(ctx context.Context) (err error) {
 	return err
 }
 
-var firstPassword = regexp.MustCompile(`First superadmin: (\S+)\nPassword: +(\S+)`)
-
 // startManagers starts one after the other: the first makes what they share.
 func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
 	if err := os.Mkdir(filepath.Join(s.data, "secrets"), 0o700); err != nil {
@@ -112,11 +111,15 @@ func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
 	if s.URL, err = s.door.Open(); err != nil {
 		return err
 	}
-	said := firstPassword.FindStringSubmatch(s.Managers[0].log.From(0))
-	if said == nil {
-		return errors.New("the first manager tells no password")
+	var first struct{ Email, Password string }
+	text, err := os.ReadFile(filepath.Join(s.data, "secrets", "first-login.json"))
+	if err != nil {
+		return err
 	}
-	return s.adopt(ctx, said[1], said[2])
+	if err := json.Unmarshal(text, &first); err != nil {
+		return err
+	}
+	return s.adopt(ctx, first.Email, first.Password)
 }
 
 // openRegistry offers the minimal image, and lets the platform look for it.

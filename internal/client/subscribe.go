@@ -143,3 +143,9 @@ func persist(ctx context.Context, told func(error), attempt func() (progress boo
 		pause = min(2*pause, last)
 	}
 }
+
+// Retry calls attempt until the server is reachable, with back-off, for at most ten
+// minutes. told, if not nil, gets the error before each pause.
+func Retry(ctx context.Context, told func(error), attempt func() error) error {
+	return persist(ctx, told, func() (bool, error) { return false, attempt() })
+}

@@ -36,14 +36,19 @@ func From(ctx context.Context) string {
 // makes one, and answers with it.
 func Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get(Header)
-		if !valid(id) {
-			id = strings.ToLower(rand.Text()[:16])
-			r.Header.Set(Header, id)
-		}
+		id := Choose(r.Header.Get(Header))
+		r.Header.Set(Header, id)
 		w.Header().Set(Header, id)
 		next.ServeHTTP(w, r.WithContext(With(r.Context(), id)))
 	})
+}
+
+// Choose returns id if it is harmless, and a new one otherwise.
+func Choose(id string) string {
+	if valid(id) {
+		return id
+	}
+	return strings.ToLower(rand.Text()[:16])
 }
 
 func valid(id string) bool {
@@ -53,7 +58,7 @@ func valid(id string) bool {
 	for i := range len(id) {
 		c := id[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (c < '0' || c > '9') && c != '-' {
+		if !letter && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_' {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"time"
 
@@ -24,6 +25,9 @@ import (
 func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observer Observer) (uuid.UUID, error) {
 	if r.Name != c.peer.Name {
 		return uuid.Nil, fmt.Errorf("certificate of %s, report of %s: %w", c.peer.Name, r.Name, errdefs.ErrPermissionDenied)
+	}
+	if host, _, err := net.SplitHostPort(c.peer.Remote); err == nil && r.Address == "" {
+		r.Address = host
 	}
 	images := make(map[string]bool, len(r.Images))
 	for _, ref := range r.Images {

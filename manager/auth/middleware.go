@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/signature"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -136,6 +135,6 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	if !problem.WriteHTTP(w, r, err) {
-		s.log.ErrorContext(r.Context(), "authenticate", "request", requestid.From(r.Context()), "error", err)
+		s.log.ErrorContext(r.Context(), "authenticate", "error", err)
 	}
 }

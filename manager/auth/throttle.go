@@ -22,7 +22,7 @@ const (
 	mostPair      = 10
 	mostAddress   = 50
 	mostUser      = 100
-	mostFamiliar  = 100 // of one address, at all users who are known there
+	mostFamiliar  = 100    // of one address, at all users who are known there
 	mostKeys      = 50_000 // kept in this process
 	redisPatience = 300 * time.Millisecond
 )

@@ -45,13 +45,13 @@ type World struct {
 func New(t testing.TB) *World {
 	t.Helper()
 	plain := testenv.PostgresFrom(t, "manager", func(ctx context.Context, dsn string) error {
-		client, _, err := manager.OpenStore(ctx, dsn)
+		client, _, err := manager.OpenStore(ctx, dsn, 0)
 		if err != nil {
 			return err
 		}
 		return client.Close()
 	})
-	client, _, err := manager.OpenStore(t.Context(), plain)
+	client, _, err := manager.OpenStore(t.Context(), plain, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func (w *World) make(t testing.TB, through func(string) string) (m *manager.Mana
 	t.Helper()
 	web, nodes = listen(t), listen(t)
 	cfg := manager.Config{
-		PostgresDSN: w.dsn, RedisURL: w.redis, EtcdEndpoints: []string{w.etcd},
+		PostgresDSN: w.dsn, RedisURL: w.redis, Etcd: manager.Etcd{Endpoints: []string{w.etcd}},
 		HTTP: web, Cluster: nodes, ClusterAddress: through(nodes.Addr().String()), Secrets: w.Secrets, Version: "test", Logger: logger(),
 		Registry: prometheus.NewRegistry(),
 	}

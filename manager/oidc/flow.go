@@ -185,7 +185,7 @@ func (s *Service) end(w http.ResponseWriter, r *http.Request, p *ent.IdentityPro
 	errors.As(err, &ref)
 	id := requestid.From(r.Context())
 	s.log.WarnContext(r.Context(), "login with a provider refused", "provider", r.PathValue("name"), "code", ref.code,
-		"request", id, "address", s.auth.ClientAddress(r), "error", ref.cause)
+		"address", s.auth.ClientAddress(r), "error", ref.cause)
 	if p != nil && r.URL.Query().Has("state") { // an attempt is what came back
 		x := auth.ExternalRefusal{Domain: p.DomainID, Email: ref.email, Result: loginattempt.ResultWrongCredentials}
 		if ref.result != "" {
@@ -195,7 +195,7 @@ func (s *Service) end(w http.ResponseWriter, r *http.Request, p *ent.IdentityPro
 			x.User, x.Email = ref.person.ID, ref.person.Email
 		}
 		if err := s.auth.RefuseExternal(r, x); err != nil {
-			s.log.ErrorContext(r.Context(), "write login history", "request", id, "error", err)
+			s.log.ErrorContext(r.Context(), "write login history", "error", err)
 		}
 	}
 	to := url.Values{"error": {ref.code}}

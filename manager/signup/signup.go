@@ -19,7 +19,6 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity"
@@ -59,7 +58,7 @@ func (s *Service) Register(mux *http.ServeMux) {
 	mux.HandleFunc("POST /auth/signup", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		if err := s.signUp(w, r); err != nil && !problem.WriteHTTP(w, r, err) {
-			s.log.ErrorContext(r.Context(), "sign up", "request", requestid.From(r.Context()), "error", err)
+			s.log.ErrorContext(r.Context(), "sign up", "error", err)
 		}
 	})
 }

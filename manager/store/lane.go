@@ -45,6 +45,9 @@ var limitsOf = [lanes]limits{
 	Leader:   {8, 2 * time.Minute},
 }
 
+// minRequests is the least number of connections with which pages load well.
+const minRequests = 4
+
 type laneKey struct{}
 
 // On returns a context whose statements use the connections of the lane.
@@ -77,17 +80,28 @@ func patienceOf(ctx context.Context) time.Duration {
 // Pools are the connections of one manager, by lane.
 type Pools [lanes]*stdsql.DB
 
-// Connect opens the pools; they connect when they are used.
-func Connect(dsn string) (Pools, error) {
+// Connect opens the pools; they connect when they are used. requests bounds the
+// connections of the lane Requests; 0 is the default.
+func Connect(dsn string, requests int) (Pools, error) {
 	var p Pools
+	if requests == 0 {
+		requests = limitsOf[Requests].conns
+	}
+	if requests < minRequests {
+		return p, fmt.Errorf("%d connections to PostgreSQL for requests are fewer than %d", requests, minRequests)
+	}
 	for l := range p {
 		c, err := stdlib.GetDefaultDriver().(driver.DriverContext).OpenConnector(dsn)
 		if err != nil {
 			return p, fmt.Errorf("open database: %w", err)
 		}
 		p[l] = stdsql.OpenDB(connector{c, limitsOf[l].statement})
-		p[l].SetMaxOpenConns(limitsOf[l].conns)
-		p[l].SetMaxIdleConns(max(1, limitsOf[l].conns/2))
+		conns := limitsOf[l].conns
+		if Lane(l) == Requests {
+			conns = requests
+		}
+		p[l].SetMaxOpenConns(conns)
+		p[l].SetMaxIdleConns(max(1, conns/2))
 	}
 	return p, nil
 }

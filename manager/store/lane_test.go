@@ -16,7 +16,7 @@ import (
 // pools connects the lanes to an empty database.
 func pools(t *testing.T) (store.Pools, *ent.Client) {
 	t.Helper()
-	p, err := store.Connect(testenv.Postgres(t))
+	p, err := store.Connect(testenv.Postgres(t), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

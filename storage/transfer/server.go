@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -127,19 +126,15 @@ func (s *Server) route(path string) http.Handler {
 	return s.mux
 }
 
-var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := r.Header.Get("X-Request-Id")
-	if !requestID.MatchString(id) {
-		id = uuid.NewString()
-	}
+	id := requestid.Choose(r.Header.Get(requestid.Header))
+	r = r.WithContext(requestid.With(r.Context(), id))
 	x := &exchange{ResponseWriter: w, request: id, began: time.Now(), patience: newPatience(w)}
 	if m := r.Header.Get("X-HTTP-Method-Override"); m != "" && r.Method == http.MethodPost {
 		r.Method = m // tus, for clients behind old proxies
 	}
 	h := w.Header()
-	h.Set("X-Request-Id", id)
+	h.Set(requestid.Header, id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	s.cors(h, r)
 	// Also for a handler that aborts the connection by panicking.
@@ -162,7 +157,7 @@ func (s *Server) ended(x *exchange, r *http.Request) {
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", x.kind), slog.Int("status", x.status),
 		slog.Int64("sent", x.sent), slog.Int64("received", x.received),
-		slog.Duration("took", time.Since(x.began)), slog.String("request", x.request),
+		slog.Duration("took", time.Since(x.began)),
 	}
 	if x.claims.ID != "" {
 		attrs = append(attrs, slog.String("user", x.claims.User), slog.String("volume", x.claims.Volume),

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// A server that restarts ends the stream in an orderly way, and then refuses connections
+// for a moment: a follower waits for it.
+func TestFollowerSurvivesARestart(t *testing.T) {
+	f := newFake(t)
+	f.data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
+	f.stream["SessionChanged"] = func(_ context.Context, _ json.RawMessage, send func(string)) bool {
+		send(`{"sessionChanged":{"id":"s","version":1,"name":"train","status":"running","startedAt":"2026-03-04T11:58:00Z","kernels":[{"id":"k","role":"main"}]}}`)
+		return true
+	}
+	f.stream["KernelLogs"] = func(_ context.Context, vars json.RawMessage, send func(string)) bool {
+		if strings.Contains(string(vars), `"offset":0`) {
+			send(`{"kernelLogs":{"text":"one\n","offset":0,"nextOffset":4}}`)
+		} else {
+			send(`{"kernelLogs":{"text":"two\n","offset":4,"nextOffset":8}}`)
+		}
+		return true
+	}
+	asked := 0
+	f.answer["Session"] = func(json.RawMessage) string {
+		asked++
+		switch asked {
+		case 1, 2:
+			panic(http.ErrAbortHandler) // the server is away
+		case 3:
+			return `{"node":` + sampleDetail + `"pending":null}}`
+		}
+		return `{"node":` + strings.Replace(sampleDetail, `"terminatedAt":null`, `"terminatedAt":"2026-03-04T11:59:00Z"`, 1) + `"pending":null}}`
+	}
+	r := f.berth("session", "logs", "-f", "train")
+	if r.code != 0 || r.out != "one\ntwo\n" {
+		t.Errorf("%+v, want both lines and exit code 0", r)
+	}
+	if asked != 4 {
+		t.Errorf("the session was asked for %d times, want 4", asked)
+	}
+}

@@ -1,0 +1,87 @@
+package manager
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/namespace"
+	"go.uber.org/zap"
+)
+
+// Etcd says where etcd is and how to log in there.
+type Etcd struct {
+	Endpoints []string
+	// Prefix begins every key, so that several clusters can share an etcd. Two clusters
+	// with one prefix would elect one leader between them.
+	Prefix         string
+	User, Password string
+	// CA, Cert and Key are PEM files: CAs to trust instead of the system's, and the client
+	// certificate.
+	CA, Cert, Key string
+}
+
+func (e Etcd) open() (*clientv3.Client, error) {
+	if (e.User == "") != (e.Password == "") {
+		return nil, errors.New("a user needs a password, and a password a user")
+	}
+	secure, err := e.tls()
+	if err != nil {
+		return nil, err
+	}
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints: e.Endpoints, DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
+		Username: e.User, Password: e.Password, TLS: secure,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if e.Prefix != "" {
+		prefix := "/" + strings.Trim(e.Prefix, "/") + "/"
+		c.KV = namespace.NewKV(c.KV, prefix)
+		c.Watcher = namespace.NewWatcher(c.Watcher, prefix)
+		c.Lease = namespace.NewLease(c.Lease, prefix)
+	}
+	return c, nil
+}
+
+// tls returns nil for an etcd without TLS.
+func (e Etcd) tls() (*tls.Config, error) {
+	if (e.Cert == "") != (e.Key == "") {
+		return nil, errors.New("a client certificate needs its key, and a key its certificate")
+	}
+	plain := true
+	for _, endpoint := range e.Endpoints {
+		plain = plain && !strings.HasPrefix(endpoint, "https://")
+	}
+	if plain {
+		if e.CA != "" || e.Cert != "" {
+			return nil, errors.New("certificates are given, but no endpoint begins with https://")
+		}
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if e.CA != "" {
+		pem, err := os.ReadFile(e.CA)
+		if err != nil {
+			return nil, err
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no certificate", e.CA)
+		}
+	}
+	if e.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(e.Cert, e.Key)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
