@@ -6,6 +6,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/berthhq/berth/manager/store"
 )
 
 // How long an operation may take. What it waits for in PostgreSQL is cancelled
@@ -31,7 +33,7 @@ func (r *Resolver) bounded(ctx context.Context, next graphql.ResponseHandler) *g
 	if d == 0 {
 		return next(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, d)
+	ctx, cancel := context.WithTimeout(store.Patience(ctx, d), d)
 	defer cancel()
 	return next(ctx)
 }

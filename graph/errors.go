@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -26,6 +27,9 @@ func present(ctx context.Context, err error) *gqlerror.Error {
 	}
 	if p.Limit != "" {
 		ext["limit"] = p.Limit
+	}
+	if p.RetryAfter > 0 {
+		ext["retryAfter"] = int(math.Ceil(p.RetryAfter.Seconds()))
 	}
 	if len(p.Reached) > 0 {
 		ext["limits"] = limitsOf(p.Reached)

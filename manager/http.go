@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/attach"
 	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/web"
 )
 
@@ -66,9 +67,10 @@ func (m *Manager) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", m.ready)
 	if m.cfg.Registry != nil {
+		gauges := newRowGauges(m.cfg.Registry, func(ctx context.Context) { m.gauges(ctx) }, m.db.PingContext)
 		scrape := promhttp.HandlerFor(m.cfg.Registry, promhttp.HandlerOpts{})
 		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-			m.gauges(r.Context())
+			gauges.refresh(r.Context())
 			scrape.ServeHTTP(w, r)
 		})
 	}
@@ -76,63 +78,26 @@ func (m *Manager) Handler() http.Handler {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
 	}
 	mux.Handle("/", web.Handler(m.folders.Elsewhere))
-	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(mux)))
+	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(patient(mux))))
+}
+
+// requestPatience bounds each statement of a request, so that a database that hangs
+// is 503 and not a request without an answer. GraphQL has bounds of its own.
+const requestPatience = 5 * time.Second
+
+// patient bounds the statements of requests, and has browsers take answers for what
+// they say they are.
+func patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r.WithContext(store.Patience(r.Context(), requestPatience)))
+	})
 }
 
 // authenticated lets next see who asks. Who shows what is not valid, or a cookie
 // without what proves our own page, is denied, and the trail says so.
 func (m *Manager) authenticated(next http.Handler) http.Handler {
 	return m.audit.Refusals("authenticate", m.auth.Authenticate, m.audit.Refusals("actAs", m.auth.ActAs, next))
-}
-
-// ready tells per store whether it answers.
-func (m *Manager) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
-	checks := []struct {
-		name string
-		err  error
-	}{
-		{"postgresql", m.db.PingContext(ctx)},
-		{"redis", m.redis.Ping(ctx).Err()},
-		{"etcd", m.pingEtcd(ctx)},
-	}
-	code := http.StatusOK
-	for _, c := range checks {
-		if c.err != nil && c.name != "redis" { // without Redis we lose only what may be lost
-			code = http.StatusServiceUnavailable
-		}
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(code)
-	for _, c := range checks {
-		state := "ok"
-		if c.err != nil {
-			state = "unavailable"
-			m.log.Warn("not ready", "store", c.name, "error", c.err)
-		}
-		fmt.Fprintf(w, "%s %s\n", c.name, state)
-	}
-	fmt.Fprintf(w, "leader %s\n", m.leaderState(r.Context()))
-}
-
-// leaderState returns ok, none or unknown. It does not change the status of /readyz: a
-// manager answers people without a leader too, and to send people to no manager would help
-// nobody.
-func (m *Manager) leaderState(ctx context.Context) string {
-	l, err := m.leader.Current(ctx)
-	switch {
-	case err != nil:
-		return "unknown"
-	case l == nil:
-		return "none"
-	}
-	return "ok"
-}
-
-func (m *Manager) pingEtcd(ctx context.Context) error {
-	_, err := m.etcd.Get(ctx, "/berth/leader")
-	return err
 }
 
 // socketInit authenticates a WebSocket by its first message when the request

@@ -62,6 +62,17 @@ func TestStatementsAreStopped(t *testing.T) {
 	if _, err := client.ExecContext(soon, "SELECT pg_sleep(600)"); !errdefs.IsUnavailable(err) {
 		t.Errorf("outside of a transaction: %v, want UNAVAILABLE", err)
 	}
+	if rows, err := client.QueryContext(soon, "SELECT pg_sleep(600)"); err == nil {
+		for rows.Next() {
+			t.Error("it was answered")
+		}
+		if rows.Err() == nil {
+			t.Error("a query by hand has no bound")
+		}
+		rows.Close()
+	} else if !errdefs.IsUnavailable(err) {
+		t.Errorf("a query by hand: %v, want UNAVAILABLE", err)
+	}
 	tx, err := client.Tx(ctx)
 	if err != nil {
 		t.Fatal(err)

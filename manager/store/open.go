@@ -61,10 +61,9 @@ func (d *pooled) ExecContext(ctx context.Context, query string, args ...any) (st
 	return res, explain(ctx, err)
 }
 
-// QueryContext serves the queries that are written by hand. PostgreSQL bounds them.
+// QueryContext serves the queries that are written by hand.
 func (d *pooled) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
-	rows, err := d.of(ctx).QueryContext(ctx, query, args...)
-	return rows, explain(ctx, err)
+	return queryByHand(ctx, d.of(ctx), query, args)
 }
 
 func (d *pooled) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(ctx, nil) }
@@ -114,6 +113,24 @@ func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (stdsql
 	defer cancel()
 	res, err := t.Tx.ExecContext(bounded, query, args...)
 	return res, explain(ctx, err)
+}
+
+// QueryContext serves the queries that are written by hand.
+func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
+	return queryByHand(ctx, t.Tx, query, args)
+}
+
+// queryByHand bounds a query whose rows are database/sql's own: nothing tells when they
+// are closed, so the bound ends by itself.
+func queryByHand(ctx context.Context, on sql.ExecQuerier, query string, args []any) (*stdsql.Rows, error) {
+	bounded, end := context.WithTimeout(ctx, patienceOf(ctx))
+	rows, err := on.QueryContext(bounded, query, args...)
+	if err != nil {
+		end()
+		return nil, explain(ctx, err)
+	}
+	context.AfterFunc(bounded, end)
+	return rows, nil
 }
 
 // commitPatience bounds a commit. One that is cut off may have happened.
