@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -209,5 +210,55 @@ func TestStrangersSeeNoSchema(t *testing.T) {
 	}
 	if errs := m.As(t, w.Monitor).Ask(t, `mutation { createDomain(input: {name: "mine"}) { domain { id } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a monitor makes a domain: %s", errs)
+	}
+}
+
+// TestStrangersGetOneAnswer asks without credentials for what there is, what there is
+// not, and what is no operation at all.
+func TestStrangersGetOneAnswer(t *testing.T) {
+	w := managertest.New(t)
+	nobody := w.Quiet(t).Anonymous()
+	request := regexp.MustCompile(`"requestId":"[^"]*"`)
+	var first string
+	for _, query := range []string{
+		`{ sessions { totalCount } }`, `{ nosuch }`, `{ sessions(nosuch: 1) { totalCount } }`, `{ sessions(first: "x") { totalCount } }`,
+		`query($x: NoSuch) { sessions { totalCount } }`, `{ node(id: "x") { ... on Keypair { secretHash } } }`, `{ server { nosuch } }`, `{`, ``,
+		`mutation { createUser(input: {nosuch: 1}) { user { id } } }`, introspection, `{ server { version } sessions { totalCount } }`,
+		`subscription { agentChanged { id } }`, `{ sessions(first: 1000000) { totalCount } }`,
+	} {
+		body, _ := json.Marshal(map[string]string{"query": query})
+		status, text := nobody.Post(t, "/graphql", "application/json", body)
+		got := fmt.Sprint(status, " ", request.ReplaceAllString(string(text), ""))
+		if first == "" {
+			first = got
+		}
+		if got != first || !strings.Contains(got, "UNAUTHENTICATED") {
+			t.Errorf("%.60s: %s, want %s", query, got, first)
+		}
+	}
+	for _, body := range []string{"", "[]", `"text"`, "{", strings.Repeat("secret ", 10_000)} {
+		status, text := nobody.Post(t, "/graphql", "application/json", []byte(body))
+		if got := fmt.Sprint(status, " ", request.ReplaceAllString(string(text), "")); got != first {
+			t.Errorf("%.20q: %.200s, want %s", body, got, first)
+		}
+	}
+	nobody.Must(t, `{ server { version } loginProviders { name } }`, nil, nil)
+}
+
+// TestBodiesAreNotSentBack sends what is no JSON with a login.
+func TestBodiesAreNotSentBack(t *testing.T) {
+	w := managertest.New(t)
+	member := w.Quiet(t).As(t, w.A.Member)
+	for _, accept := range []string{"", "text/event-stream"} {
+		c := &managertest.Client{URL: member.URL, Header: member.Header.Clone()}
+		if accept != "" {
+			c.Header.Set("Accept", accept)
+		}
+		for _, body := range []string{strings.Repeat("secret ", 70_000), `{"query": secret}`, `["secret"]`, `{"query": "{ viewer { due } }", "variables": "secret"}`} {
+			status, text := c.Post(t, "/graphql", "application/json", []byte(body))
+			if status != http.StatusBadRequest || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "INVALID_ARGUMENT") {
+				t.Errorf("%.30q: %d %.200s", body, status, text)
+			}
+		}
 	}
 }

@@ -1,10 +1,7 @@
 package graph
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,7 +17,6 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/graph/exec"
-	"github.com/berthhq/berth/internal/problem"
 )
 
 // defaultPage is the size of a page that a query does not bound.
@@ -59,27 +55,7 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		return next(fresh(ctx, r))
 	})
-	return whole(connected(srv))
-}
-
-// whole refuses bodies that are too large by their status, before anything
-// looks at them; GraphQL itself would answer 200 and read as far as it may.
-func whole(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.Method == http.MethodPost {
-			body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-			if big := (*http.MaxBytesError)(nil); errors.As(err, &big) {
-				problem.WriteHTTP(w, req, err)
-				return
-			}
-			if err != nil {
-				problem.WriteHTTP(w, req, problem.Invalid("", "the body ends before the length that was said").Because(err))
-				return
-			}
-			req.Body = io.NopCloser(bytes.NewReader(body))
-		}
-		next.ServeHTTP(w, req)
-	})
+	return door(connected(srv))
 }
 
 // outOfSight makes an edge null that leads to a row which the viewer may not
