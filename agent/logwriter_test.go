@@ -77,7 +77,7 @@ func (n *node) goesOn(t *testing.T, kernel string) {
 	from := n.lastTick(t, kernel)
 	eventually(t, func() error {
 		if s := n.state(t, kernel); s.GetPhase() != agentpb.KernelState_RUNNING {
-			t.Fatalf("the kernel does not run any more: %v", s)
+			t.Fatalf("the kernel no longer runs: %v", s)
 		}
 		if now := n.lastTick(t, kernel); now < from+50 {
 			return fmt.Errorf("log stands at line %d, %d before", now, from)

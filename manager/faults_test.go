@@ -298,7 +298,7 @@ func TestWhyASessionWaits(t *testing.T) {
 }
 
 // A session whose processes have ended is terminated when its machine has nothing
-// of it any more, also after the deadline of a forced end.
+// of it left, also after the deadline of a forced end.
 func TestTerminatedMeansClean(t *testing.T) {
 	c := newCluster(t, 1)
 	n := c.nodes[0]

@@ -11,7 +11,7 @@ import (
 )
 
 // maxKnocks bounds the WebSockets that one address has open before their
-// connection_init showed who asks.
+// connection_init showed who calls.
 const maxKnocks = 20
 
 // knocks counts WebSockets without credentials by address; of IPv6 by /64, which
@@ -41,7 +41,7 @@ func (k *knocks) limit(address func(*http.Request) netip.Addr, next http.Handler
 	})
 }
 
-// known ends the count of a WebSocket that has shown who asks.
+// known ends the count of a WebSocket that has shown who calls.
 func known(ctx context.Context) {
 	if leave, ok := ctx.Value(knockKey{}).(func()); ok {
 		leave()

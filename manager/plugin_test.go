@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A plugin that cannot look at its hardware says so to whoever can see the agent, and a
+// A plugin that cannot look at its hardware says so to everyone who can see the agent, and a
 // superadmin restarts it.
 func TestAPluginThatSeesNothing(t *testing.T) {
 	c := newCluster(t, 0)

@@ -80,12 +80,12 @@ func TestLimitHoldsForSFTP(t *testing.T) {
 	}
 	out, _ := openssh(t, address, "rw", "put "+big+" mine/data/big")
 	if !strings.Contains(out, "the scope's limit is") {
-		t.Errorf("no reason is told: %s", out)
+		t.Errorf("no reason is shown: %s", out)
 	}
 	h.nothing("big")
 	out, _ = openssh(t, address, "rw", "put "+fits+" mine/data/one", "put "+fits+" mine/data/two")
 	if !strings.Contains(out, "the scope's limit is") {
-		t.Errorf("no reason is told: %s", out)
+		t.Errorf("no reason is shown: %s", out)
 	}
 	if st, err := os.Stat(filepath.Join(h.path, "one")); err != nil || st.Size() != 12<<20 {
 		t.Errorf("what fits is not there: %v", err)
@@ -162,7 +162,7 @@ func TestLimitHoldsForTwoUploads(t *testing.T) {
 	}
 }
 
-// What is left is told by WebDAV, of a folder and of the directory above it.
+// What is left is reported by WebDAV, of a folder and of the directory above it.
 func TestQuotaProperties(t *testing.T) {
 	h, _ := newViews(t)
 	h.seldom(20 << 20)

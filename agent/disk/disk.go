@@ -50,7 +50,7 @@ func (u Usage) Full() bool {
 	return u.MaxBytes > 0 && u.Free < max(u.MaxBytes/200, 16*page) || u.FullOfFiles()
 }
 
-// FullOfFiles reports whether hardly any more files can be made.
+// FullOfFiles reports whether hardly any files can be made.
 func (u Usage) FullOfFiles() bool { return u.MaxInodes > 0 && u.MaxInodes-u.Inodes < 16 }
 
 // Disks makes limited directories on one file system.

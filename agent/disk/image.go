@@ -107,7 +107,7 @@ func isMount(path string) (bool, error) {
 	return own.Dev != above.Dev, nil
 }
 
-// unmount takes what is mounted on a directory away. Whoever still has a file open in
+// unmount takes what is mounted on a directory away. Those who still have a file open in
 // it, as a shim that is about to end, is waited for a moment; then the file system goes
 // with its last user.
 func unmount(path string) error {

@@ -40,7 +40,7 @@ func (k *Kernel) finish(ctx context.Context, e end) {
 }
 
 // over notes when the process ended, so that a manager that asks during a long
-// clean-up learns that nothing runs any more.
+// clean-up learns that nothing runs.
 func (k *Kernel) over(e end) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -50,7 +50,7 @@ var categories = []kept{
 	{category: "tasks", days: 90, table: "tasks", over: "ended_at < $1"},
 	{category: "login_sessions", days: 30, table: "login_sessions", over: "(expires_at < $1 OR revoked_at < $1)"},
 	{category: trash, days: 30},
-	// For ever, since allocations are what usage is summed from (ADR 18). Their
+	// Forever, since allocations are what usage is summed from (ADR 18). Their
 	// creation is older than their end, and has an index.
 	{category: sessions, days: 0, table: "sessions", over: "created_at < $1 AND terminated_at < $1",
 		parts: []string{"allocations", "session_events", "session_mounts", "kernels"}},
@@ -166,7 +166,7 @@ func (s *Service) sweep(ctx context.Context, row *ent.Retention, k kept, at time
 	}
 }
 
-// LogsBefore returns the time before which ended sessions have no log any more; the
+// LogsBefore returns the time before which ended sessions no longer have a log; the
 // zero time is none.
 func (s *Service) LogsBefore(ctx context.Context) (time.Time, error) {
 	rows, err := s.client.Retention.Query().

@@ -153,5 +153,5 @@ func (b *bed) warnings(id uuid.UUID) int {
 	return b.Client.SessionEvent.Query().Where(sessionevent.SessionID(id), sessionevent.Code("idle_warning")).CountX(b.ctx)
 }
 
-// elected answers a leader who asks whether they still lead.
+// elected answers a manager that asks whether it still leads.
 func elected(context.Context) error { return nil }

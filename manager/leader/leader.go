@@ -140,7 +140,7 @@ func (s *Service) term(ctx context.Context, t *discovery.Term, lead func(context
 }
 
 // guard returns when the epoch in the database is another one, as after a restore of
-// the database: this leader can change nothing any more, and the next one can.
+// the database: this leader can no longer change anything, and the next one can.
 func (s *Service) guard(ctx context.Context, epoch int64) error {
 	tick := time.NewTicker(guardEvery)
 	defer tick.Stop()

@@ -165,5 +165,5 @@ func logger() *slog.Logger {
 // system returns a context in which the platform itself asks.
 func (b *bed) system(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
 
-// elected answers a leader who asks whether they still lead.
+// elected answers a manager that asks whether it still leads.
 func elected(context.Context) error { return nil }

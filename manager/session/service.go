@@ -74,7 +74,7 @@ type Samples interface {
 
 // LogRetention says for how long the logs of ended sessions are kept.
 type LogRetention interface {
-	// LogsBefore is zero when they are kept for ever.
+	// LogsBefore is zero when they are kept forever.
 	LogsBefore(ctx context.Context) (time.Time, error)
 	LogsRemoved(ctx context.Context, n int) error
 }

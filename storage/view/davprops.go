@@ -143,7 +143,7 @@ func modified(h http.Header) (*time.Time, error) {
 	if at := time.UnixMicro(int64(seconds * 1e6)); err == nil && seconds >= 0 && seconds < 1e10 && plausible(at) {
 		return &at, nil
 	}
-	return nil, fmt.Errorf("header %s: %.80q is no number of seconds since 1970: %w", header, text, errdefs.ErrInvalidArgument)
+	return nil, fmt.Errorf("header %s: %.80q is not a number of seconds since 1970: %w", header, text, errdefs.ErrInvalidArgument)
 }
 
 // plausible reports whether file systems can keep a time that somebody may mean.

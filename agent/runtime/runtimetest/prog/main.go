@@ -116,7 +116,7 @@ func lines(a []string) {
 	}
 }
 
-// tick counts for ever, odd numbers on stdout and even ones on stderr, and ends
+// tick counts forever, odd numbers on stdout and even ones on stderr, and ends
 // with 3 when it cannot write.
 func tick([]string) {
 	for i := 1; ; i++ {

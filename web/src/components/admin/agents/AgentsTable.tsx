@@ -93,7 +93,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
       {opened ? <PluginsDialog agent={opened} may={may} onClose={() => setPlugins(null)} /> : null}
       <Confirm key={expelled?.id} opened={expelled !== null} title={t("Expel {{name}} from the cluster?", { name: expelled?.name ?? "" })} action={t("Expel")} typed={expelled?.name} busy={remove.busy} failure={remove.failure} onClose={() => setExpelled(null)}
         onConfirm={async () => { if (expelled && (await remove.run({ input: { id: expelled.id, expel: true } }))) setExpelled(null); }}>
-        {t("Its certificates are refused at once, and its sessions end as failed, or start anew where their group does that. The machine needs a new join token to come back.")}
+        {t("Its certificates are refused at once. Its sessions fail, or are rescheduled if their resource group says so. The machine needs a new join token to come back.")}
       </Confirm>
       {draining ? <DrainDialog agent={draining} onClose={() => setDraining(null)} /> : null}
     </>
