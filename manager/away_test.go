@@ -50,7 +50,7 @@ func newOwnStore(t *testing.T) *ownStore {
 		return l
 	}
 	m, err := manager.New(t.Context(), manager.Config{
-		PostgresDSN: pg.DSN(postgres.Database), RedisURL: testenv.Redis(t), EtcdEndpoints: []string{testenv.Etcd(t)},
+		PostgresDSN: pg.DSN(postgres.Database), RedisURL: testenv.Redis(t), Etcd: manager.Etcd{Endpoints: []string{testenv.Etcd(t)}},
 		HTTP: listen(), Cluster: listen(), Secrets: t.TempDir(), AdminEmail: "admin@example.org",
 		Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
 	})

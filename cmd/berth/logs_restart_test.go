@@ -34,7 +34,7 @@ func TestFollowerSurvivesARestart(t *testing.T) {
 		case 3:
 			return `{"node":` + sampleDetail + `"pending":null}}`
 		}
-		return `{"node":` + strings.Replace(sampleDetail, `"terminatedAt":null`, `"terminatedAt":"2026-03-04T11:59:00Z"`, 1) + `"pending":null}}`
+		return `{"node":` + strings.ReplaceAll(sampleDetail, `"terminatedAt":null`, `"terminatedAt":"2026-03-04T11:59:00Z"`) + `"pending":null}}`
 	}
 	r := f.berth("session", "logs", "-f", "train")
 	if r.code != 0 || r.out != "one\ntwo\n" {
