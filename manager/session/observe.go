@@ -3,8 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -63,15 +61,16 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 // do about them.
 func (s *Service) over(ctx context.Context, kernels []*agentpb.KernelState) map[uuid.UUID]bool {
 	over := map[uuid.UUID]bool{}
+	var ids []uuid.UUID
 	for _, k := range kernels {
 		if id, err := uuid.Parse(k.KernelId); err == nil && k.Phase == agentpb.KernelState_EXITED {
 			over[id] = true
+			ids = append(ids, id)
 		}
 	}
 	if len(over) == 0 {
 		return over
 	}
-	ids := slices.Collect(maps.Keys(over))
 	live, err := s.Client.Kernel.Query().Where(kernel.TerminatedAtIsNil(),
 		func(q *sql.Selector) { q.Where(store.In(q.C(kernel.FieldID), ids)) }).IDs(ctx)
 	if err != nil {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"maps"
 	"sync"
 
 	"github.com/google/uuid"
@@ -36,15 +35,20 @@ func (s *seen) put(id uuid.UUID, version int) {
 	s.m[id] = max(s.m[id], version)
 }
 
-// news returns the sessions of the list whose version is another than the one that
-// was looked at, and drops what is not in the list.
-func (s *seen) news(now map[uuid.UUID]int) (news []uuid.UUID) {
+// news returns those of the live sessions, in their order, whose version is not the one
+// that was looked at, and drops all that do not live.
+func (s *seen) news(live []*ent.Session) (news []uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.m, func(id uuid.UUID, _ int) bool { _, lives := now[id]; return !lives })
-	for id, version := range now {
-		if s.m[id] != version {
-			news = append(news, id)
+	before := s.m
+	s.m = make(map[uuid.UUID]int, len(live))
+	for _, row := range live {
+		version, looked := before[row.ID]
+		if looked {
+			s.m[row.ID] = version
+		}
+		if version != row.Version {
+			news = append(news, row.ID)
 		}
 	}
 	return news
@@ -74,14 +78,12 @@ func (s *Service) queueLive(ctx context.Context, live []predicate.Session, all b
 	if err != nil {
 		return err
 	}
-	now := make(map[uuid.UUID]int, len(rows))
 	for _, row := range rows {
-		now[row.ID] = row.Version
 		if all || row.Status != lifecycle.Running {
 			s.queue.add(row.ID)
 		}
 	}
-	for _, id := range s.seen.news(now) {
+	for _, id := range s.seen.news(rows) {
 		s.queue.add(id)
 	}
 	if all {
