@@ -110,8 +110,16 @@ func TestForgottenContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	if err := os.RemoveAll(filepath.Join(n.dir, "kernels", stray.KernelId)); err != nil {
-		t.Fatal(err)
+	lost, err := filepath.Glob(filepath.Join(n.dir, "kernels", stray.KernelId, "*"))
+	if err != nil || len(lost) == 0 {
+		t.Fatalf("files of the stray kernel: %v, %v", lost, err)
+	}
+	for _, file := range lost {
+		if !strings.HasPrefix(filepath.Base(file), "disk") { // its file system is mounted
+			if err := os.RemoveAll(file); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	n.cfg.KeepSessions = false
 	stop = n.run(t)

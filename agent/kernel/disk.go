@@ -22,10 +22,12 @@ func (k *Kernel) makeDisk(ctx context.Context) error {
 	return os.Mkdir(at, 0o711)
 }
 
-func (k *Kernel) removeDisk() error {
-	at := mount.Files{Dir: k.m.dir(k.ID)}.Disk()
-	if k.m.cfg.Disks != nil {
-		return k.m.cfg.Disks.Remove(at)
+func (k *Kernel) removeDisk() error { return k.m.removeDisk(k.ID) }
+
+func (m *Manager) removeDisk(kernel string) error {
+	at := mount.Files{Dir: m.dir(kernel)}.Disk()
+	if m.cfg.Disks != nil {
+		return m.cfg.Disks.Remove(at)
 	}
 	return os.RemoveAll(at)
 }

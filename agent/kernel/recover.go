@@ -57,10 +57,10 @@ func (m *Manager) load() error {
 		dir := filepath.Join(root, e.Name())
 		text, err := os.ReadFile(filepath.Join(dir, recordFile))
 		if os.IsNotExist(err) {
-			// The agent was killed before the record was there: nothing else was
-			// begun.
-			if err := os.RemoveAll(dir); err != nil {
-				return err
+			// The agent was killed before the record was there, or the record was
+			// lost. A container of it is removed below.
+			if err := errors.Join(m.removeDisk(e.Name()), os.RemoveAll(dir)); err != nil {
+				return fmt.Errorf("remove a kernel without a record: %w", err)
 			}
 			continue
 		}
