@@ -18,7 +18,9 @@ func TestEveryPlugin(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "github.com/berthhq/berth/plugins/accelerator/...").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", dir+"/", "github.com/berthhq/berth/plugins/accelerator/...")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1") // NVIDIA's plugin links a C library
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build plugins: %v\n%s", err, out)
 	}
 	var out, errs bytes.Buffer

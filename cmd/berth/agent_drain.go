@@ -141,11 +141,12 @@ func (a *app) agentRemove() *cobra.Command {
 				return err
 			})
 		})
-	cmd.Long = `Declare lost agents gone for good: their sessions end, or start anew where their
-group reschedules. An agent that comes back is one like any other. With --expel
-an agent is cut off, also while it is alive: its certificates are refused at once, and
-the machine needs a new token to join again. A storage proxy is cut off, also while it works, and needs a new token to join again; its volumes
-stay, for another proxy to serve.`
+	cmd.Long = `Remove lost agents: their sessions fail, or are rescheduled if their resource
+group says so. A removed agent that comes back is accepted again. With --expel
+an agent is cut off even while it is alive: its certificates are refused at
+once, and the machine needs a new token to join again. A storage proxy is
+always cut off, even while it works, and needs a new token to join again; its
+volumes stay, so that another proxy can serve them.`
 	cmd.Example = "  berth agent rm node-7\n  berth agent rm node-8 --expel\n  berth agent rm proxy-2 --role storage"
 	cmd.Flags().BoolVar(&expel, "expel", false, "refuse the agent's certificates from now on, also while it is alive")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before an agent is expelled")

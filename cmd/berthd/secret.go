@@ -22,7 +22,7 @@ type secret struct {
 
 func secretFlag(cmd *cobra.Command, s *secret, name, env, usage string) {
 	s.name, s.env = name, env
-	cmd.Flags().StringVar(&s.value, name, "", fmt.Sprintf("%s; --%s-file, %s or the systemd credential %s keep it out of the list of processes", usage, name, env, name))
+	cmd.Flags().StringVar(&s.value, name, "", fmt.Sprintf("%s; visible in the list of processes, unlike %s and the systemd credential %s", usage, env, name))
 	pathFlag(cmd, &s.file, name+"-file", "", "file with the value of --"+name)
 }
 
