@@ -156,7 +156,7 @@ func (h *host) startUntil(want storagepb.Volume_Health, words string) {
 	h.logs = &lines{}
 	h.reg = prometheus.NewRegistry()
 	h.cfg.Registerer = h.reg
-	h.cfg.Logger = slog.New(slog.NewTextHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	h.cfg.Logger = slog.New(requestid.LogHandler{Handler: slog.NewTextHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug})})
 	p, err := storage.New(h.cfg)
 	if err != nil {
 		h.t.Fatal(err)
