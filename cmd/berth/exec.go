@@ -13,12 +13,13 @@ import (
 )
 
 func (a *app) sessionExec() *cobra.Command {
-	var input, tty bool
+	var input, tty, raw bool
 	cmd := &cobra.Command{
 		Use:   "exec [-it] SESSION [-- COMMAND [ARG...]]",
 		Short: "Run a command in a running session",
 		Long: `Run a command, or the image's shell, in a running session and end with its exit
-code. -i passes standard input on, -t gives the command a terminal. Berth's own
+code. -i passes standard input on, -t gives the command a terminal. Without -t,
+only text and colours reach your terminal; --raw passes everything. Berth's own
 failures exit with 125.`,
 		Example:     "  berth session exec -it my-session\n  berth session exec my-session -- nvidia-smi",
 		Annotations: map[string]string{passesCode: "yes"},
@@ -38,7 +39,7 @@ failures exit with 125.`,
 			if err != nil {
 				return err
 			}
-			code, err := a.exec(cmd.Context(), c, client.TerminalOptions{Session: s.ID, Command: command, TTY: tty}, input)
+			code, err := a.exec(cmd.Context(), c, client.TerminalOptions{Session: s.ID, Command: command, TTY: tty}, input, raw)
 			if err == nil && code != 0 {
 				err = statusError(code & 0xff)
 			}
@@ -48,10 +49,11 @@ failures exit with 125.`,
 	}
 	cmd.Flags().BoolVarP(&input, "interactive", "i", false, "pass standard input on")
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
+	rawFlag(cmd, &raw)
 	return cmd
 }
 
-func (a *app) exec(ctx context.Context, c *client.Client, o client.TerminalOptions, input bool) (int, error) {
+func (a *app) exec(ctx context.Context, c *client.Client, o client.TerminalOptions, input, raw bool) (int, error) {
 	outFD, outTTY := terminal(a.out)
 	if o.TTY && outTTY {
 		o.Cols, o.Rows, _ = term.GetSize(outFD)
@@ -88,7 +90,7 @@ func (a *app) exec(ctx context.Context, c *client.Client, o client.TerminalOptio
 	} else if err := t.CloseInput(ctx); err != nil {
 		return 0, err
 	}
-	code, err := t.Output(ctx, a.out, a.err)
+	code, err := t.Output(ctx, calm(a.out, raw || o.TTY), calm(a.err, raw || o.TTY))
 	if context.Cause(ctx) == errLeft {
 		return exitInterrupted, nil
 	}

@@ -23,6 +23,7 @@ type follower struct {
 	id     string
 	name   string
 	keep   bool
+	raw    bool
 	status *statusLine
 
 	interrupted atomic.Bool
@@ -106,7 +107,7 @@ func (r *follower) stream(ctx context.Context, kernel string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	log := client.LogStream{Kernel: kernel, Follow: true, Told: r.paused}
-	out := &drain{w: r.app.out, stop: func() { cancel(errStuck) }}
+	out := &drain{w: calm(r.app.out, r.raw), stop: func() { cancel(errStuck) }}
 	defer out.Stop()
 	var ending sync.WaitGroup
 	ending.Go(func() {

@@ -70,7 +70,7 @@ func (t *transfer) get(ctx context.Context, from, local string, asZip bool) erro
 	}
 	if local == "-" {
 		d := client.Download{Folder: t.folder.ID, Path: from, Progress: t.counter(one), Told: t.paused}
-		return d.CopyTo(ctx, t.client, t.app.out)
+		return d.CopyTo(ctx, t.client, calm(t.app.out, false))
 	}
 	if dir && asZip {
 		name += ".zip"

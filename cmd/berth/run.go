@@ -16,7 +16,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var f createFlags
-	var keep, detach, quiet bool
+	var keep, detach, quiet, raw bool
 	cmd := &cobra.Command{
 		Use:   "run IMAGE [flags] -- COMMAND [ARG...]",
 		Short: "Run a command in a batch session and stream its output",
@@ -48,7 +48,7 @@ exit with 125.`,
 			if detach {
 				return a.created(s)
 			}
-			r := &follower{app: a, client: c, id: s.ID, name: s.Name, keep: keep, status: a.statusLine(quiet)}
+			r := &follower{app: a, client: c, id: s.ID, name: s.Name, keep: keep, raw: raw, status: a.statusLine(quiet)}
 			return a.follow(cmd.Context(), r)
 		},
 	}
@@ -57,6 +57,7 @@ exit with 125.`,
 	flags.BoolVar(&keep, "keep", false, "leave the session running on Ctrl-C instead of ending it")
 	flags.BoolVarP(&detach, "detach", "d", false, "print the session and do not wait for it")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "say nothing while the session waits")
+	rawFlag(cmd, &raw)
 	cmd.MarkFlagsMutuallyExclusive("keep", "detach")
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"reflect"
 
 	"github.com/berthhq/berth/cmd/berth/output"
@@ -12,7 +13,7 @@ import (
 )
 
 func (a *app) sessionLogs() *cobra.Command {
-	var follow bool
+	var follow, raw bool
 	var tail int
 	cmd := &cobra.Command{
 		Use:   "logs SESSION",
@@ -20,19 +21,41 @@ func (a *app) sessionLogs() *cobra.Command {
 		Args:  count(1, 1),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the process has ended")
+	rawFlag(cmd, &raw)
 	cmd.Flags().IntVarP(&tail, "tail", "n", 0, "only the last so many lines")
 	return a.onSession(cmd, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
 		if tail < 0 {
 			return usagef("--tail %d: not a number of lines", tail)
 		}
 		if !follow && tail == 0 {
-			return c.Log(ctx, s.ID, a.out)
+			return c.Log(ctx, s.ID, calm(a.out, raw))
 		}
-		return a.logs(ctx, c, s, follow, tail)
+		return a.logs(ctx, c, s, logFlags{follow, raw, tail})
 	})
 }
 
-func (a *app) logs(ctx context.Context, c *client.Client, s *client.Session, follow bool, tail int) error {
+// logFlags say what is printed of a log, and how.
+type logFlags struct {
+	follow, raw bool
+	tail        int
+}
+
+// rawFlag turns calm off.
+func rawFlag(cmd *cobra.Command, raw *bool) {
+	cmd.Flags().BoolVar(raw, "raw", false, "print control sequences on a terminal too, not only colours")
+}
+
+// calm keeps what a container printed from doing anything to a terminal but colour
+// the text. What goes to a file or a pipe stays as it is.
+func calm(w io.Writer, raw bool) io.Writer {
+	if _, ok := terminal(w); !ok || raw {
+		return w
+	}
+	return output.NewCalm(w)
+}
+
+func (a *app) logs(ctx context.Context, c *client.Client, s *client.Session, f logFlags) error {
+	follow, out := f.follow, calm(a.out, f.raw)
 	status := a.statusLine(false)
 	defer status.Clear()
 	told := func(err error) { status.Pause(oneLine(err)) }
@@ -51,14 +74,14 @@ func (a *app) logs(ctx context.Context, c *client.Client, s *client.Session, fol
 	if err != nil || kernel == "" {
 		return err
 	}
-	log := client.LogStream{Kernel: kernel, Follow: follow, Tail: tail, Told: func(err error) {
+	log := client.LogStream{Kernel: kernel, Follow: follow, Tail: f.tail, Told: func(err error) {
 		if !errdefs.IsUnavailable(err) {
 			status.Clear()
 			a.note("berth: %s", oneLine(err))
 		}
 	}}
 	for {
-		if err := log.CopyTo(ctx, c, a.out); err != nil || over || !follow {
+		if err := log.CopyTo(ctx, c, out); err != nil || over || !follow {
 			return err
 		}
 		// The stream also ends when its server stops, so ask whether the process has ended.
