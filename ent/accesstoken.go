@@ -35,6 +35,8 @@ type AccessToken struct {
 	ProjectID *uuid.UUID `json:"project_id,omitempty"`
 	// ExpiresAt holds the value of the "expires_at" field.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	// MakerID holds the value of the "maker_id" field.
+	MakerID *uuid.UUID `json:"maker_id,omitempty"`
 	// LastUsedAt holds the value of the "last_used_at" field.
 	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
 	// RevokedAt holds the value of the "revoked_at" field.
@@ -87,7 +89,7 @@ func (*AccessToken) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case accesstoken.FieldProjectID:
+		case accesstoken.FieldProjectID, accesstoken.FieldMakerID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case accesstoken.FieldHash, accesstoken.FieldScopes:
 			values[i] = new([]byte)
@@ -163,6 +165,13 @@ func (_m *AccessToken) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.ExpiresAt = new(time.Time)
 				*_m.ExpiresAt = value.Time
+			}
+		case accesstoken.FieldMakerID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field maker_id", values[i])
+			} else if value.Valid {
+				_m.MakerID = new(uuid.UUID)
+				*_m.MakerID = *value.S.(*uuid.UUID)
 			}
 		case accesstoken.FieldLastUsedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -252,6 +261,11 @@ func (_m *AccessToken) String() string {
 	if v := _m.ExpiresAt; v != nil {
 		builder.WriteString("expires_at=")
 		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.MakerID; v != nil {
+		builder.WriteString("maker_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")
 	if v := _m.LastUsedAt; v != nil {

@@ -92,6 +92,20 @@ func (_c *AccessTokenCreate) SetNillableExpiresAt(v *time.Time) *AccessTokenCrea
 	return _c
 }
 
+// SetMakerID sets the "maker_id" field.
+func (_c *AccessTokenCreate) SetMakerID(v uuid.UUID) *AccessTokenCreate {
+	_c.mutation.SetMakerID(v)
+	return _c
+}
+
+// SetNillableMakerID sets the "maker_id" field if the given value is not nil.
+func (_c *AccessTokenCreate) SetNillableMakerID(v *uuid.UUID) *AccessTokenCreate {
+	if v != nil {
+		_c.SetMakerID(*v)
+	}
+	return _c
+}
+
 // SetLastUsedAt sets the "last_used_at" field.
 func (_c *AccessTokenCreate) SetLastUsedAt(v time.Time) *AccessTokenCreate {
 	_c.mutation.SetLastUsedAt(v)
@@ -287,6 +301,10 @@ func (_c *AccessTokenCreate) createSpec() (*AccessToken, *sqlgraph.CreateSpec) {
 		_spec.SetField(accesstoken.FieldExpiresAt, field.TypeTime, value)
 		_node.ExpiresAt = &value
 	}
+	if value, ok := _c.mutation.MakerID(); ok {
+		_spec.SetField(accesstoken.FieldMakerID, field.TypeUUID, value)
+		_node.MakerID = &value
+	}
 	if value, ok := _c.mutation.LastUsedAt(); ok {
 		_spec.SetField(accesstoken.FieldLastUsedAt, field.TypeTime, value)
 		_node.LastUsedAt = &value
@@ -463,6 +481,9 @@ func (u *AccessTokenUpsertOne) UpdateNewValues() *AccessTokenUpsertOne {
 		}
 		if _, exists := u.create.mutation.ExpiresAt(); exists {
 			s.SetIgnore(accesstoken.FieldExpiresAt)
+		}
+		if _, exists := u.create.mutation.MakerID(); exists {
+			s.SetIgnore(accesstoken.FieldMakerID)
 		}
 		if _, exists := u.create.mutation.UserID(); exists {
 			s.SetIgnore(accesstoken.FieldUserID)
@@ -754,6 +775,9 @@ func (u *AccessTokenUpsertBulk) UpdateNewValues() *AccessTokenUpsertBulk {
 			}
 			if _, exists := b.mutation.ExpiresAt(); exists {
 				s.SetIgnore(accesstoken.FieldExpiresAt)
+			}
+			if _, exists := b.mutation.MakerID(); exists {
+				s.SetIgnore(accesstoken.FieldMakerID)
 			}
 			if _, exists := b.mutation.UserID(); exists {
 				s.SetIgnore(accesstoken.FieldUserID)

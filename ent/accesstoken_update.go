@@ -152,6 +152,9 @@ func (_u *AccessTokenUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	if _u.mutation.ExpiresAtCleared() {
 		_spec.ClearField(accesstoken.FieldExpiresAt, field.TypeTime)
 	}
+	if _u.mutation.MakerIDCleared() {
+		_spec.ClearField(accesstoken.FieldMakerID, field.TypeUUID)
+	}
 	if value, ok := _u.mutation.LastUsedAt(); ok {
 		_spec.SetField(accesstoken.FieldLastUsedAt, field.TypeTime, value)
 	}
@@ -338,6 +341,9 @@ func (_u *AccessTokenUpdateOne) sqlSave(ctx context.Context) (_node *AccessToken
 	}
 	if _u.mutation.ExpiresAtCleared() {
 		_spec.ClearField(accesstoken.FieldExpiresAt, field.TypeTime)
+	}
+	if _u.mutation.MakerIDCleared() {
+		_spec.ClearField(accesstoken.FieldMakerID, field.TypeUUID)
 	}
 	if value, ok := _u.mutation.LastUsedAt(); ok {
 		_spec.SetField(accesstoken.FieldLastUsedAt, field.TypeTime, value)

@@ -143,6 +143,11 @@ func (_q *AccessTokenQuery) collectField(ctx context.Context, oneNode bool, opCt
 				selectedFields = append(selectedFields, accesstoken.FieldExpiresAt)
 				fieldSeen[accesstoken.FieldExpiresAt] = struct{}{}
 			}
+		case "makerID":
+			if _, ok := fieldSeen[accesstoken.FieldMakerID]; !ok {
+				selectedFields = append(selectedFields, accesstoken.FieldMakerID)
+				fieldSeen[accesstoken.FieldMakerID] = struct{}{}
+			}
 		case "lastUsedAt":
 			if _, ok := fieldSeen[accesstoken.FieldLastUsedAt]; !ok {
 				selectedFields = append(selectedFields, accesstoken.FieldLastUsedAt)
@@ -3024,6 +3029,16 @@ func (_q *KeypairQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 				selectedFields = append(selectedFields, keypair.FieldRotatedAt)
 				fieldSeen[keypair.FieldRotatedAt] = struct{}{}
 			}
+		case "expiresAt":
+			if _, ok := fieldSeen[keypair.FieldExpiresAt]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldExpiresAt)
+				fieldSeen[keypair.FieldExpiresAt] = struct{}{}
+			}
+		case "makerID":
+			if _, ok := fieldSeen[keypair.FieldMakerID]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldMakerID)
+				fieldSeen[keypair.FieldMakerID] = struct{}{}
+			}
 		case "userID":
 			if _, ok := fieldSeen[keypair.FieldUserID]; !ok {
 				selectedFields = append(selectedFields, keypair.FieldUserID)
@@ -5477,6 +5492,16 @@ func (_q *SSHKeyQuery) collectField(ctx context.Context, oneNode bool, opCtx *gr
 			if _, ok := fieldSeen[sshkey.FieldFingerprint]; !ok {
 				selectedFields = append(selectedFields, sshkey.FieldFingerprint)
 				fieldSeen[sshkey.FieldFingerprint] = struct{}{}
+			}
+		case "expiresAt":
+			if _, ok := fieldSeen[sshkey.FieldExpiresAt]; !ok {
+				selectedFields = append(selectedFields, sshkey.FieldExpiresAt)
+				fieldSeen[sshkey.FieldExpiresAt] = struct{}{}
+			}
+		case "makerID":
+			if _, ok := fieldSeen[sshkey.FieldMakerID]; !ok {
+				selectedFields = append(selectedFields, sshkey.FieldMakerID)
+				fieldSeen[sshkey.FieldMakerID] = struct{}{}
 			}
 		case "userID":
 			if _, ok := fieldSeen[sshkey.FieldUserID]; !ok {

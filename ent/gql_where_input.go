@@ -139,6 +139,18 @@ type AccessTokenWhereInput struct {
 	ExpiresAtIsNil  bool        `json:"expiresAtIsNil,omitempty"`
 	ExpiresAtNotNil bool        `json:"expiresAtNotNil,omitempty"`
 
+	// "maker_id" field predicates.
+	MakerID       *uuid.UUID  `json:"makerID,omitempty"`
+	MakerIDNEQ    *uuid.UUID  `json:"makerIDNEQ,omitempty"`
+	MakerIDIn     []uuid.UUID `json:"makerIDIn,omitempty"`
+	MakerIDNotIn  []uuid.UUID `json:"makerIDNotIn,omitempty"`
+	MakerIDGT     *uuid.UUID  `json:"makerIDGT,omitempty"`
+	MakerIDGTE    *uuid.UUID  `json:"makerIDGTE,omitempty"`
+	MakerIDLT     *uuid.UUID  `json:"makerIDLT,omitempty"`
+	MakerIDLTE    *uuid.UUID  `json:"makerIDLTE,omitempty"`
+	MakerIDIsNil  bool        `json:"makerIDIsNil,omitempty"`
+	MakerIDNotNil bool        `json:"makerIDNotNil,omitempty"`
+
 	// "last_used_at" field predicates.
 	LastUsedAt       *time.Time  `json:"lastUsedAt,omitempty"`
 	LastUsedAtNEQ    *time.Time  `json:"lastUsedAtNEQ,omitempty"`
@@ -422,6 +434,36 @@ func (i *AccessTokenWhereInput) P() (predicate.AccessToken, error) {
 	}
 	if i.ExpiresAtNotNil {
 		predicates = append(predicates, accesstoken.ExpiresAtNotNil())
+	}
+	if i.MakerID != nil {
+		predicates = append(predicates, accesstoken.MakerIDEQ(*i.MakerID))
+	}
+	if i.MakerIDNEQ != nil {
+		predicates = append(predicates, accesstoken.MakerIDNEQ(*i.MakerIDNEQ))
+	}
+	if len(i.MakerIDIn) > 0 {
+		predicates = append(predicates, accesstoken.MakerIDIn(i.MakerIDIn...))
+	}
+	if len(i.MakerIDNotIn) > 0 {
+		predicates = append(predicates, accesstoken.MakerIDNotIn(i.MakerIDNotIn...))
+	}
+	if i.MakerIDGT != nil {
+		predicates = append(predicates, accesstoken.MakerIDGT(*i.MakerIDGT))
+	}
+	if i.MakerIDGTE != nil {
+		predicates = append(predicates, accesstoken.MakerIDGTE(*i.MakerIDGTE))
+	}
+	if i.MakerIDLT != nil {
+		predicates = append(predicates, accesstoken.MakerIDLT(*i.MakerIDLT))
+	}
+	if i.MakerIDLTE != nil {
+		predicates = append(predicates, accesstoken.MakerIDLTE(*i.MakerIDLTE))
+	}
+	if i.MakerIDIsNil {
+		predicates = append(predicates, accesstoken.MakerIDIsNil())
+	}
+	if i.MakerIDNotNil {
+		predicates = append(predicates, accesstoken.MakerIDNotNil())
 	}
 	if i.LastUsedAt != nil {
 		predicates = append(predicates, accesstoken.LastUsedAtEQ(*i.LastUsedAt))
@@ -8331,6 +8373,30 @@ type KeypairWhereInput struct {
 	RotatedAtIsNil  bool        `json:"rotatedAtIsNil,omitempty"`
 	RotatedAtNotNil bool        `json:"rotatedAtNotNil,omitempty"`
 
+	// "expires_at" field predicates.
+	ExpiresAt       *time.Time  `json:"expiresAt,omitempty"`
+	ExpiresAtNEQ    *time.Time  `json:"expiresAtNEQ,omitempty"`
+	ExpiresAtIn     []time.Time `json:"expiresAtIn,omitempty"`
+	ExpiresAtNotIn  []time.Time `json:"expiresAtNotIn,omitempty"`
+	ExpiresAtGT     *time.Time  `json:"expiresAtGT,omitempty"`
+	ExpiresAtGTE    *time.Time  `json:"expiresAtGTE,omitempty"`
+	ExpiresAtLT     *time.Time  `json:"expiresAtLT,omitempty"`
+	ExpiresAtLTE    *time.Time  `json:"expiresAtLTE,omitempty"`
+	ExpiresAtIsNil  bool        `json:"expiresAtIsNil,omitempty"`
+	ExpiresAtNotNil bool        `json:"expiresAtNotNil,omitempty"`
+
+	// "maker_id" field predicates.
+	MakerID       *uuid.UUID  `json:"makerID,omitempty"`
+	MakerIDNEQ    *uuid.UUID  `json:"makerIDNEQ,omitempty"`
+	MakerIDIn     []uuid.UUID `json:"makerIDIn,omitempty"`
+	MakerIDNotIn  []uuid.UUID `json:"makerIDNotIn,omitempty"`
+	MakerIDGT     *uuid.UUID  `json:"makerIDGT,omitempty"`
+	MakerIDGTE    *uuid.UUID  `json:"makerIDGTE,omitempty"`
+	MakerIDLT     *uuid.UUID  `json:"makerIDLT,omitempty"`
+	MakerIDLTE    *uuid.UUID  `json:"makerIDLTE,omitempty"`
+	MakerIDIsNil  bool        `json:"makerIDIsNil,omitempty"`
+	MakerIDNotNil bool        `json:"makerIDNotNil,omitempty"`
+
 	// "user_id" field predicates.
 	UserID      *uuid.UUID  `json:"userID,omitempty"`
 	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
@@ -8644,6 +8710,66 @@ func (i *KeypairWhereInput) P() (predicate.Keypair, error) {
 	}
 	if i.RotatedAtNotNil {
 		predicates = append(predicates, keypair.RotatedAtNotNil())
+	}
+	if i.ExpiresAt != nil {
+		predicates = append(predicates, keypair.ExpiresAtEQ(*i.ExpiresAt))
+	}
+	if i.ExpiresAtNEQ != nil {
+		predicates = append(predicates, keypair.ExpiresAtNEQ(*i.ExpiresAtNEQ))
+	}
+	if len(i.ExpiresAtIn) > 0 {
+		predicates = append(predicates, keypair.ExpiresAtIn(i.ExpiresAtIn...))
+	}
+	if len(i.ExpiresAtNotIn) > 0 {
+		predicates = append(predicates, keypair.ExpiresAtNotIn(i.ExpiresAtNotIn...))
+	}
+	if i.ExpiresAtGT != nil {
+		predicates = append(predicates, keypair.ExpiresAtGT(*i.ExpiresAtGT))
+	}
+	if i.ExpiresAtGTE != nil {
+		predicates = append(predicates, keypair.ExpiresAtGTE(*i.ExpiresAtGTE))
+	}
+	if i.ExpiresAtLT != nil {
+		predicates = append(predicates, keypair.ExpiresAtLT(*i.ExpiresAtLT))
+	}
+	if i.ExpiresAtLTE != nil {
+		predicates = append(predicates, keypair.ExpiresAtLTE(*i.ExpiresAtLTE))
+	}
+	if i.ExpiresAtIsNil {
+		predicates = append(predicates, keypair.ExpiresAtIsNil())
+	}
+	if i.ExpiresAtNotNil {
+		predicates = append(predicates, keypair.ExpiresAtNotNil())
+	}
+	if i.MakerID != nil {
+		predicates = append(predicates, keypair.MakerIDEQ(*i.MakerID))
+	}
+	if i.MakerIDNEQ != nil {
+		predicates = append(predicates, keypair.MakerIDNEQ(*i.MakerIDNEQ))
+	}
+	if len(i.MakerIDIn) > 0 {
+		predicates = append(predicates, keypair.MakerIDIn(i.MakerIDIn...))
+	}
+	if len(i.MakerIDNotIn) > 0 {
+		predicates = append(predicates, keypair.MakerIDNotIn(i.MakerIDNotIn...))
+	}
+	if i.MakerIDGT != nil {
+		predicates = append(predicates, keypair.MakerIDGT(*i.MakerIDGT))
+	}
+	if i.MakerIDGTE != nil {
+		predicates = append(predicates, keypair.MakerIDGTE(*i.MakerIDGTE))
+	}
+	if i.MakerIDLT != nil {
+		predicates = append(predicates, keypair.MakerIDLT(*i.MakerIDLT))
+	}
+	if i.MakerIDLTE != nil {
+		predicates = append(predicates, keypair.MakerIDLTE(*i.MakerIDLTE))
+	}
+	if i.MakerIDIsNil {
+		predicates = append(predicates, keypair.MakerIDIsNil())
+	}
+	if i.MakerIDNotNil {
+		predicates = append(predicates, keypair.MakerIDNotNil())
 	}
 	if i.UserID != nil {
 		predicates = append(predicates, keypair.UserIDEQ(*i.UserID))
@@ -15264,6 +15390,30 @@ type SSHKeyWhereInput struct {
 	FingerprintEqualFold    *string  `json:"fingerprintEqualFold,omitempty"`
 	FingerprintContainsFold *string  `json:"fingerprintContainsFold,omitempty"`
 
+	// "expires_at" field predicates.
+	ExpiresAt       *time.Time  `json:"expiresAt,omitempty"`
+	ExpiresAtNEQ    *time.Time  `json:"expiresAtNEQ,omitempty"`
+	ExpiresAtIn     []time.Time `json:"expiresAtIn,omitempty"`
+	ExpiresAtNotIn  []time.Time `json:"expiresAtNotIn,omitempty"`
+	ExpiresAtGT     *time.Time  `json:"expiresAtGT,omitempty"`
+	ExpiresAtGTE    *time.Time  `json:"expiresAtGTE,omitempty"`
+	ExpiresAtLT     *time.Time  `json:"expiresAtLT,omitempty"`
+	ExpiresAtLTE    *time.Time  `json:"expiresAtLTE,omitempty"`
+	ExpiresAtIsNil  bool        `json:"expiresAtIsNil,omitempty"`
+	ExpiresAtNotNil bool        `json:"expiresAtNotNil,omitempty"`
+
+	// "maker_id" field predicates.
+	MakerID       *uuid.UUID  `json:"makerID,omitempty"`
+	MakerIDNEQ    *uuid.UUID  `json:"makerIDNEQ,omitempty"`
+	MakerIDIn     []uuid.UUID `json:"makerIDIn,omitempty"`
+	MakerIDNotIn  []uuid.UUID `json:"makerIDNotIn,omitempty"`
+	MakerIDGT     *uuid.UUID  `json:"makerIDGT,omitempty"`
+	MakerIDGTE    *uuid.UUID  `json:"makerIDGTE,omitempty"`
+	MakerIDLT     *uuid.UUID  `json:"makerIDLT,omitempty"`
+	MakerIDLTE    *uuid.UUID  `json:"makerIDLTE,omitempty"`
+	MakerIDIsNil  bool        `json:"makerIDIsNil,omitempty"`
+	MakerIDNotNil bool        `json:"makerIDNotNil,omitempty"`
+
 	// "user_id" field predicates.
 	UserID      *uuid.UUID  `json:"userID,omitempty"`
 	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
@@ -15510,6 +15660,66 @@ func (i *SSHKeyWhereInput) P() (predicate.SSHKey, error) {
 	}
 	if i.FingerprintContainsFold != nil {
 		predicates = append(predicates, sshkey.FingerprintContainsFold(*i.FingerprintContainsFold))
+	}
+	if i.ExpiresAt != nil {
+		predicates = append(predicates, sshkey.ExpiresAtEQ(*i.ExpiresAt))
+	}
+	if i.ExpiresAtNEQ != nil {
+		predicates = append(predicates, sshkey.ExpiresAtNEQ(*i.ExpiresAtNEQ))
+	}
+	if len(i.ExpiresAtIn) > 0 {
+		predicates = append(predicates, sshkey.ExpiresAtIn(i.ExpiresAtIn...))
+	}
+	if len(i.ExpiresAtNotIn) > 0 {
+		predicates = append(predicates, sshkey.ExpiresAtNotIn(i.ExpiresAtNotIn...))
+	}
+	if i.ExpiresAtGT != nil {
+		predicates = append(predicates, sshkey.ExpiresAtGT(*i.ExpiresAtGT))
+	}
+	if i.ExpiresAtGTE != nil {
+		predicates = append(predicates, sshkey.ExpiresAtGTE(*i.ExpiresAtGTE))
+	}
+	if i.ExpiresAtLT != nil {
+		predicates = append(predicates, sshkey.ExpiresAtLT(*i.ExpiresAtLT))
+	}
+	if i.ExpiresAtLTE != nil {
+		predicates = append(predicates, sshkey.ExpiresAtLTE(*i.ExpiresAtLTE))
+	}
+	if i.ExpiresAtIsNil {
+		predicates = append(predicates, sshkey.ExpiresAtIsNil())
+	}
+	if i.ExpiresAtNotNil {
+		predicates = append(predicates, sshkey.ExpiresAtNotNil())
+	}
+	if i.MakerID != nil {
+		predicates = append(predicates, sshkey.MakerIDEQ(*i.MakerID))
+	}
+	if i.MakerIDNEQ != nil {
+		predicates = append(predicates, sshkey.MakerIDNEQ(*i.MakerIDNEQ))
+	}
+	if len(i.MakerIDIn) > 0 {
+		predicates = append(predicates, sshkey.MakerIDIn(i.MakerIDIn...))
+	}
+	if len(i.MakerIDNotIn) > 0 {
+		predicates = append(predicates, sshkey.MakerIDNotIn(i.MakerIDNotIn...))
+	}
+	if i.MakerIDGT != nil {
+		predicates = append(predicates, sshkey.MakerIDGT(*i.MakerIDGT))
+	}
+	if i.MakerIDGTE != nil {
+		predicates = append(predicates, sshkey.MakerIDGTE(*i.MakerIDGTE))
+	}
+	if i.MakerIDLT != nil {
+		predicates = append(predicates, sshkey.MakerIDLT(*i.MakerIDLT))
+	}
+	if i.MakerIDLTE != nil {
+		predicates = append(predicates, sshkey.MakerIDLTE(*i.MakerIDLTE))
+	}
+	if i.MakerIDIsNil {
+		predicates = append(predicates, sshkey.MakerIDIsNil())
+	}
+	if i.MakerIDNotNil {
+		predicates = append(predicates, sshkey.MakerIDNotNil())
 	}
 	if i.UserID != nil {
 		predicates = append(predicates, sshkey.UserIDEQ(*i.UserID))

@@ -37,6 +37,10 @@ type Keypair struct {
 	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
 	// RotatedAt holds the value of the "rotated_at" field.
 	RotatedAt *time.Time `json:"rotated_at,omitempty"`
+	// ExpiresAt holds the value of the "expires_at" field.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	// MakerID holds the value of the "maker_id" field.
+	MakerID *uuid.UUID `json:"maker_id,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID uuid.UUID `json:"user_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -85,6 +89,8 @@ func (*Keypair) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case keypair.FieldMakerID:
+			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case keypair.FieldSecretSealed:
 			values[i] = new([]byte)
 		case keypair.FieldActive, keypair.FieldIsDefault:
@@ -93,7 +99,7 @@ func (*Keypair) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullInt64)
 		case keypair.FieldAccessKey, keypair.FieldName:
 			values[i] = new(sql.NullString)
-		case keypair.FieldCreatedAt, keypair.FieldLastUsedAt, keypair.FieldRotatedAt:
+		case keypair.FieldCreatedAt, keypair.FieldLastUsedAt, keypair.FieldRotatedAt, keypair.FieldExpiresAt:
 			values[i] = new(sql.NullTime)
 		case keypair.FieldID, keypair.FieldUserID:
 			values[i] = new(uuid.UUID)
@@ -174,6 +180,20 @@ func (_m *Keypair) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.RotatedAt = new(time.Time)
 				*_m.RotatedAt = value.Time
+			}
+		case keypair.FieldExpiresAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field expires_at", values[i])
+			} else if value.Valid {
+				_m.ExpiresAt = new(time.Time)
+				*_m.ExpiresAt = value.Time
+			}
+		case keypair.FieldMakerID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field maker_id", values[i])
+			} else if value.Valid {
+				_m.MakerID = new(uuid.UUID)
+				*_m.MakerID = *value.S.(*uuid.UUID)
 			}
 		case keypair.FieldUserID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
@@ -257,6 +277,16 @@ func (_m *Keypair) String() string {
 	if v := _m.RotatedAt; v != nil {
 		builder.WriteString("rotated_at=")
 		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.ExpiresAt; v != nil {
+		builder.WriteString("expires_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.MakerID; v != nil {
+		builder.WriteString("maker_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")
 	builder.WriteString("user_id=")

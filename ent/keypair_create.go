@@ -128,6 +128,34 @@ func (_c *KeypairCreate) SetNillableRotatedAt(v *time.Time) *KeypairCreate {
 	return _c
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (_c *KeypairCreate) SetExpiresAt(v time.Time) *KeypairCreate {
+	_c.mutation.SetExpiresAt(v)
+	return _c
+}
+
+// SetNillableExpiresAt sets the "expires_at" field if the given value is not nil.
+func (_c *KeypairCreate) SetNillableExpiresAt(v *time.Time) *KeypairCreate {
+	if v != nil {
+		_c.SetExpiresAt(*v)
+	}
+	return _c
+}
+
+// SetMakerID sets the "maker_id" field.
+func (_c *KeypairCreate) SetMakerID(v uuid.UUID) *KeypairCreate {
+	_c.mutation.SetMakerID(v)
+	return _c
+}
+
+// SetNillableMakerID sets the "maker_id" field if the given value is not nil.
+func (_c *KeypairCreate) SetNillableMakerID(v *uuid.UUID) *KeypairCreate {
+	if v != nil {
+		_c.SetMakerID(*v)
+	}
+	return _c
+}
+
 // SetUserID sets the "user_id" field.
 func (_c *KeypairCreate) SetUserID(v uuid.UUID) *KeypairCreate {
 	_c.mutation.SetUserID(v)
@@ -324,6 +352,14 @@ func (_c *KeypairCreate) createSpec() (*Keypair, *sqlgraph.CreateSpec) {
 		_spec.SetField(keypair.FieldRotatedAt, field.TypeTime, value)
 		_node.RotatedAt = &value
 	}
+	if value, ok := _c.mutation.ExpiresAt(); ok {
+		_spec.SetField(keypair.FieldExpiresAt, field.TypeTime, value)
+		_node.ExpiresAt = &value
+	}
+	if value, ok := _c.mutation.MakerID(); ok {
+		_spec.SetField(keypair.FieldMakerID, field.TypeUUID, value)
+		_node.MakerID = &value
+	}
 	if nodes := _c.mutation.UserIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.M2O,
@@ -517,6 +553,42 @@ func (u *KeypairUpsert) ClearRotatedAt() *KeypairUpsert {
 	return u
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (u *KeypairUpsert) SetExpiresAt(v time.Time) *KeypairUpsert {
+	u.Set(keypair.FieldExpiresAt, v)
+	return u
+}
+
+// UpdateExpiresAt sets the "expires_at" field to the value that was provided on create.
+func (u *KeypairUpsert) UpdateExpiresAt() *KeypairUpsert {
+	u.SetExcluded(keypair.FieldExpiresAt)
+	return u
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (u *KeypairUpsert) ClearExpiresAt() *KeypairUpsert {
+	u.SetNull(keypair.FieldExpiresAt)
+	return u
+}
+
+// SetMakerID sets the "maker_id" field.
+func (u *KeypairUpsert) SetMakerID(v uuid.UUID) *KeypairUpsert {
+	u.Set(keypair.FieldMakerID, v)
+	return u
+}
+
+// UpdateMakerID sets the "maker_id" field to the value that was provided on create.
+func (u *KeypairUpsert) UpdateMakerID() *KeypairUpsert {
+	u.SetExcluded(keypair.FieldMakerID)
+	return u
+}
+
+// ClearMakerID clears the value of the "maker_id" field.
+func (u *KeypairUpsert) ClearMakerID() *KeypairUpsert {
+	u.SetNull(keypair.FieldMakerID)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -697,6 +769,48 @@ func (u *KeypairUpsertOne) UpdateRotatedAt() *KeypairUpsertOne {
 func (u *KeypairUpsertOne) ClearRotatedAt() *KeypairUpsertOne {
 	return u.Update(func(s *KeypairUpsert) {
 		s.ClearRotatedAt()
+	})
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (u *KeypairUpsertOne) SetExpiresAt(v time.Time) *KeypairUpsertOne {
+	return u.Update(func(s *KeypairUpsert) {
+		s.SetExpiresAt(v)
+	})
+}
+
+// UpdateExpiresAt sets the "expires_at" field to the value that was provided on create.
+func (u *KeypairUpsertOne) UpdateExpiresAt() *KeypairUpsertOne {
+	return u.Update(func(s *KeypairUpsert) {
+		s.UpdateExpiresAt()
+	})
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (u *KeypairUpsertOne) ClearExpiresAt() *KeypairUpsertOne {
+	return u.Update(func(s *KeypairUpsert) {
+		s.ClearExpiresAt()
+	})
+}
+
+// SetMakerID sets the "maker_id" field.
+func (u *KeypairUpsertOne) SetMakerID(v uuid.UUID) *KeypairUpsertOne {
+	return u.Update(func(s *KeypairUpsert) {
+		s.SetMakerID(v)
+	})
+}
+
+// UpdateMakerID sets the "maker_id" field to the value that was provided on create.
+func (u *KeypairUpsertOne) UpdateMakerID() *KeypairUpsertOne {
+	return u.Update(func(s *KeypairUpsert) {
+		s.UpdateMakerID()
+	})
+}
+
+// ClearMakerID clears the value of the "maker_id" field.
+func (u *KeypairUpsertOne) ClearMakerID() *KeypairUpsertOne {
+	return u.Update(func(s *KeypairUpsert) {
+		s.ClearMakerID()
 	})
 }
 
@@ -1047,6 +1161,48 @@ func (u *KeypairUpsertBulk) UpdateRotatedAt() *KeypairUpsertBulk {
 func (u *KeypairUpsertBulk) ClearRotatedAt() *KeypairUpsertBulk {
 	return u.Update(func(s *KeypairUpsert) {
 		s.ClearRotatedAt()
+	})
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (u *KeypairUpsertBulk) SetExpiresAt(v time.Time) *KeypairUpsertBulk {
+	return u.Update(func(s *KeypairUpsert) {
+		s.SetExpiresAt(v)
+	})
+}
+
+// UpdateExpiresAt sets the "expires_at" field to the value that was provided on create.
+func (u *KeypairUpsertBulk) UpdateExpiresAt() *KeypairUpsertBulk {
+	return u.Update(func(s *KeypairUpsert) {
+		s.UpdateExpiresAt()
+	})
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (u *KeypairUpsertBulk) ClearExpiresAt() *KeypairUpsertBulk {
+	return u.Update(func(s *KeypairUpsert) {
+		s.ClearExpiresAt()
+	})
+}
+
+// SetMakerID sets the "maker_id" field.
+func (u *KeypairUpsertBulk) SetMakerID(v uuid.UUID) *KeypairUpsertBulk {
+	return u.Update(func(s *KeypairUpsert) {
+		s.SetMakerID(v)
+	})
+}
+
+// UpdateMakerID sets the "maker_id" field to the value that was provided on create.
+func (u *KeypairUpsertBulk) UpdateMakerID() *KeypairUpsertBulk {
+	return u.Update(func(s *KeypairUpsert) {
+		s.UpdateMakerID()
+	})
+}
+
+// ClearMakerID clears the value of the "maker_id" field.
+func (u *KeypairUpsertBulk) ClearMakerID() *KeypairUpsertBulk {
+	return u.Update(func(s *KeypairUpsert) {
+		s.ClearMakerID()
 	})
 }
 

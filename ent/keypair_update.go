@@ -146,6 +146,46 @@ func (_u *KeypairUpdate) ClearRotatedAt() *KeypairUpdate {
 	return _u
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (_u *KeypairUpdate) SetExpiresAt(v time.Time) *KeypairUpdate {
+	_u.mutation.SetExpiresAt(v)
+	return _u
+}
+
+// SetNillableExpiresAt sets the "expires_at" field if the given value is not nil.
+func (_u *KeypairUpdate) SetNillableExpiresAt(v *time.Time) *KeypairUpdate {
+	if v != nil {
+		_u.SetExpiresAt(*v)
+	}
+	return _u
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (_u *KeypairUpdate) ClearExpiresAt() *KeypairUpdate {
+	_u.mutation.ClearExpiresAt()
+	return _u
+}
+
+// SetMakerID sets the "maker_id" field.
+func (_u *KeypairUpdate) SetMakerID(v uuid.UUID) *KeypairUpdate {
+	_u.mutation.SetMakerID(v)
+	return _u
+}
+
+// SetNillableMakerID sets the "maker_id" field if the given value is not nil.
+func (_u *KeypairUpdate) SetNillableMakerID(v *uuid.UUID) *KeypairUpdate {
+	if v != nil {
+		_u.SetMakerID(*v)
+	}
+	return _u
+}
+
+// ClearMakerID clears the value of the "maker_id" field.
+func (_u *KeypairUpdate) ClearMakerID() *KeypairUpdate {
+	_u.mutation.ClearMakerID()
+	return _u
+}
+
 // AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
 func (_u *KeypairUpdate) AddPolicyIDs(ids ...uuid.UUID) *KeypairUpdate {
 	_u.mutation.AddPolicyIDs(ids...)
@@ -277,6 +317,18 @@ func (_u *KeypairUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.RotatedAtCleared() {
 		_spec.ClearField(keypair.FieldRotatedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.ExpiresAt(); ok {
+		_spec.SetField(keypair.FieldExpiresAt, field.TypeTime, value)
+	}
+	if _u.mutation.ExpiresAtCleared() {
+		_spec.ClearField(keypair.FieldExpiresAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.MakerID(); ok {
+		_spec.SetField(keypair.FieldMakerID, field.TypeUUID, value)
+	}
+	if _u.mutation.MakerIDCleared() {
+		_spec.ClearField(keypair.FieldMakerID, field.TypeUUID)
 	}
 	if _u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -460,6 +512,46 @@ func (_u *KeypairUpdateOne) ClearRotatedAt() *KeypairUpdateOne {
 	return _u
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (_u *KeypairUpdateOne) SetExpiresAt(v time.Time) *KeypairUpdateOne {
+	_u.mutation.SetExpiresAt(v)
+	return _u
+}
+
+// SetNillableExpiresAt sets the "expires_at" field if the given value is not nil.
+func (_u *KeypairUpdateOne) SetNillableExpiresAt(v *time.Time) *KeypairUpdateOne {
+	if v != nil {
+		_u.SetExpiresAt(*v)
+	}
+	return _u
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (_u *KeypairUpdateOne) ClearExpiresAt() *KeypairUpdateOne {
+	_u.mutation.ClearExpiresAt()
+	return _u
+}
+
+// SetMakerID sets the "maker_id" field.
+func (_u *KeypairUpdateOne) SetMakerID(v uuid.UUID) *KeypairUpdateOne {
+	_u.mutation.SetMakerID(v)
+	return _u
+}
+
+// SetNillableMakerID sets the "maker_id" field if the given value is not nil.
+func (_u *KeypairUpdateOne) SetNillableMakerID(v *uuid.UUID) *KeypairUpdateOne {
+	if v != nil {
+		_u.SetMakerID(*v)
+	}
+	return _u
+}
+
+// ClearMakerID clears the value of the "maker_id" field.
+func (_u *KeypairUpdateOne) ClearMakerID() *KeypairUpdateOne {
+	_u.mutation.ClearMakerID()
+	return _u
+}
+
 // AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
 func (_u *KeypairUpdateOne) AddPolicyIDs(ids ...uuid.UUID) *KeypairUpdateOne {
 	_u.mutation.AddPolicyIDs(ids...)
@@ -621,6 +713,18 @@ func (_u *KeypairUpdateOne) sqlSave(ctx context.Context) (_node *Keypair, err er
 	}
 	if _u.mutation.RotatedAtCleared() {
 		_spec.ClearField(keypair.FieldRotatedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.ExpiresAt(); ok {
+		_spec.SetField(keypair.FieldExpiresAt, field.TypeTime, value)
+	}
+	if _u.mutation.ExpiresAtCleared() {
+		_spec.ClearField(keypair.FieldExpiresAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.MakerID(); ok {
+		_spec.SetField(keypair.FieldMakerID, field.TypeUUID, value)
+	}
+	if _u.mutation.MakerIDCleared() {
+		_spec.ClearField(keypair.FieldMakerID, field.TypeUUID)
 	}
 	if _u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{

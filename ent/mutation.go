@@ -147,6 +147,7 @@ type AccessTokenMutation struct {
 	scopes         *[]string
 	appendscopes   []string
 	expires_at     *time.Time
+	maker_id       *uuid.UUID
 	last_used_at   *time.Time
 	revoked_at     *time.Time
 	clearedFields  map[string]struct{}
@@ -556,6 +557,55 @@ func (m *AccessTokenMutation) ResetExpiresAt() {
 	delete(m.clearedFields, accesstoken.FieldExpiresAt)
 }
 
+// SetMakerID sets the "maker_id" field.
+func (m *AccessTokenMutation) SetMakerID(u uuid.UUID) {
+	m.maker_id = &u
+}
+
+// MakerID returns the value of the "maker_id" field in the mutation.
+func (m *AccessTokenMutation) MakerID() (r uuid.UUID, exists bool) {
+	v := m.maker_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMakerID returns the old "maker_id" field's value of the AccessToken entity.
+// If the AccessToken object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccessTokenMutation) OldMakerID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMakerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMakerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMakerID: %w", err)
+	}
+	return oldValue.MakerID, nil
+}
+
+// ClearMakerID clears the value of the "maker_id" field.
+func (m *AccessTokenMutation) ClearMakerID() {
+	m.maker_id = nil
+	m.clearedFields[accesstoken.FieldMakerID] = struct{}{}
+}
+
+// MakerIDCleared returns if the "maker_id" field was cleared in this mutation.
+func (m *AccessTokenMutation) MakerIDCleared() bool {
+	_, ok := m.clearedFields[accesstoken.FieldMakerID]
+	return ok
+}
+
+// ResetMakerID resets all changes to the "maker_id" field.
+func (m *AccessTokenMutation) ResetMakerID() {
+	m.maker_id = nil
+	delete(m.clearedFields, accesstoken.FieldMakerID)
+}
+
 // SetLastUsedAt sets the "last_used_at" field.
 func (m *AccessTokenMutation) SetLastUsedAt(t time.Time) {
 	m.last_used_at = &t
@@ -778,7 +828,7 @@ func (m *AccessTokenMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AccessTokenMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.created_at != nil {
 		fields = append(fields, accesstoken.FieldCreatedAt)
 	}
@@ -799,6 +849,9 @@ func (m *AccessTokenMutation) Fields() []string {
 	}
 	if m.expires_at != nil {
 		fields = append(fields, accesstoken.FieldExpiresAt)
+	}
+	if m.maker_id != nil {
+		fields = append(fields, accesstoken.FieldMakerID)
 	}
 	if m.last_used_at != nil {
 		fields = append(fields, accesstoken.FieldLastUsedAt)
@@ -831,6 +884,8 @@ func (m *AccessTokenMutation) Field(name string) (ent.Value, bool) {
 		return m.ProjectID()
 	case accesstoken.FieldExpiresAt:
 		return m.ExpiresAt()
+	case accesstoken.FieldMakerID:
+		return m.MakerID()
 	case accesstoken.FieldLastUsedAt:
 		return m.LastUsedAt()
 	case accesstoken.FieldRevokedAt:
@@ -860,6 +915,8 @@ func (m *AccessTokenMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldProjectID(ctx)
 	case accesstoken.FieldExpiresAt:
 		return m.OldExpiresAt(ctx)
+	case accesstoken.FieldMakerID:
+		return m.OldMakerID(ctx)
 	case accesstoken.FieldLastUsedAt:
 		return m.OldLastUsedAt(ctx)
 	case accesstoken.FieldRevokedAt:
@@ -924,6 +981,13 @@ func (m *AccessTokenMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetExpiresAt(v)
 		return nil
+	case accesstoken.FieldMakerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMakerID(v)
+		return nil
 	case accesstoken.FieldLastUsedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -981,6 +1045,9 @@ func (m *AccessTokenMutation) ClearedFields() []string {
 	if m.FieldCleared(accesstoken.FieldExpiresAt) {
 		fields = append(fields, accesstoken.FieldExpiresAt)
 	}
+	if m.FieldCleared(accesstoken.FieldMakerID) {
+		fields = append(fields, accesstoken.FieldMakerID)
+	}
 	if m.FieldCleared(accesstoken.FieldLastUsedAt) {
 		fields = append(fields, accesstoken.FieldLastUsedAt)
 	}
@@ -1006,6 +1073,9 @@ func (m *AccessTokenMutation) ClearField(name string) error {
 		return nil
 	case accesstoken.FieldExpiresAt:
 		m.ClearExpiresAt()
+		return nil
+	case accesstoken.FieldMakerID:
+		m.ClearMakerID()
 		return nil
 	case accesstoken.FieldLastUsedAt:
 		m.ClearLastUsedAt()
@@ -1041,6 +1111,9 @@ func (m *AccessTokenMutation) ResetField(name string) error {
 		return nil
 	case accesstoken.FieldExpiresAt:
 		m.ResetExpiresAt()
+		return nil
+	case accesstoken.FieldMakerID:
+		m.ResetMakerID()
 		return nil
 	case accesstoken.FieldLastUsedAt:
 		m.ResetLastUsedAt()
@@ -18596,6 +18669,8 @@ type KeypairMutation struct {
 	addrate_limit   *int
 	last_used_at    *time.Time
 	rotated_at      *time.Time
+	expires_at      *time.Time
+	maker_id        *uuid.UUID
 	clearedFields   map[string]struct{}
 	user            *uuid.UUID
 	cleareduser     bool
@@ -19095,6 +19170,104 @@ func (m *KeypairMutation) ResetRotatedAt() {
 	delete(m.clearedFields, keypair.FieldRotatedAt)
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (m *KeypairMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *KeypairMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldExpiresAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (m *KeypairMutation) ClearExpiresAt() {
+	m.expires_at = nil
+	m.clearedFields[keypair.FieldExpiresAt] = struct{}{}
+}
+
+// ExpiresAtCleared returns if the "expires_at" field was cleared in this mutation.
+func (m *KeypairMutation) ExpiresAtCleared() bool {
+	_, ok := m.clearedFields[keypair.FieldExpiresAt]
+	return ok
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *KeypairMutation) ResetExpiresAt() {
+	m.expires_at = nil
+	delete(m.clearedFields, keypair.FieldExpiresAt)
+}
+
+// SetMakerID sets the "maker_id" field.
+func (m *KeypairMutation) SetMakerID(u uuid.UUID) {
+	m.maker_id = &u
+}
+
+// MakerID returns the value of the "maker_id" field in the mutation.
+func (m *KeypairMutation) MakerID() (r uuid.UUID, exists bool) {
+	v := m.maker_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMakerID returns the old "maker_id" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldMakerID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMakerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMakerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMakerID: %w", err)
+	}
+	return oldValue.MakerID, nil
+}
+
+// ClearMakerID clears the value of the "maker_id" field.
+func (m *KeypairMutation) ClearMakerID() {
+	m.maker_id = nil
+	m.clearedFields[keypair.FieldMakerID] = struct{}{}
+}
+
+// MakerIDCleared returns if the "maker_id" field was cleared in this mutation.
+func (m *KeypairMutation) MakerIDCleared() bool {
+	_, ok := m.clearedFields[keypair.FieldMakerID]
+	return ok
+}
+
+// ResetMakerID resets all changes to the "maker_id" field.
+func (m *KeypairMutation) ResetMakerID() {
+	m.maker_id = nil
+	delete(m.clearedFields, keypair.FieldMakerID)
+}
+
 // SetUserID sets the "user_id" field.
 func (m *KeypairMutation) SetUserID(u uuid.UUID) {
 	m.user = &u
@@ -19246,7 +19419,7 @@ func (m *KeypairMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *KeypairMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 12)
 	if m.created_at != nil {
 		fields = append(fields, keypair.FieldCreatedAt)
 	}
@@ -19273,6 +19446,12 @@ func (m *KeypairMutation) Fields() []string {
 	}
 	if m.rotated_at != nil {
 		fields = append(fields, keypair.FieldRotatedAt)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, keypair.FieldExpiresAt)
+	}
+	if m.maker_id != nil {
+		fields = append(fields, keypair.FieldMakerID)
 	}
 	if m.user != nil {
 		fields = append(fields, keypair.FieldUserID)
@@ -19303,6 +19482,10 @@ func (m *KeypairMutation) Field(name string) (ent.Value, bool) {
 		return m.LastUsedAt()
 	case keypair.FieldRotatedAt:
 		return m.RotatedAt()
+	case keypair.FieldExpiresAt:
+		return m.ExpiresAt()
+	case keypair.FieldMakerID:
+		return m.MakerID()
 	case keypair.FieldUserID:
 		return m.UserID()
 	}
@@ -19332,6 +19515,10 @@ func (m *KeypairMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldLastUsedAt(ctx)
 	case keypair.FieldRotatedAt:
 		return m.OldRotatedAt(ctx)
+	case keypair.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	case keypair.FieldMakerID:
+		return m.OldMakerID(ctx)
 	case keypair.FieldUserID:
 		return m.OldUserID(ctx)
 	}
@@ -19406,6 +19593,20 @@ func (m *KeypairMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetRotatedAt(v)
 		return nil
+	case keypair.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	case keypair.FieldMakerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMakerID(v)
+		return nil
 	case keypair.FieldUserID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
@@ -19467,6 +19668,12 @@ func (m *KeypairMutation) ClearedFields() []string {
 	if m.FieldCleared(keypair.FieldRotatedAt) {
 		fields = append(fields, keypair.FieldRotatedAt)
 	}
+	if m.FieldCleared(keypair.FieldExpiresAt) {
+		fields = append(fields, keypair.FieldExpiresAt)
+	}
+	if m.FieldCleared(keypair.FieldMakerID) {
+		fields = append(fields, keypair.FieldMakerID)
+	}
 	return fields
 }
 
@@ -19489,6 +19696,12 @@ func (m *KeypairMutation) ClearField(name string) error {
 		return nil
 	case keypair.FieldRotatedAt:
 		m.ClearRotatedAt()
+		return nil
+	case keypair.FieldExpiresAt:
+		m.ClearExpiresAt()
+		return nil
+	case keypair.FieldMakerID:
+		m.ClearMakerID()
 		return nil
 	}
 	return fmt.Errorf("unknown Keypair nullable field %s", name)
@@ -19524,6 +19737,12 @@ func (m *KeypairMutation) ResetField(name string) error {
 		return nil
 	case keypair.FieldRotatedAt:
 		m.ResetRotatedAt()
+		return nil
+	case keypair.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	case keypair.FieldMakerID:
+		m.ResetMakerID()
 		return nil
 	case keypair.FieldUserID:
 		m.ResetUserID()
@@ -21908,6 +22127,7 @@ type ObjectStorageMutation struct {
 	access_key_id *string
 	secret_sealed *[]byte
 	read_only     *bool
+	verified_at   *time.Time
 	clearedFields map[string]struct{}
 	domain        *uuid.UUID
 	cleareddomain bool
@@ -22395,6 +22615,55 @@ func (m *ObjectStorageMutation) ResetReadOnly() {
 	m.read_only = nil
 }
 
+// SetVerifiedAt sets the "verified_at" field.
+func (m *ObjectStorageMutation) SetVerifiedAt(t time.Time) {
+	m.verified_at = &t
+}
+
+// VerifiedAt returns the value of the "verified_at" field in the mutation.
+func (m *ObjectStorageMutation) VerifiedAt() (r time.Time, exists bool) {
+	v := m.verified_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVerifiedAt returns the old "verified_at" field's value of the ObjectStorage entity.
+// If the ObjectStorage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ObjectStorageMutation) OldVerifiedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVerifiedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVerifiedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVerifiedAt: %w", err)
+	}
+	return oldValue.VerifiedAt, nil
+}
+
+// ClearVerifiedAt clears the value of the "verified_at" field.
+func (m *ObjectStorageMutation) ClearVerifiedAt() {
+	m.verified_at = nil
+	m.clearedFields[objectstorage.FieldVerifiedAt] = struct{}{}
+}
+
+// VerifiedAtCleared returns if the "verified_at" field was cleared in this mutation.
+func (m *ObjectStorageMutation) VerifiedAtCleared() bool {
+	_, ok := m.clearedFields[objectstorage.FieldVerifiedAt]
+	return ok
+}
+
+// ResetVerifiedAt resets all changes to the "verified_at" field.
+func (m *ObjectStorageMutation) ResetVerifiedAt() {
+	m.verified_at = nil
+	delete(m.clearedFields, objectstorage.FieldVerifiedAt)
+}
+
 // SetDomainID sets the "domain_id" field.
 func (m *ObjectStorageMutation) SetDomainID(u uuid.UUID) {
 	m.domain = &u
@@ -22581,7 +22850,7 @@ func (m *ObjectStorageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ObjectStorageMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.created_at != nil {
 		fields = append(fields, objectstorage.FieldCreatedAt)
 	}
@@ -22611,6 +22880,9 @@ func (m *ObjectStorageMutation) Fields() []string {
 	}
 	if m.read_only != nil {
 		fields = append(fields, objectstorage.FieldReadOnly)
+	}
+	if m.verified_at != nil {
+		fields = append(fields, objectstorage.FieldVerifiedAt)
 	}
 	if m.domain != nil {
 		fields = append(fields, objectstorage.FieldDomainID)
@@ -22646,6 +22918,8 @@ func (m *ObjectStorageMutation) Field(name string) (ent.Value, bool) {
 		return m.SecretSealed()
 	case objectstorage.FieldReadOnly:
 		return m.ReadOnly()
+	case objectstorage.FieldVerifiedAt:
+		return m.VerifiedAt()
 	case objectstorage.FieldDomainID:
 		return m.DomainID()
 	case objectstorage.FieldOwnerID:
@@ -22679,6 +22953,8 @@ func (m *ObjectStorageMutation) OldField(ctx context.Context, name string) (ent.
 		return m.OldSecretSealed(ctx)
 	case objectstorage.FieldReadOnly:
 		return m.OldReadOnly(ctx)
+	case objectstorage.FieldVerifiedAt:
+		return m.OldVerifiedAt(ctx)
 	case objectstorage.FieldDomainID:
 		return m.OldDomainID(ctx)
 	case objectstorage.FieldOwnerID:
@@ -22762,6 +23038,13 @@ func (m *ObjectStorageMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetReadOnly(v)
 		return nil
+	case objectstorage.FieldVerifiedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVerifiedAt(v)
+		return nil
 	case objectstorage.FieldDomainID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
@@ -22809,6 +23092,9 @@ func (m *ObjectStorageMutation) ClearedFields() []string {
 	if m.FieldCleared(objectstorage.FieldSecretSealed) {
 		fields = append(fields, objectstorage.FieldSecretSealed)
 	}
+	if m.FieldCleared(objectstorage.FieldVerifiedAt) {
+		fields = append(fields, objectstorage.FieldVerifiedAt)
+	}
 	if m.FieldCleared(objectstorage.FieldDomainID) {
 		fields = append(fields, objectstorage.FieldDomainID)
 	}
@@ -22831,6 +23117,9 @@ func (m *ObjectStorageMutation) ClearField(name string) error {
 	switch name {
 	case objectstorage.FieldSecretSealed:
 		m.ClearSecretSealed()
+		return nil
+	case objectstorage.FieldVerifiedAt:
+		m.ClearVerifiedAt()
 		return nil
 	case objectstorage.FieldDomainID:
 		m.ClearDomainID()
@@ -22875,6 +23164,9 @@ func (m *ObjectStorageMutation) ResetField(name string) error {
 		return nil
 	case objectstorage.FieldReadOnly:
 		m.ResetReadOnly()
+		return nil
+	case objectstorage.FieldVerifiedAt:
+		m.ResetVerifiedAt()
 		return nil
 	case objectstorage.FieldDomainID:
 		m.ResetDomainID()
@@ -34357,6 +34649,8 @@ type SSHKeyMutation struct {
 	name          *string
 	public_key    *string
 	fingerprint   *string
+	expires_at    *time.Time
+	maker_id      *uuid.UUID
 	clearedFields map[string]struct{}
 	user          *uuid.UUID
 	cleareduser   bool
@@ -34613,6 +34907,104 @@ func (m *SSHKeyMutation) ResetFingerprint() {
 	m.fingerprint = nil
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (m *SSHKeyMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *SSHKeyMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the SSHKey entity.
+// If the SSHKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SSHKeyMutation) OldExpiresAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (m *SSHKeyMutation) ClearExpiresAt() {
+	m.expires_at = nil
+	m.clearedFields[sshkey.FieldExpiresAt] = struct{}{}
+}
+
+// ExpiresAtCleared returns if the "expires_at" field was cleared in this mutation.
+func (m *SSHKeyMutation) ExpiresAtCleared() bool {
+	_, ok := m.clearedFields[sshkey.FieldExpiresAt]
+	return ok
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *SSHKeyMutation) ResetExpiresAt() {
+	m.expires_at = nil
+	delete(m.clearedFields, sshkey.FieldExpiresAt)
+}
+
+// SetMakerID sets the "maker_id" field.
+func (m *SSHKeyMutation) SetMakerID(u uuid.UUID) {
+	m.maker_id = &u
+}
+
+// MakerID returns the value of the "maker_id" field in the mutation.
+func (m *SSHKeyMutation) MakerID() (r uuid.UUID, exists bool) {
+	v := m.maker_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMakerID returns the old "maker_id" field's value of the SSHKey entity.
+// If the SSHKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SSHKeyMutation) OldMakerID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMakerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMakerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMakerID: %w", err)
+	}
+	return oldValue.MakerID, nil
+}
+
+// ClearMakerID clears the value of the "maker_id" field.
+func (m *SSHKeyMutation) ClearMakerID() {
+	m.maker_id = nil
+	m.clearedFields[sshkey.FieldMakerID] = struct{}{}
+}
+
+// MakerIDCleared returns if the "maker_id" field was cleared in this mutation.
+func (m *SSHKeyMutation) MakerIDCleared() bool {
+	_, ok := m.clearedFields[sshkey.FieldMakerID]
+	return ok
+}
+
+// ResetMakerID resets all changes to the "maker_id" field.
+func (m *SSHKeyMutation) ResetMakerID() {
+	m.maker_id = nil
+	delete(m.clearedFields, sshkey.FieldMakerID)
+}
+
 // SetUserID sets the "user_id" field.
 func (m *SSHKeyMutation) SetUserID(u uuid.UUID) {
 	m.user = &u
@@ -34710,7 +35102,7 @@ func (m *SSHKeyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SSHKeyMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 7)
 	if m.created_at != nil {
 		fields = append(fields, sshkey.FieldCreatedAt)
 	}
@@ -34722,6 +35114,12 @@ func (m *SSHKeyMutation) Fields() []string {
 	}
 	if m.fingerprint != nil {
 		fields = append(fields, sshkey.FieldFingerprint)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, sshkey.FieldExpiresAt)
+	}
+	if m.maker_id != nil {
+		fields = append(fields, sshkey.FieldMakerID)
 	}
 	if m.user != nil {
 		fields = append(fields, sshkey.FieldUserID)
@@ -34742,6 +35140,10 @@ func (m *SSHKeyMutation) Field(name string) (ent.Value, bool) {
 		return m.PublicKey()
 	case sshkey.FieldFingerprint:
 		return m.Fingerprint()
+	case sshkey.FieldExpiresAt:
+		return m.ExpiresAt()
+	case sshkey.FieldMakerID:
+		return m.MakerID()
 	case sshkey.FieldUserID:
 		return m.UserID()
 	}
@@ -34761,6 +35163,10 @@ func (m *SSHKeyMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldPublicKey(ctx)
 	case sshkey.FieldFingerprint:
 		return m.OldFingerprint(ctx)
+	case sshkey.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	case sshkey.FieldMakerID:
+		return m.OldMakerID(ctx)
 	case sshkey.FieldUserID:
 		return m.OldUserID(ctx)
 	}
@@ -34800,6 +35206,20 @@ func (m *SSHKeyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetFingerprint(v)
 		return nil
+	case sshkey.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	case sshkey.FieldMakerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMakerID(v)
+		return nil
 	case sshkey.FieldUserID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
@@ -34836,7 +35256,14 @@ func (m *SSHKeyMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *SSHKeyMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(sshkey.FieldExpiresAt) {
+		fields = append(fields, sshkey.FieldExpiresAt)
+	}
+	if m.FieldCleared(sshkey.FieldMakerID) {
+		fields = append(fields, sshkey.FieldMakerID)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -34849,6 +35276,14 @@ func (m *SSHKeyMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *SSHKeyMutation) ClearField(name string) error {
+	switch name {
+	case sshkey.FieldExpiresAt:
+		m.ClearExpiresAt()
+		return nil
+	case sshkey.FieldMakerID:
+		m.ClearMakerID()
+		return nil
+	}
 	return fmt.Errorf("unknown SSHKey nullable field %s", name)
 }
 
@@ -34867,6 +35302,12 @@ func (m *SSHKeyMutation) ResetField(name string) error {
 		return nil
 	case sshkey.FieldFingerprint:
 		m.ResetFingerprint()
+		return nil
+	case sshkey.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	case sshkey.FieldMakerID:
+		m.ResetMakerID()
 		return nil
 	case sshkey.FieldUserID:
 		m.ResetUserID()
@@ -34969,6 +35410,7 @@ type SessionMutation struct {
 	slots                 *resource.Slots
 	command               *[]string
 	appendcommand         []string
+	secrets_sealed        *[]byte
 	bootstrap_script      *string
 	environment           *map[string]string
 	shm_bytes             *int64
@@ -35694,6 +36136,55 @@ func (m *SessionMutation) AppendedCommand() ([]string, bool) {
 func (m *SessionMutation) ResetCommand() {
 	m.command = nil
 	m.appendcommand = nil
+}
+
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (m *SessionMutation) SetSecretsSealed(b []byte) {
+	m.secrets_sealed = &b
+}
+
+// SecretsSealed returns the value of the "secrets_sealed" field in the mutation.
+func (m *SessionMutation) SecretsSealed() (r []byte, exists bool) {
+	v := m.secrets_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecretsSealed returns the old "secrets_sealed" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldSecretsSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecretsSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecretsSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecretsSealed: %w", err)
+	}
+	return oldValue.SecretsSealed, nil
+}
+
+// ClearSecretsSealed clears the value of the "secrets_sealed" field.
+func (m *SessionMutation) ClearSecretsSealed() {
+	m.secrets_sealed = nil
+	m.clearedFields[session.FieldSecretsSealed] = struct{}{}
+}
+
+// SecretsSealedCleared returns if the "secrets_sealed" field was cleared in this mutation.
+func (m *SessionMutation) SecretsSealedCleared() bool {
+	_, ok := m.clearedFields[session.FieldSecretsSealed]
+	return ok
+}
+
+// ResetSecretsSealed resets all changes to the "secrets_sealed" field.
+func (m *SessionMutation) ResetSecretsSealed() {
+	m.secrets_sealed = nil
+	delete(m.clearedFields, session.FieldSecretsSealed)
 }
 
 // SetBootstrapScript sets the "bootstrap_script" field.
@@ -37435,7 +37926,7 @@ func (m *SessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMutation) Fields() []string {
-	fields := make([]string, 0, 38)
+	fields := make([]string, 0, 39)
 	if m.created_at != nil {
 		fields = append(fields, session.FieldCreatedAt)
 	}
@@ -37474,6 +37965,9 @@ func (m *SessionMutation) Fields() []string {
 	}
 	if m.command != nil {
 		fields = append(fields, session.FieldCommand)
+	}
+	if m.secrets_sealed != nil {
+		fields = append(fields, session.FieldSecretsSealed)
 	}
 	if m.bootstrap_script != nil {
 		fields = append(fields, session.FieldBootstrapScript)
@@ -37584,6 +38078,8 @@ func (m *SessionMutation) Field(name string) (ent.Value, bool) {
 		return m.Slots()
 	case session.FieldCommand:
 		return m.Command()
+	case session.FieldSecretsSealed:
+		return m.SecretsSealed()
 	case session.FieldBootstrapScript:
 		return m.BootstrapScript()
 	case session.FieldEnvironment:
@@ -37669,6 +38165,8 @@ func (m *SessionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldSlots(ctx)
 	case session.FieldCommand:
 		return m.OldCommand(ctx)
+	case session.FieldSecretsSealed:
+		return m.OldSecretsSealed(ctx)
 	case session.FieldBootstrapScript:
 		return m.OldBootstrapScript(ctx)
 	case session.FieldEnvironment:
@@ -37818,6 +38316,13 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCommand(v)
+		return nil
+	case session.FieldSecretsSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecretsSealed(v)
 		return nil
 	case session.FieldBootstrapScript:
 		v, ok := value.(string)
@@ -38114,6 +38619,9 @@ func (m *SessionMutation) ClearedFields() []string {
 	if m.FieldCleared(session.FieldExitCode) {
 		fields = append(fields, session.FieldExitCode)
 	}
+	if m.FieldCleared(session.FieldSecretsSealed) {
+		fields = append(fields, session.FieldSecretsSealed)
+	}
 	if m.FieldCleared(session.FieldIdempotencyKey) {
 		fields = append(fields, session.FieldIdempotencyKey)
 	}
@@ -38169,6 +38677,9 @@ func (m *SessionMutation) ClearField(name string) error {
 	switch name {
 	case session.FieldExitCode:
 		m.ClearExitCode()
+		return nil
+	case session.FieldSecretsSealed:
+		m.ClearSecretsSealed()
 		return nil
 	case session.FieldIdempotencyKey:
 		m.ClearIdempotencyKey()
@@ -38255,6 +38766,9 @@ func (m *SessionMutation) ResetField(name string) error {
 		return nil
 	case session.FieldCommand:
 		m.ResetCommand()
+		return nil
+	case session.FieldSecretsSealed:
+		m.ResetSecretsSealed()
 		return nil
 	case session.FieldBootstrapScript:
 		m.ResetBootstrapScript()

@@ -40,6 +40,8 @@ type ObjectStorage struct {
 	SecretSealed []byte `json:"-"`
 	// ReadOnly holds the value of the "read_only" field.
 	ReadOnly bool `json:"read_only,omitempty"`
+	// VerifiedAt holds the value of the "verified_at" field.
+	VerifiedAt *time.Time `json:"verified_at,omitempty"`
 	// DomainID holds the value of the "domain_id" field.
 	DomainID *uuid.UUID `json:"domain_id,omitempty"`
 	// OwnerID holds the value of the "owner_id" field.
@@ -98,7 +100,7 @@ func (*ObjectStorage) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case objectstorage.FieldName, objectstorage.FieldEndpoint, objectstorage.FieldRegion, objectstorage.FieldBucket, objectstorage.FieldPrefix, objectstorage.FieldAddressing, objectstorage.FieldAccessKeyID:
 			values[i] = new(sql.NullString)
-		case objectstorage.FieldCreatedAt:
+		case objectstorage.FieldCreatedAt, objectstorage.FieldVerifiedAt:
 			values[i] = new(sql.NullTime)
 		case objectstorage.FieldID:
 			values[i] = new(uuid.UUID)
@@ -182,6 +184,13 @@ func (_m *ObjectStorage) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field read_only", values[i])
 			} else if value.Valid {
 				_m.ReadOnly = value.Bool
+			}
+		case objectstorage.FieldVerifiedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field verified_at", values[i])
+			} else if value.Valid {
+				_m.VerifiedAt = new(time.Time)
+				*_m.VerifiedAt = value.Time
 			}
 		case objectstorage.FieldDomainID:
 			if value, ok := values[i].(*sql.NullScanner); !ok {
@@ -271,6 +280,11 @@ func (_m *ObjectStorage) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("read_only=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ReadOnly))
+	builder.WriteString(", ")
+	if v := _m.VerifiedAt; v != nil {
+		builder.WriteString("verified_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteString(", ")
 	if v := _m.DomainID; v != nil {
 		builder.WriteString("domain_id=")

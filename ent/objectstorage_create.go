@@ -134,6 +134,20 @@ func (_c *ObjectStorageCreate) SetNillableReadOnly(v *bool) *ObjectStorageCreate
 	return _c
 }
 
+// SetVerifiedAt sets the "verified_at" field.
+func (_c *ObjectStorageCreate) SetVerifiedAt(v time.Time) *ObjectStorageCreate {
+	_c.mutation.SetVerifiedAt(v)
+	return _c
+}
+
+// SetNillableVerifiedAt sets the "verified_at" field if the given value is not nil.
+func (_c *ObjectStorageCreate) SetNillableVerifiedAt(v *time.Time) *ObjectStorageCreate {
+	if v != nil {
+		_c.SetVerifiedAt(*v)
+	}
+	return _c
+}
+
 // SetDomainID sets the "domain_id" field.
 func (_c *ObjectStorageCreate) SetDomainID(v uuid.UUID) *ObjectStorageCreate {
 	_c.mutation.SetDomainID(v)
@@ -376,6 +390,10 @@ func (_c *ObjectStorageCreate) createSpec() (*ObjectStorage, *sqlgraph.CreateSpe
 		_spec.SetField(objectstorage.FieldReadOnly, field.TypeBool, value)
 		_node.ReadOnly = value
 	}
+	if value, ok := _c.mutation.VerifiedAt(); ok {
+		_spec.SetField(objectstorage.FieldVerifiedAt, field.TypeTime, value)
+		_node.VerifiedAt = &value
+	}
 	if nodes := _c.mutation.DomainIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.M2O,
@@ -576,6 +594,24 @@ func (u *ObjectStorageUpsert) UpdateReadOnly() *ObjectStorageUpsert {
 	return u
 }
 
+// SetVerifiedAt sets the "verified_at" field.
+func (u *ObjectStorageUpsert) SetVerifiedAt(v time.Time) *ObjectStorageUpsert {
+	u.Set(objectstorage.FieldVerifiedAt, v)
+	return u
+}
+
+// UpdateVerifiedAt sets the "verified_at" field to the value that was provided on create.
+func (u *ObjectStorageUpsert) UpdateVerifiedAt() *ObjectStorageUpsert {
+	u.SetExcluded(objectstorage.FieldVerifiedAt)
+	return u
+}
+
+// ClearVerifiedAt clears the value of the "verified_at" field.
+func (u *ObjectStorageUpsert) ClearVerifiedAt() *ObjectStorageUpsert {
+	u.SetNull(objectstorage.FieldVerifiedAt)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -763,6 +799,27 @@ func (u *ObjectStorageUpsertOne) SetReadOnly(v bool) *ObjectStorageUpsertOne {
 func (u *ObjectStorageUpsertOne) UpdateReadOnly() *ObjectStorageUpsertOne {
 	return u.Update(func(s *ObjectStorageUpsert) {
 		s.UpdateReadOnly()
+	})
+}
+
+// SetVerifiedAt sets the "verified_at" field.
+func (u *ObjectStorageUpsertOne) SetVerifiedAt(v time.Time) *ObjectStorageUpsertOne {
+	return u.Update(func(s *ObjectStorageUpsert) {
+		s.SetVerifiedAt(v)
+	})
+}
+
+// UpdateVerifiedAt sets the "verified_at" field to the value that was provided on create.
+func (u *ObjectStorageUpsertOne) UpdateVerifiedAt() *ObjectStorageUpsertOne {
+	return u.Update(func(s *ObjectStorageUpsert) {
+		s.UpdateVerifiedAt()
+	})
+}
+
+// ClearVerifiedAt clears the value of the "verified_at" field.
+func (u *ObjectStorageUpsertOne) ClearVerifiedAt() *ObjectStorageUpsertOne {
+	return u.Update(func(s *ObjectStorageUpsert) {
+		s.ClearVerifiedAt()
 	})
 }
 
@@ -1120,6 +1177,27 @@ func (u *ObjectStorageUpsertBulk) SetReadOnly(v bool) *ObjectStorageUpsertBulk {
 func (u *ObjectStorageUpsertBulk) UpdateReadOnly() *ObjectStorageUpsertBulk {
 	return u.Update(func(s *ObjectStorageUpsert) {
 		s.UpdateReadOnly()
+	})
+}
+
+// SetVerifiedAt sets the "verified_at" field.
+func (u *ObjectStorageUpsertBulk) SetVerifiedAt(v time.Time) *ObjectStorageUpsertBulk {
+	return u.Update(func(s *ObjectStorageUpsert) {
+		s.SetVerifiedAt(v)
+	})
+}
+
+// UpdateVerifiedAt sets the "verified_at" field to the value that was provided on create.
+func (u *ObjectStorageUpsertBulk) UpdateVerifiedAt() *ObjectStorageUpsertBulk {
+	return u.Update(func(s *ObjectStorageUpsert) {
+		s.UpdateVerifiedAt()
+	})
+}
+
+// ClearVerifiedAt clears the value of the "verified_at" field.
+func (u *ObjectStorageUpsertBulk) ClearVerifiedAt() *ObjectStorageUpsertBulk {
+	return u.Update(func(s *ObjectStorageUpsert) {
+		s.ClearVerifiedAt()
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
@@ -152,6 +153,26 @@ func (_u *ObjectStorageUpdate) SetNillableReadOnly(v *bool) *ObjectStorageUpdate
 	return _u
 }
 
+// SetVerifiedAt sets the "verified_at" field.
+func (_u *ObjectStorageUpdate) SetVerifiedAt(v time.Time) *ObjectStorageUpdate {
+	_u.mutation.SetVerifiedAt(v)
+	return _u
+}
+
+// SetNillableVerifiedAt sets the "verified_at" field if the given value is not nil.
+func (_u *ObjectStorageUpdate) SetNillableVerifiedAt(v *time.Time) *ObjectStorageUpdate {
+	if v != nil {
+		_u.SetVerifiedAt(*v)
+	}
+	return _u
+}
+
+// ClearVerifiedAt clears the value of the "verified_at" field.
+func (_u *ObjectStorageUpdate) ClearVerifiedAt() *ObjectStorageUpdate {
+	_u.mutation.ClearVerifiedAt()
+	return _u
+}
+
 // Mutation returns the ObjectStorageMutation object of the builder.
 func (_u *ObjectStorageUpdate) Mutation() *ObjectStorageMutation {
 	return _u.mutation
@@ -256,6 +277,12 @@ func (_u *ObjectStorageUpdate) sqlSave(ctx context.Context) (_node int, err erro
 	}
 	if value, ok := _u.mutation.ReadOnly(); ok {
 		_spec.SetField(objectstorage.FieldReadOnly, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.VerifiedAt(); ok {
+		_spec.SetField(objectstorage.FieldVerifiedAt, field.TypeTime, value)
+	}
+	if _u.mutation.VerifiedAtCleared() {
+		_spec.ClearField(objectstorage.FieldVerifiedAt, field.TypeTime)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -403,6 +430,26 @@ func (_u *ObjectStorageUpdateOne) SetNillableReadOnly(v *bool) *ObjectStorageUpd
 	return _u
 }
 
+// SetVerifiedAt sets the "verified_at" field.
+func (_u *ObjectStorageUpdateOne) SetVerifiedAt(v time.Time) *ObjectStorageUpdateOne {
+	_u.mutation.SetVerifiedAt(v)
+	return _u
+}
+
+// SetNillableVerifiedAt sets the "verified_at" field if the given value is not nil.
+func (_u *ObjectStorageUpdateOne) SetNillableVerifiedAt(v *time.Time) *ObjectStorageUpdateOne {
+	if v != nil {
+		_u.SetVerifiedAt(*v)
+	}
+	return _u
+}
+
+// ClearVerifiedAt clears the value of the "verified_at" field.
+func (_u *ObjectStorageUpdateOne) ClearVerifiedAt() *ObjectStorageUpdateOne {
+	_u.mutation.ClearVerifiedAt()
+	return _u
+}
+
 // Mutation returns the ObjectStorageMutation object of the builder.
 func (_u *ObjectStorageUpdateOne) Mutation() *ObjectStorageMutation {
 	return _u.mutation
@@ -537,6 +584,12 @@ func (_u *ObjectStorageUpdateOne) sqlSave(ctx context.Context) (_node *ObjectSto
 	}
 	if value, ok := _u.mutation.ReadOnly(); ok {
 		_spec.SetField(objectstorage.FieldReadOnly, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.VerifiedAt(); ok {
+		_spec.SetField(objectstorage.FieldVerifiedAt, field.TypeTime, value)
+	}
+	if _u.mutation.VerifiedAtCleared() {
+		_spec.ClearField(objectstorage.FieldVerifiedAt, field.TypeTime)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &ObjectStorage{config: _u.config}

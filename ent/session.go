@@ -54,6 +54,8 @@ type Session struct {
 	Slots resource.Slots `json:"slots,omitempty"`
 	// Command holds the value of the "command" field.
 	Command []string `json:"command,omitempty"`
+	// SecretsSealed holds the value of the "secrets_sealed" field.
+	SecretsSealed []byte `json:"-"`
 	// BootstrapScript holds the value of the "bootstrap_script" field.
 	BootstrapScript string `json:"bootstrap_script,omitempty"`
 	// Environment holds the value of the "environment" field.
@@ -289,7 +291,7 @@ func (*Session) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case session.FieldSessionGroupID, session.FieldKeypairID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case session.FieldSlots, session.FieldCommand, session.FieldEnvironment, session.FieldIdle, session.FieldAvoidAgents, session.FieldPending:
+		case session.FieldSlots, session.FieldCommand, session.FieldSecretsSealed, session.FieldEnvironment, session.FieldIdle, session.FieldAvoidAgents, session.FieldPending:
 			values[i] = new([]byte)
 		case session.FieldStrictAgents, session.FieldPreemptible, session.FieldIdleExempt:
 			values[i] = new(sql.NullBool)
@@ -404,6 +406,12 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 				if err := json.Unmarshal(*value, &_m.Command); err != nil {
 					return fmt.Errorf("unmarshal field command: %w", err)
 				}
+			}
+		case session.FieldSecretsSealed:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field secrets_sealed", values[i])
+			} else if value != nil {
+				_m.SecretsSealed = *value
 			}
 		case session.FieldBootstrapScript:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -715,6 +723,8 @@ func (_m *Session) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("command=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Command))
+	builder.WriteString(", ")
+	builder.WriteString("secrets_sealed=<sensitive>")
 	builder.WriteString(", ")
 	builder.WriteString("bootstrap_script=")
 	builder.WriteString(_m.BootstrapScript)

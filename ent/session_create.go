@@ -165,6 +165,12 @@ func (_c *SessionCreate) SetCommand(v []string) *SessionCreate {
 	return _c
 }
 
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (_c *SessionCreate) SetSecretsSealed(v []byte) *SessionCreate {
+	_c.mutation.SetSecretsSealed(v)
+	return _c
+}
+
 // SetBootstrapScript sets the "bootstrap_script" field.
 func (_c *SessionCreate) SetBootstrapScript(v string) *SessionCreate {
 	_c.mutation.SetBootstrapScript(v)
@@ -911,6 +917,10 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 		_spec.SetField(session.FieldCommand, field.TypeJSON, value)
 		_node.Command = value
 	}
+	if value, ok := _c.mutation.SecretsSealed(); ok {
+		_spec.SetField(session.FieldSecretsSealed, field.TypeBytes, value)
+		_node.SecretsSealed = value
+	}
 	if value, ok := _c.mutation.BootstrapScript(); ok {
 		_spec.SetField(session.FieldBootstrapScript, field.TypeString, value)
 		_node.BootstrapScript = value
@@ -1373,6 +1383,48 @@ func (u *SessionUpsert) UpdateSlots() *SessionUpsert {
 	return u
 }
 
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (u *SessionUpsert) SetSecretsSealed(v []byte) *SessionUpsert {
+	u.Set(session.FieldSecretsSealed, v)
+	return u
+}
+
+// UpdateSecretsSealed sets the "secrets_sealed" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateSecretsSealed() *SessionUpsert {
+	u.SetExcluded(session.FieldSecretsSealed)
+	return u
+}
+
+// ClearSecretsSealed clears the value of the "secrets_sealed" field.
+func (u *SessionUpsert) ClearSecretsSealed() *SessionUpsert {
+	u.SetNull(session.FieldSecretsSealed)
+	return u
+}
+
+// SetBootstrapScript sets the "bootstrap_script" field.
+func (u *SessionUpsert) SetBootstrapScript(v string) *SessionUpsert {
+	u.Set(session.FieldBootstrapScript, v)
+	return u
+}
+
+// UpdateBootstrapScript sets the "bootstrap_script" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateBootstrapScript() *SessionUpsert {
+	u.SetExcluded(session.FieldBootstrapScript)
+	return u
+}
+
+// SetEnvironment sets the "environment" field.
+func (u *SessionUpsert) SetEnvironment(v map[string]string) *SessionUpsert {
+	u.Set(session.FieldEnvironment, v)
+	return u
+}
+
+// UpdateEnvironment sets the "environment" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateEnvironment() *SessionUpsert {
+	u.SetExcluded(session.FieldEnvironment)
+	return u
+}
+
 // SetTerminationReason sets the "termination_reason" field.
 func (u *SessionUpsert) SetTerminationReason(v session.TerminationReason) *SessionUpsert {
 	u.Set(session.FieldTerminationReason, v)
@@ -1630,12 +1682,6 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		if _, exists := u.create.mutation.Command(); exists {
 			s.SetIgnore(session.FieldCommand)
 		}
-		if _, exists := u.create.mutation.BootstrapScript(); exists {
-			s.SetIgnore(session.FieldBootstrapScript)
-		}
-		if _, exists := u.create.mutation.Environment(); exists {
-			s.SetIgnore(session.FieldEnvironment)
-		}
 		if _, exists := u.create.mutation.ShmBytes(); exists {
 			s.SetIgnore(session.FieldShmBytes)
 		}
@@ -1817,6 +1863,55 @@ func (u *SessionUpsertOne) SetSlots(v resource.Slots) *SessionUpsertOne {
 func (u *SessionUpsertOne) UpdateSlots() *SessionUpsertOne {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateSlots()
+	})
+}
+
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (u *SessionUpsertOne) SetSecretsSealed(v []byte) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetSecretsSealed(v)
+	})
+}
+
+// UpdateSecretsSealed sets the "secrets_sealed" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateSecretsSealed() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateSecretsSealed()
+	})
+}
+
+// ClearSecretsSealed clears the value of the "secrets_sealed" field.
+func (u *SessionUpsertOne) ClearSecretsSealed() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.ClearSecretsSealed()
+	})
+}
+
+// SetBootstrapScript sets the "bootstrap_script" field.
+func (u *SessionUpsertOne) SetBootstrapScript(v string) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetBootstrapScript(v)
+	})
+}
+
+// UpdateBootstrapScript sets the "bootstrap_script" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateBootstrapScript() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateBootstrapScript()
+	})
+}
+
+// SetEnvironment sets the "environment" field.
+func (u *SessionUpsertOne) SetEnvironment(v map[string]string) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetEnvironment(v)
+	})
+}
+
+// UpdateEnvironment sets the "environment" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateEnvironment() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateEnvironment()
 	})
 }
 
@@ -2280,12 +2375,6 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			if _, exists := b.mutation.Command(); exists {
 				s.SetIgnore(session.FieldCommand)
 			}
-			if _, exists := b.mutation.BootstrapScript(); exists {
-				s.SetIgnore(session.FieldBootstrapScript)
-			}
-			if _, exists := b.mutation.Environment(); exists {
-				s.SetIgnore(session.FieldEnvironment)
-			}
 			if _, exists := b.mutation.ShmBytes(); exists {
 				s.SetIgnore(session.FieldShmBytes)
 			}
@@ -2468,6 +2557,55 @@ func (u *SessionUpsertBulk) SetSlots(v resource.Slots) *SessionUpsertBulk {
 func (u *SessionUpsertBulk) UpdateSlots() *SessionUpsertBulk {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateSlots()
+	})
+}
+
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (u *SessionUpsertBulk) SetSecretsSealed(v []byte) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetSecretsSealed(v)
+	})
+}
+
+// UpdateSecretsSealed sets the "secrets_sealed" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateSecretsSealed() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateSecretsSealed()
+	})
+}
+
+// ClearSecretsSealed clears the value of the "secrets_sealed" field.
+func (u *SessionUpsertBulk) ClearSecretsSealed() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.ClearSecretsSealed()
+	})
+}
+
+// SetBootstrapScript sets the "bootstrap_script" field.
+func (u *SessionUpsertBulk) SetBootstrapScript(v string) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetBootstrapScript(v)
+	})
+}
+
+// UpdateBootstrapScript sets the "bootstrap_script" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateBootstrapScript() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateBootstrapScript()
+	})
+}
+
+// SetEnvironment sets the "environment" field.
+func (u *SessionUpsertBulk) SetEnvironment(v map[string]string) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetEnvironment(v)
+	})
+}
+
+// UpdateEnvironment sets the "environment" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateEnvironment() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateEnvironment()
 	})
 }
 

@@ -158,6 +158,38 @@ func (_u *SessionUpdate) SetSlots(v resource.Slots) *SessionUpdate {
 	return _u
 }
 
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (_u *SessionUpdate) SetSecretsSealed(v []byte) *SessionUpdate {
+	_u.mutation.SetSecretsSealed(v)
+	return _u
+}
+
+// ClearSecretsSealed clears the value of the "secrets_sealed" field.
+func (_u *SessionUpdate) ClearSecretsSealed() *SessionUpdate {
+	_u.mutation.ClearSecretsSealed()
+	return _u
+}
+
+// SetBootstrapScript sets the "bootstrap_script" field.
+func (_u *SessionUpdate) SetBootstrapScript(v string) *SessionUpdate {
+	_u.mutation.SetBootstrapScript(v)
+	return _u
+}
+
+// SetNillableBootstrapScript sets the "bootstrap_script" field if the given value is not nil.
+func (_u *SessionUpdate) SetNillableBootstrapScript(v *string) *SessionUpdate {
+	if v != nil {
+		_u.SetBootstrapScript(*v)
+	}
+	return _u
+}
+
+// SetEnvironment sets the "environment" field.
+func (_u *SessionUpdate) SetEnvironment(v map[string]string) *SessionUpdate {
+	_u.mutation.SetEnvironment(v)
+	return _u
+}
+
 // SetTerminationReason sets the "termination_reason" field.
 func (_u *SessionUpdate) SetTerminationReason(v session.TerminationReason) *SessionUpdate {
 	_u.mutation.SetTerminationReason(v)
@@ -777,6 +809,18 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Slots(); ok {
 		_spec.SetField(session.FieldSlots, field.TypeJSON, value)
 	}
+	if value, ok := _u.mutation.SecretsSealed(); ok {
+		_spec.SetField(session.FieldSecretsSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.SecretsSealedCleared() {
+		_spec.ClearField(session.FieldSecretsSealed, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.BootstrapScript(); ok {
+		_spec.SetField(session.FieldBootstrapScript, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Environment(); ok {
+		_spec.SetField(session.FieldEnvironment, field.TypeJSON, value)
+	}
 	if _u.mutation.IdempotencyKeyCleared() {
 		_spec.ClearField(session.FieldIdempotencyKey, field.TypeString)
 	}
@@ -1340,6 +1384,38 @@ func (_u *SessionUpdateOne) AddPriority(v int) *SessionUpdateOne {
 // SetSlots sets the "slots" field.
 func (_u *SessionUpdateOne) SetSlots(v resource.Slots) *SessionUpdateOne {
 	_u.mutation.SetSlots(v)
+	return _u
+}
+
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (_u *SessionUpdateOne) SetSecretsSealed(v []byte) *SessionUpdateOne {
+	_u.mutation.SetSecretsSealed(v)
+	return _u
+}
+
+// ClearSecretsSealed clears the value of the "secrets_sealed" field.
+func (_u *SessionUpdateOne) ClearSecretsSealed() *SessionUpdateOne {
+	_u.mutation.ClearSecretsSealed()
+	return _u
+}
+
+// SetBootstrapScript sets the "bootstrap_script" field.
+func (_u *SessionUpdateOne) SetBootstrapScript(v string) *SessionUpdateOne {
+	_u.mutation.SetBootstrapScript(v)
+	return _u
+}
+
+// SetNillableBootstrapScript sets the "bootstrap_script" field if the given value is not nil.
+func (_u *SessionUpdateOne) SetNillableBootstrapScript(v *string) *SessionUpdateOne {
+	if v != nil {
+		_u.SetBootstrapScript(*v)
+	}
+	return _u
+}
+
+// SetEnvironment sets the "environment" field.
+func (_u *SessionUpdateOne) SetEnvironment(v map[string]string) *SessionUpdateOne {
+	_u.mutation.SetEnvironment(v)
 	return _u
 }
 
@@ -1991,6 +2067,18 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	}
 	if value, ok := _u.mutation.Slots(); ok {
 		_spec.SetField(session.FieldSlots, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.SecretsSealed(); ok {
+		_spec.SetField(session.FieldSecretsSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.SecretsSealedCleared() {
+		_spec.ClearField(session.FieldSecretsSealed, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.BootstrapScript(); ok {
+		_spec.SetField(session.FieldBootstrapScript, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Environment(); ok {
+		_spec.SetField(session.FieldEnvironment, field.TypeJSON, value)
 	}
 	if _u.mutation.IdempotencyKeyCleared() {
 		_spec.ClearField(session.FieldIdempotencyKey, field.TypeString)

@@ -27,6 +27,10 @@ type SSHKey struct {
 	PublicKey string `json:"public_key,omitempty"`
 	// Fingerprint holds the value of the "fingerprint" field.
 	Fingerprint string `json:"fingerprint,omitempty"`
+	// ExpiresAt holds the value of the "expires_at" field.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	// MakerID holds the value of the "maker_id" field.
+	MakerID *uuid.UUID `json:"maker_id,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID uuid.UUID `json:"user_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -62,9 +66,11 @@ func (*SSHKey) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case sshkey.FieldMakerID:
+			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case sshkey.FieldName, sshkey.FieldPublicKey, sshkey.FieldFingerprint:
 			values[i] = new(sql.NullString)
-		case sshkey.FieldCreatedAt:
+		case sshkey.FieldCreatedAt, sshkey.FieldExpiresAt:
 			values[i] = new(sql.NullTime)
 		case sshkey.FieldID, sshkey.FieldUserID:
 			values[i] = new(uuid.UUID)
@@ -112,6 +118,20 @@ func (_m *SSHKey) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field fingerprint", values[i])
 			} else if value.Valid {
 				_m.Fingerprint = value.String
+			}
+		case sshkey.FieldExpiresAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field expires_at", values[i])
+			} else if value.Valid {
+				_m.ExpiresAt = new(time.Time)
+				*_m.ExpiresAt = value.Time
+			}
+		case sshkey.FieldMakerID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field maker_id", values[i])
+			} else if value.Valid {
+				_m.MakerID = new(uuid.UUID)
+				*_m.MakerID = *value.S.(*uuid.UUID)
 			}
 		case sshkey.FieldUserID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
@@ -171,6 +191,16 @@ func (_m *SSHKey) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("fingerprint=")
 	builder.WriteString(_m.Fingerprint)
+	builder.WriteString(", ")
+	if v := _m.ExpiresAt; v != nil {
+		builder.WriteString("expires_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.MakerID; v != nil {
+		builder.WriteString("maker_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("user_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.UserID))

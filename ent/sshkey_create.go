@@ -57,6 +57,34 @@ func (_c *SSHKeyCreate) SetFingerprint(v string) *SSHKeyCreate {
 	return _c
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (_c *SSHKeyCreate) SetExpiresAt(v time.Time) *SSHKeyCreate {
+	_c.mutation.SetExpiresAt(v)
+	return _c
+}
+
+// SetNillableExpiresAt sets the "expires_at" field if the given value is not nil.
+func (_c *SSHKeyCreate) SetNillableExpiresAt(v *time.Time) *SSHKeyCreate {
+	if v != nil {
+		_c.SetExpiresAt(*v)
+	}
+	return _c
+}
+
+// SetMakerID sets the "maker_id" field.
+func (_c *SSHKeyCreate) SetMakerID(v uuid.UUID) *SSHKeyCreate {
+	_c.mutation.SetMakerID(v)
+	return _c
+}
+
+// SetNillableMakerID sets the "maker_id" field if the given value is not nil.
+func (_c *SSHKeyCreate) SetNillableMakerID(v *uuid.UUID) *SSHKeyCreate {
+	if v != nil {
+		_c.SetMakerID(*v)
+	}
+	return _c
+}
+
 // SetUserID sets the "user_id" field.
 func (_c *SSHKeyCreate) SetUserID(v uuid.UUID) *SSHKeyCreate {
 	_c.mutation.SetUserID(v)
@@ -209,6 +237,14 @@ func (_c *SSHKeyCreate) createSpec() (*SSHKey, *sqlgraph.CreateSpec) {
 		_spec.SetField(sshkey.FieldFingerprint, field.TypeString, value)
 		_node.Fingerprint = value
 	}
+	if value, ok := _c.mutation.ExpiresAt(); ok {
+		_spec.SetField(sshkey.FieldExpiresAt, field.TypeTime, value)
+		_node.ExpiresAt = &value
+	}
+	if value, ok := _c.mutation.MakerID(); ok {
+		_spec.SetField(sshkey.FieldMakerID, field.TypeUUID, value)
+		_node.MakerID = &value
+	}
 	if nodes := _c.mutation.UserIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.M2O,
@@ -315,6 +351,12 @@ func (u *SSHKeyUpsertOne) UpdateNewValues() *SSHKeyUpsertOne {
 		}
 		if _, exists := u.create.mutation.Fingerprint(); exists {
 			s.SetIgnore(sshkey.FieldFingerprint)
+		}
+		if _, exists := u.create.mutation.ExpiresAt(); exists {
+			s.SetIgnore(sshkey.FieldExpiresAt)
+		}
+		if _, exists := u.create.mutation.MakerID(); exists {
+			s.SetIgnore(sshkey.FieldMakerID)
 		}
 		if _, exists := u.create.mutation.UserID(); exists {
 			s.SetIgnore(sshkey.FieldUserID)
@@ -555,6 +597,12 @@ func (u *SSHKeyUpsertBulk) UpdateNewValues() *SSHKeyUpsertBulk {
 			}
 			if _, exists := b.mutation.Fingerprint(); exists {
 				s.SetIgnore(sshkey.FieldFingerprint)
+			}
+			if _, exists := b.mutation.ExpiresAt(); exists {
+				s.SetIgnore(sshkey.FieldExpiresAt)
+			}
+			if _, exists := b.mutation.MakerID(); exists {
+				s.SetIgnore(sshkey.FieldMakerID)
 			}
 			if _, exists := b.mutation.UserID(); exists {
 				s.SetIgnore(sshkey.FieldUserID)

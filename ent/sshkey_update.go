@@ -108,6 +108,12 @@ func (_u *SSHKeyUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(sshkey.FieldName, field.TypeString, value)
 	}
+	if _u.mutation.ExpiresAtCleared() {
+		_spec.ClearField(sshkey.FieldExpiresAt, field.TypeTime)
+	}
+	if _u.mutation.MakerIDCleared() {
+		_spec.ClearField(sshkey.FieldMakerID, field.TypeUUID)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -239,6 +245,12 @@ func (_u *SSHKeyUpdateOne) sqlSave(ctx context.Context) (_node *SSHKey, err erro
 	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(sshkey.FieldName, field.TypeString, value)
+	}
+	if _u.mutation.ExpiresAtCleared() {
+		_spec.ClearField(sshkey.FieldExpiresAt, field.TypeTime)
+	}
+	if _u.mutation.MakerIDCleared() {
+		_spec.ClearField(sshkey.FieldMakerID, field.TypeUUID)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &SSHKey{config: _u.config}

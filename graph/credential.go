@@ -7,8 +7,10 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/sshkey"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/auth"
@@ -46,6 +48,34 @@ func (r accessTokenResolver) Scopes(ctx context.Context, t *ent.AccessToken) ([]
 		list[i] = access.TokenScope(scope)
 	}
 	return list, nil
+}
+
+func (r accessTokenResolver) Status(ctx context.Context, t *ent.AccessToken) (auth.CredentialStatus, error) {
+	owner, err := loaders(ctx).activeUsers.Load(ctx, t.UserID)
+	return auth.StatusOf(t.RevokedAt != nil, false, t.ExpiresAt, owner), err
+}
+
+func (r keypairResolver) Status(ctx context.Context, k *ent.Keypair) (auth.CredentialStatus, error) {
+	owner, err := loaders(ctx).activeUsers.Load(ctx, k.UserID)
+	return auth.StatusOf(false, !k.Active, k.ExpiresAt, owner), err
+}
+
+func (r sshKeyResolver) Status(ctx context.Context, k *ent.SSHKey) (auth.CredentialStatus, error) {
+	owner, err := loaders(ctx).activeUsers.Load(ctx, k.UserID)
+	return auth.StatusOf(false, false, k.ExpiresAt, owner), err
+}
+
+// loadActiveUsers reads which users may do anything. The viewer sees the credential
+// and with it whose it is.
+func (r *Resolver) loadActiveUsers(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]bool, error) {
+	ids, err := r.Client.User.Query().
+		Where(user.IDIn(users...), user.StatusEQ(user.StatusActive), user.HasDomainWith(domain.Active(true))).
+		IDs(viewer.SystemContext(ctx))
+	active := map[uuid.UUID]bool{}
+	for _, one := range ids {
+		active[one] = true
+	}
+	return active, err
 }
 
 func (r mutationResolver) CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error) {

@@ -50,6 +50,8 @@ type loaderSet struct {
 	accessProjects      *bySelection[*ent.Project]
 	stats               *loader[report.Stats]
 	usage               *loader[[]stats.UsageEntry]
+	activeUsers         *loader[bool]
+	environments        *loader[*ent.Session]
 	mounted             *bySelection[[]*ent.Session]
 	open                *loader[*ent.Vfolder]
 	volumeGrants        *loader[[]*ent.VolumeGrant]
@@ -91,6 +93,8 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		byProject:      load(r.loadOccupied(allocation.FieldProjectID)),
 		byDomain:       load(r.loadOccupied(allocation.FieldDomainID)),
 		stats:          load(r.Stats.Latest),
+		activeUsers:    load(r.loadActiveUsers),
+		environments:   load(r.loadEnvironments),
 		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),

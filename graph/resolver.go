@@ -104,6 +104,8 @@ type (
 	objectTransferResolver      struct{ *Resolver }
 	taskResolver                struct{ *Resolver }
 	dryRunResolver              struct{ *Resolver }
+	keypairResolver             struct{ *Resolver }
+	sshKeyResolver              struct{ *Resolver }
 )
 
 // The objects that need more than their entity's fields.
@@ -119,6 +121,8 @@ func (r *Resolver) Device() exec.DeviceResolver                 { return deviceR
 func (r *Resolver) DeviceLink() exec.DeviceLinkResolver         { return deviceLinkResolver{r} }
 func (r *Resolver) Domain() exec.DomainResolver                 { return domainResolver{r} }
 func (r *Resolver) File() exec.FileResolver                     { return fileResolver{r} }
+func (r *Resolver) Keypair() exec.KeypairResolver               { return keypairResolver{r} }
+func (r *Resolver) SSHKey() exec.SSHKeyResolver                 { return sshKeyResolver{r} }
 func (r *Resolver) Kernel() exec.KernelResolver                 { return kernelResolver{r} }
 func (r *Resolver) LoginSession() exec.LoginSessionResolver     { return loginSessionResolver{r} }
 func (r *Resolver) Project() exec.ProjectResolver               { return projectResolver{r} }

@@ -14,8 +14,11 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
 )
@@ -32,6 +35,49 @@ func (r queryResolver) Usage(ctx context.Context, where *stats.UsageWhereInput) 
 func (r sessionResolver) Usage(ctx context.Context, s *ent.Session) ([]*stats.UsageEntry, error) {
 	entries, err := loaders(ctx).usage.Load(ctx, s.ID)
 	return pointers(entries), err
+}
+
+// Environment shows values to who may enter the session, where they could read them.
+func (r sessionResolver) Environment(ctx context.Context, s *ent.Session) (map[string]string, error) {
+	row := s
+	if !showsEnvironment(s) {
+		var err error
+		if row, err = loaders(ctx).environments.Load(ctx, s.ID); err != nil || row == nil {
+			return map[string]string{}, err
+		}
+	}
+	all, err := r.Sessions.Environment(row)
+	if err != nil {
+		return nil, err
+	}
+	if e, on, _ := permit.Of(row); !viewer.From(ctx).May(access.Special, e, on) {
+		for name := range all {
+			all[name] = ""
+		}
+	}
+	return all, nil
+}
+
+// showsEnvironment reports whether the columns that were read of a row suffice for
+// Environment: there is no variable, or all that decides about the values is there.
+func showsEnvironment(s *ent.Session) bool {
+	if s.Environment != nil && len(s.Environment) == 0 {
+		return true
+	}
+	return len(s.SecretsSealed) > 0 && s.OwnerID != uuid.Nil && s.ProjectID != uuid.Nil && s.DomainID != uuid.Nil
+}
+
+// loadEnvironments reads what decides about environments, of sessions that the viewer
+// sees.
+func (r *Resolver) loadEnvironments(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Session, error) {
+	rows, err := r.Client.Session.Query().Where(entsession.IDIn(ids...)).
+		Select(entsession.FieldOwnerID, entsession.FieldProjectID, entsession.FieldDomainID, entsession.FieldEnvironment, entsession.FieldSecretsSealed).
+		All(viewer.SystemContext(ctx))
+	m := make(map[uuid.UUID]*ent.Session, len(rows))
+	for _, row := range rows {
+		m[row.ID] = row
+	}
+	return m, err
 }
 
 // History is told in the order in which it happened. Ids sort by time, and are there

@@ -52,6 +52,11 @@ type Config struct {
 	TLS bool
 	// TrustedProxies are networks whose X-Forwarded-For is believed.
 	TrustedProxies []string
+	// PublicURL is where browsers reach HTTP, such as https://berth.example; "": what
+	// the Host of a request says.
+	PublicURL string
+	// MetricsTokenFile holds a bearer token for /metrics; "": only this machine reads it.
+	MetricsTokenFile string
 	// AdminEmail is the first superadmin's, when the database is empty.
 	AdminEmail string
 

@@ -69,10 +69,10 @@ func (m *Manager) Handler() http.Handler {
 	if m.cfg.Registry != nil {
 		gauges := newRowGauges(m.cfg.Registry, func(ctx context.Context) { m.gauges(ctx) }, m.db.PingContext)
 		scrape := promhttp.HandlerFor(m.cfg.Registry, promhttp.HandlerOpts{})
-		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		mux.Handle("GET /metrics", m.forScraping(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			gauges.refresh(r.Context())
 			scrape.ServeHTTP(w, r)
-		})
+		})))
 	}
 	if m.cfg.Storage != nil {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))

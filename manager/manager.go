@@ -161,7 +161,7 @@ func (m *Manager) wire() error {
 	m.presets = preset.New(m.client, m.scheduler)
 	m.sessions = session.New(session.Config{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
-		Policies: m.policies, Volumes: m.folders, Samples: m.stats, LogRetention: m.audit, Logger: m.log,
+		Policies: m.policies, Volumes: m.folders, Samples: m.stats, LogRetention: m.audit, Keys: m.keys, Logger: m.log,
 	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.sessions, Redis: m.redis, Logger: m.log,
@@ -252,15 +252,22 @@ func (m *Manager) Bootstrap(ctx context.Context) (password string, created bool,
 
 // AddRegistry makes a registry that the same process serves known under name,
 // and registers its images.
-func (m *Manager) AddRegistry(ctx context.Context, name, host string) error {
+func (m *Manager) AddRegistry(ctx context.Context, name, host, username, password string) error {
 	ctx = viewer.SystemContext(ctx)
 	plain := true
+	in := image.CreateRegistryInput{Name: name, Host: host, PlainHTTP: &plain}
+	if password != "" {
+		in.Username, in.Password = &username, &password
+	}
 	id, err := m.client.Registry.Query().Where(registry.Name(name)).OnlyID(ctx)
 	if ent.IsNotFound(err) {
 		var made *image.RegistryPayload
-		if made, err = m.images.CreateRegistry(ctx, image.CreateRegistryInput{Name: name, Host: host, PlainHTTP: &plain}); err == nil {
+		if made, err = m.images.CreateRegistry(ctx, in); err == nil {
 			id = made.Registry.ID
 		}
+	} else if err == nil && password != "" {
+		err = m.client.Registry.UpdateOneID(id).SetUsername(username).
+			SetPasswordSealed(m.keys.Seal(seal.RegistryPassword, []byte(password))).Exec(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("register registry %s: %w", name, err)

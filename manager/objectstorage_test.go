@@ -665,22 +665,32 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 	l := newLake(t, map[string][]byte{"x/y/z": []byte("z"), "x/a": []byte("a"), "w": []byte("w")})
 	admin, member := l.m.As(t, l.A.Admin), l.as
 	n := 0
+	inside := strings.Replace(l.gate.url, "127.0.0.1", "127.0.0.2", 1) // 127.0.0.1 is allowed by the operator
+	su := l.m.As(t, l.Superadmin)
+	const unproven = "does not answer a listing"
 	for name, c := range map[string]struct {
 		as          *managertest.Client
 		more        managertest.Vars
 		field, says string
 	}{
-		"nothing":            {admin, nil, "", ""},
-		"the bucket":         {admin, managertest.Vars{"bucket": "no-such"}, "bucket", "bucket"},
-		"the access key":     {admin, managertest.Vars{"accessKeyID": "nobody"}, "accessKeyId", "access key"},
-		"the secret":         {admin, managertest.Vars{"secret": "another"}, "secret", "signature"},
-		"the region":         {admin, managertest.Vars{"region": "eu-north-9"}, "region", "region"},
-		"nobody listens":     {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", "cannot be reached"},
-		"no such host":       {admin, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached"},
-		"metadata":           {admin, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", "of a link"},
-		"a user's, inside":   {member, managertest.Vars{"domain": nil}, "endpoint", "of the machine itself"},
-		"a user's, by name":  {member, managertest.Vars{"domain": nil, "endpoint": strings.Replace(l.gate.url, "127.0.0.1", "localhost", 1)}, "endpoint", "of the machine itself"},
-		"a user's, metadata": {member, managertest.Vars{"domain": nil, "endpoint": "http://[fd00:ec2::254]"}, "endpoint", "metadata"},
+		"nothing":        {admin, nil, "", ""},
+		"the bucket":     {su, managertest.Vars{"bucket": "no-such"}, "bucket", "bucket"},
+		"the access key": {su, managertest.Vars{"accessKeyID": "nobody"}, "accessKeyId", "access key"},
+		"the secret":     {su, managertest.Vars{"secret": "another"}, "secret", "signature"},
+		"the region":     {su, managertest.Vars{"region": "eu-north-9"}, "region", "region"},
+		"nobody listens": {su, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", "cannot be reached: connection refused"},
+		"no such host":   {su, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached: there is no such host"},
+		"metadata":       {su, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", "is not on the Internet"},
+		"inside":         {su, managertest.Vars{"endpoint": inside}, "endpoint", "is not on the Internet"},
+		// Who is not the operator does not learn what listens where.
+		"a domain's bucket":          {admin, managertest.Vars{"bucket": "no-such"}, "endpoint", unproven},
+		"a domain's secret":          {admin, managertest.Vars{"secret": "another"}, "endpoint", unproven},
+		"a domain's, nobody listens": {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", unproven},
+		"a domain's, another server": {admin, managertest.Vars{"endpoint": l.m.URL}, "endpoint", unproven},
+		"a domain's, inside":         {admin, managertest.Vars{"endpoint": inside}, "endpoint", unproven},
+		"a domain's, metadata":       {admin, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", unproven},
+		"a user's, inside":           {member, managertest.Vars{"domain": nil, "endpoint": inside}, "endpoint", unproven},
+		"a user's, metadata":         {member, managertest.Vars{"domain": nil, "endpoint": "http://[fd00:ec2::254]"}, "endpoint", unproven},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n++

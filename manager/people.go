@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"net/url"
+	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -31,8 +34,12 @@ func (m *Manager) wirePeople() error {
 		trusted = append(trusted, p)
 	}
 	hasher := password.NewHasher(password.DefaultCost())
+	if err := publicURL(m.cfg.PublicURL); err != nil {
+		return err
+	}
 	m.auth = auth.New(auth.Config{
-		Client: m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Logger: m.log,
+		PublicURL: strings.TrimRight(m.cfg.PublicURL, "/"),
+		Client:    m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Logger: m.log,
 	})
 	m.folders.Rights, m.folders.Recheck = m.auth.Rights, m.auth.Recheck
 	m.identity = identity.New(identity.Config{
@@ -41,6 +48,18 @@ func (m *Manager) wirePeople() error {
 	})
 	m.providers = oidc.New(oidc.Config{Client: m.client, Keys: m.keys, Auth: m.auth, Redis: m.redis, Logger: m.log})
 	m.signups = signup.New(signup.Config{Client: m.client, Auth: m.auth, Passwords: hasher, Logger: m.log})
+	return nil
+}
+
+// publicURL checks the operator's word for where browsers reach the page.
+func publicURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("public URL %q is not of the form https://HOST[:PORT]: %w", text, errdefs.ErrInvalidArgument)
+	}
 	return nil
 }
 

@@ -98,8 +98,8 @@ func newProxy(t *testing.T, c *cluster, name string, vol storage.VolumeConfig) *
 	d.cfg = storage.Config{
 		Name: name, Dir: t.TempDir(), PublicURL: srv.URL, Managers: []string{c.m.ClusterAddress()},
 		JoinToken: token, CAFingerprint: c.m.Fingerprint(),
-		Volumes: []storage.VolumeConfig{vol},
-		Logger:  slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Volumes: []storage.VolumeConfig{vol}, ObjectStorages: []string{"127.0.0.1"},
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	}
 	d.start(t, func(h http.Handler) {
 		mu.Lock()

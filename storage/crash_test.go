@@ -50,7 +50,7 @@ func child(text string) error {
 	if err != nil {
 		return err
 	}
-	p, err := storage.New(storage.Config{Name: "child", Dir: c.Dir, Volumes: []storage.VolumeConfig{{
+	p, err := storage.New(storage.Config{Name: "child", Dir: c.Dir, ObjectStorages: []string{"127.0.0.1"}, Volumes: []storage.VolumeConfig{{
 		Name: "main", Backend: c.VFS, MountPath: c.Mount, Create: true,
 	}}})
 	if err != nil {

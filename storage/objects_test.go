@@ -135,7 +135,7 @@ func (h *host) bring(ctx context.Context, s *shop, etag string) (*storagepb.Obje
 		Get: &storagepb.SignedRequest{Url: s.URL + "/lake/large?X-Amz-Date=" + fmt.Sprint(time.Now().UnixNano())},
 	}
 	s.mu.Unlock()
-	stream, err := h.objects.Import(ctx, &storagepb.ImportRequest{Folder: h.ref, Private: true, Objects: []*storagepb.ObjectItem{item}})
+	stream, err := h.objects.Import(ctx, &storagepb.ImportRequest{Folder: h.ref, Objects: []*storagepb.ObjectItem{item}})
 	if err != nil {
 		return nil, err
 	}

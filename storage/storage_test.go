@@ -125,7 +125,7 @@ func newHostOn(t testing.TB, mount string) *host {
 	h := &host{t: t, mount: mount, signer: newSigner(t)}
 	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) }) // what a killed proxy has left
 	h.cfg = storage.Config{
-		Name: "s1", Dir: t.TempDir(), PublicURL: "/storage",
+		Name: "s1", Dir: t.TempDir(), PublicURL: "/storage", ObjectStorages: []string{"127.0.0.1"},
 		Volumes: []storage.VolumeConfig{{
 			Name: "main", Backend: vfs, MountPath: h.mount, Create: true,
 			OptionsJSON: `{"usage_max_age_s": 0}`,

@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
 	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
@@ -72,7 +73,8 @@ const DefaultPids = 4096
 
 // Manager owns the node's kernels.
 type Manager struct {
-	cfg Config
+	cfg  Config
+	keys *seal.Ring // of this node alone: for what records keep sealed
 
 	ctx    context.Context // of all lives
 	cancel context.CancelFunc
@@ -98,7 +100,11 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Blame == nil {
 		cfg.Blame = func(context.Context, error) (string, bool) { return "", false }
 	}
-	m := &Manager{cfg: cfg, kernels: map[string]*Kernel{}}
+	keys, err := seal.Load(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("keys of kernels' records: %w", err)
+	}
+	m := &Manager{cfg: cfg, keys: keys, kernels: map[string]*Kernel{}}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	text, err := os.ReadFile(m.epochPath())
 	if err == nil {

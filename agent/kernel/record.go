@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/network"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
@@ -44,12 +45,53 @@ type stored struct {
 	Stop    *stop              `json:"stop,omitempty"`
 
 	Mounts map[string]mount.Change `json:"mounts,omitempty"`
+
+	// Sealed are the environment and the script of the request, which lacks them,
+	// until the container is there.
+	Sealed []byte `json:"sealed,omitempty"`
 }
 
 const recordVersion = 1
 
-func (r *record) marshal() ([]byte, error) {
-	request, err := protojson.Marshal(r.request)
+// shut returns a request without the values that its user wants nobody to read, and
+// these sealed.
+func shut(r *agentpb.CreateKernelRequest, keys *seal.Ring) (bare *agentpb.CreateKernelRequest, sealed []byte, err error) {
+	kept := &agentpb.CreateKernelRequest{Environment: r.Environment, BootstrapScript: r.BootstrapScript}
+	text, err := proto.Marshal(kept)
+	if err != nil || len(text) == 0 {
+		return r, nil, err
+	}
+	bare = proto.Clone(r).(*agentpb.CreateKernelRequest)
+	bare.Environment, bare.BootstrapScript = nil, ""
+	return bare, keys.Seal(seal.KernelSecrets, text), nil
+}
+
+// unshut puts them back.
+func unshut(r *agentpb.CreateKernelRequest, sealed []byte, keys *seal.Ring) error {
+	if len(sealed) == 0 {
+		return nil
+	}
+	text, err := keys.Open(seal.KernelSecrets, sealed)
+	if err != nil {
+		return err
+	}
+	kept := &agentpb.CreateKernelRequest{}
+	if err := proto.Unmarshal(text, kept); err != nil {
+		return err
+	}
+	r.Environment, r.BootstrapScript = kept.Environment, kept.BootstrapScript
+	return nil
+}
+
+func (r *record) marshal(keys *seal.Ring) ([]byte, error) {
+	bare, sealed, err := shut(r.request, keys)
+	if err != nil {
+		return nil, err
+	}
+	if r.state.Phase > agentpb.KernelState_CREATING {
+		sealed = nil // the container has them
+	}
+	request, err := protojson.Marshal(bare)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +99,10 @@ func (r *record) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(stored{recordVersion, request, state, r.network, r.devices, r.stop, r.mounts})
+	return json.Marshal(stored{recordVersion, request, state, r.network, r.devices, r.stop, r.mounts, sealed})
 }
 
-func unmarshalRecord(text []byte) (*record, error) {
+func unmarshalRecord(text []byte, keys *seal.Ring) (*record, error) {
 	var s stored
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, err
@@ -73,12 +115,15 @@ func unmarshalRecord(text []byte) (*record, error) {
 	if err := lenient.Unmarshal(s.Request, r.request); err != nil {
 		return nil, err
 	}
+	if err := unshut(r.request, s.Sealed, keys); err != nil {
+		return nil, err
+	}
 	return r, lenient.Unmarshal(s.State, r.state)
 }
 
 // save writes the record, complete or not at all.
 func (k *Kernel) save() error {
-	text, err := k.rec.marshal()
+	text, err := k.rec.marshal(k.m.keys)
 	if err != nil {
 		return err
 	}

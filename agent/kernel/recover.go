@@ -70,7 +70,7 @@ func (m *Manager) load() error {
 		if strings.Contains(e.Name(), ".unreadable-") {
 			continue
 		}
-		rec, err := unmarshalRecord(text)
+		rec, err := unmarshalRecord(text, m.keys)
 		if err != nil || rec.request.KernelId != e.Name() {
 			m.cfg.Logger.Error("record is unreadable and put aside", "kernel", e.Name(), "error", err)
 			if err := os.Rename(dir, fmt.Sprintf("%s.unreadable-%d", dir, time.Now().Unix())); err != nil {

@@ -40,12 +40,14 @@ func (a *app) whoamiCommand() *cobra.Command {
 
 func (a *app) passwdCommand() *cobra.Command {
 	var as client.Credentials
+	var endAll bool
 	cmd := &cobra.Command{
 		Use:   "passwd",
 		Short: "Change your password",
 		Long: `Change your password. Without a terminal, the first line of standard input is
-the present password and the second line the new one. All your logins end, your
-access tokens stay.`,
+the present password and the second line the new one. All your logins end. Access
+tokens, keypairs and SSH keys stay unless you add --end-credentials: do so when
+somebody else may know your password. Then log in again with berth login.`,
 		Args: count(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			current, next, err := a.newPassword(cmd.Context())
@@ -54,7 +56,7 @@ access tokens stay.`,
 			}
 			as.Password = current
 			err = a.loggedIn(cmd.Context(), as, func(c *client.Client) error {
-				return c.ChangePassword(cmd.Context(), current, next)
+				return c.ChangePassword(cmd.Context(), current, next, endAll)
 			})
 			if err == nil {
 				a.note("Password changed.")
@@ -63,6 +65,7 @@ access tokens stay.`,
 		},
 	}
 	entryFlags(cmd, &as)
+	cmd.Flags().BoolVar(&endAll, "end-credentials", false, "also end all your access tokens, keypairs and SSH keys")
 	return cmd
 }
 

@@ -20,7 +20,7 @@ func (a *app) userCommand() *cobra.Command {
 	cmd := group("user", "Work with users",
 		a.userList(), a.userShow(), a.userCreate(), a.userImport(), a.userUpdate(),
 		a.userStatus("activate", "Let users log in again", "active"),
-		a.userStatus("deactivate", "Let users log in no more; what they run goes on", "inactive"),
+		a.userStatus("deactivate", "Log users out and end their credentials; what they run goes on", "inactive"),
 		a.userResetPassword(), a.userResetTOTP(), a.userPurge())
 	cmd.Long = "Work with users. A user is named by e-mail, username or id."
 	return alias(cmd, "users")
@@ -224,6 +224,7 @@ func (a *app) userUpdate() *cobra.Command {
 	givenText(cmd, &policy, "policy", "resource `policy` that binds him; none for none")
 	givenWords(cmd, &in.AllowedAddresses, "addresses", "`networks` from which he may come, with commas between, such as 10.0.0.0/8; none for all")
 	givenBool(cmd, &in.PasswordChangeRequired, "change-password", "he must choose a new password at his next login (=false: not)")
+	cmd.Flags().BoolVar(&in.KeepCredentials, "keep-credentials", false, "with another --status than active: leave access tokens, keypairs and SSH keys for when the user is active again")
 	givenCount(cmd, &in.ContainerUID, "uid", "user `id` in his sessions")
 	givenCount(cmd, &in.ContainerGID, "gid", "group `id` in his sessions")
 	given(cmd, &in.ContainerGIDs, "groups", "further group `ids` in his sessions, with commas between; none for none", parseCounts)
@@ -238,8 +239,13 @@ func (a *app) userUpdate() *cobra.Command {
 }
 
 func (a *app) userStatus(name, short, status string) *cobra.Command {
-	return a.onEach(name+" USER", short, findUserID, func(ctx context.Context, c *client.Client, id string) error {
-		_, err := c.UpdateUser(ctx, client.UpdateUserInput{ID: id, Status: status})
+	keep := false
+	cmd := a.onEach(name+" USER", short, findUserID, func(ctx context.Context, c *client.Client, id string) error {
+		_, err := c.UpdateUser(ctx, client.UpdateUserInput{ID: id, Status: status, KeepCredentials: keep})
 		return err
 	})
+	if status != "active" {
+		cmd.Flags().BoolVar(&keep, "keep-credentials", false, "leave access tokens, keypairs and SSH keys for when the user is active again")
+	}
+	return cmd
 }

@@ -11,8 +11,8 @@ import (
 )
 
 func (a *app) userResetPassword() *cobra.Command {
-	var stdin bool
-	cmd := a.verb("reset-password USER", "Give a user a password that he must change, and end his logins", count(1, 1),
+	var stdin, keep bool
+	cmd := a.verb("reset-password USER", "Give a user a password that they must change, and end their credentials", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := findUserID(ctx, c, args[0])
 			if err != nil {
@@ -24,7 +24,7 @@ func (a *app) userResetPassword() *cobra.Command {
 					return err
 				}
 			}
-			made, err := c.ResetPassword(ctx, id, password)
+			made, err := c.ResetPassword(ctx, id, password, keep)
 			if err != nil {
 				return err
 			}
@@ -33,9 +33,11 @@ func (a *app) userResetPassword() *cobra.Command {
 			}
 			return a.secret(made, made.Password, "The password of "+made.User.Email+" is shown this once; he must change it when he logs in.")
 		})
-	cmd.Long = `Give a user a password that he must change when he logs in, and end all his
-logins. The server makes one and it is printed, unless one comes from standard
+	cmd.Long = `Give a user a password that they must change at the next login. All their logins,
+access tokens, keypairs and SSH keys end; with --keep-credentials only the logins
+do. The server makes a password and it is printed, unless one comes from standard
 input with --password-stdin.`
+	cmd.Flags().BoolVar(&keep, "keep-credentials", false, "leave access tokens, keypairs and SSH keys as they are")
 	cmd.Flags().BoolVar(&stdin, "password-stdin", false, "read the password from standard input")
 	return cmd
 }

@@ -138,7 +138,7 @@ func (a *app) settle(ctx context.Context, c *client.Client, due, password string
 				return err
 			}
 		}
-		if err := c.ChangePassword(ctx, password, next); err != nil {
+		if err := c.ChangePassword(ctx, password, next, false); err != nil {
 			return err
 		}
 		a.note("Password changed.")

@@ -44,12 +44,9 @@ func (a *app) keypairList() *cobra.Command {
 }
 
 func (a *app) keypairTable(list ...client.Keypair) *output.Table {
-	t := output.NewTable("NAME", "ACCESS KEY", "STATE", "RATE", "LAST USED", "ID").Spare("ID", "RATE")
+	t := output.NewTable("NAME", "ACCESS KEY", "STATE", "EXPIRES", "RATE", "LAST USED", "ID").Spare("ID", "RATE")
 	for _, k := range list {
-		state := output.Cell{Text: "active", Color: output.Green}
-		if !k.Active {
-			state = output.Cell{Text: "inactive", Color: output.Yellow}
-		}
+		state := credentialStatus(k.Status)
 		if k.IsDefault {
 			state.Text += ", default"
 		}
@@ -57,7 +54,7 @@ func (a *app) keypairTable(list ...client.Keypair) *output.Table {
 		if k.RateLimit != nil {
 			rate = strconv.Itoa(*k.RateLimit) + " in 15m"
 		}
-		t.Row(k.Name, k.AccessKey, state, rate, a.ago(k.LastUsedAt), k.ID)
+		t.Row(k.Name, k.AccessKey, state, a.expiry(k.ExpiresAt), rate, a.ago(k.LastUsedAt), k.ID)
 	}
 	return t
 }
@@ -66,6 +63,7 @@ func (a *app) keypairTable(list ...client.Keypair) *output.Table {
 // shell can read.
 func (a *app) showKeypair(k *client.NewKeypair) error {
 	return a.print().Print(k, func() error {
+		a.noteMaker(k.Keypair.MakerID, k.Keypair.ExpiresAt)
 		a.note("The secret is shown this once.")
 		fmt.Fprintf(a.out, "BERTH_ACCESS_KEY=%s\n", output.Clean(k.Keypair.AccessKey))
 		if k.Secret != nil {
@@ -77,34 +75,47 @@ func (a *app) showKeypair(k *client.NewKeypair) error {
 
 func (a *app) keypairIssue() *cobra.Command {
 	var in client.CreateKeypairInput
+	var own lasting
 	cmd := a.verb("issue NAME", "Make a keypair and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		in.Name = args[0]
-		made, err := c.CreateKeypair(ctx, in)
-		if err != nil {
-			return err
-		}
-		return a.showKeypair(made)
+		return a.lasting(ctx, c, own, func(c *client.Client) error {
+			made, err := c.CreateKeypair(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.showKeypair(made)
+		})
 	})
+	own.flags(cmd)
 	cmd.Long = `Make a keypair and print it with its secret, which is not shown again, as
-variables that a shell reads.`
+variables that a shell reads. Made with the token of this context, it ends with
+it; with --login it does not.`
 	cmd.Example = "  berth keypair issue ci > ci.env"
 	givenCount(cmd, &in.RateLimit, "rate-limit", "requests in 15 minutes, a `number` (for those who set limits)")
 	return alias(cmd, "create")
 }
 
 func (a *app) keypairRotate() *cobra.Command {
-	return a.verb("rotate KEYPAIR", "Give a keypair a new secret; the old one is dead at once", count(1, 1),
+	var own lasting
+	cmd := a.verb("rotate KEYPAIR", "Give a keypair a new secret; the old one is dead at once", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := findKeypair(ctx, c, args[0], "")
 			if err != nil {
 				return err
 			}
-			made, err := c.RotateKeypair(ctx, k.ID)
-			if err != nil {
-				return err
-			}
-			return a.showKeypair(made)
+			return a.lasting(ctx, c, own, func(c *client.Client) error {
+				made, err := c.RotateKeypair(ctx, k.ID)
+				if err != nil {
+					return err
+				}
+				return a.showKeypair(made)
+			})
 		})
+	cmd.Long = `Give a keypair a new secret. The old one is dead at once, and so is what was made
+with the keypair. Made with the token of this context, the new secret ends with
+it; with --login it does not.`
+	own.flags(cmd)
+	return cmd
 }
 
 func (a *app) keypairChange(name, short string, set func(*client.UpdateKeypairInput)) *cobra.Command {

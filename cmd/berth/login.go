@@ -97,7 +97,7 @@ func (a *app) doLogin(ctx context.Context, f loginFlags, args []string) error {
 		return err
 	}
 	if replaced.TokenID != "" && replaced.URL == next.URL {
-		a.revoke(ctx, replaced) // it would only lie around
+		a.revoke(ctx, replaced, true) // it would only lie around
 	}
 	a.note("Logged in to %s as %s (context %s).", next.URL, next.User, next.Name)
 	if who.InitialPassword {
@@ -240,7 +240,7 @@ func (a *app) logoutCommand() *cobra.Command {
 				return fmt.Errorf("not logged in: %w", errdefs.ErrFailedPrecondition)
 			}
 			gone := *c
-			a.revoke(cmd.Context(), gone)
+			a.revoke(cmd.Context(), gone, false)
 			file.Remove(gone.Name)
 			if err := file.Save(path); err != nil {
 				return err
@@ -251,8 +251,9 @@ func (a *app) logoutCommand() *cobra.Command {
 	}
 }
 
-// revoke ends a stored token. That it cannot is no reason to keep the context.
-func (a *app) revoke(ctx context.Context, c config.Context) {
+// revoke ends a stored token, but not one that is only replaced while others that
+// were made with it are in use. That it cannot is no reason to keep the context.
+func (a *app) revoke(ctx context.Context, c config.Context, replaced bool) {
 	err := func() error {
 		cl, err := client.New(c.URL, c.Token, userAgent())
 		if err != nil {
@@ -272,6 +273,17 @@ func (a *app) revoke(ctx context.Context, c config.Context) {
 		}
 		if id == "" {
 			return fmt.Errorf("the server does not list it: %w", errdefs.ErrNotFound)
+		}
+		made, err := madeWith(ctx, cl, id)
+		if err != nil {
+			return err
+		}
+		if replaced && made > 0 {
+			a.note("The old token stays, since tokens or keys were made with it (%d) and would end with it. To end all: berth token revoke %s", made, id)
+			return nil
+		}
+		if made > 0 {
+			a.note("Tokens and keys that were made with the token end too: %d", made)
 		}
 		return cl.RevokeAccessToken(ctx, id)
 	}()

@@ -46,6 +46,8 @@ func TestLoginAndLogout(t *testing.T) {
 		revoked = string(vars)
 		return `{"payload":{"accessToken":{"id":"x"}}}`
 	}
+	made := `[]`
+	f.noKeys(&made)
 	home := t.TempDir()
 	env := map[string]string{"HOME": home}
 
@@ -72,12 +74,26 @@ func TestLoginAndLogout(t *testing.T) {
 	if r := f.with(env, "", "context", "ls", "-o", "json"); r.code != 0 || strings.Contains(r.out, "secret") || !strings.Contains(r.out, `"current": true`) {
 		t.Errorf("context ls: %+v", r)
 	}
-	if r := f.with(env, "", "logout"); r.code != 0 || !strings.Contains(revoked, "token-2") {
+	// A token with which others were made is not ended by a login.
+	made = `[{"node":{"id":"k","name":"robot","makerID":"token-2","status":"active"}}]`
+	if r := f.with(env, "", "login", "--email", "a@b"); r.code != 0 || strings.Contains(revoked, "token-2") || !strings.Contains(r.errors, "berth token revoke token-2") {
+		t.Errorf("third login: %+v, revoked %s", r, revoked)
+	}
+	made = `[{"node":{"id":"k","name":"robot","makerID":"token-3","status":"active"}}]`
+	if r := f.with(env, "", "logout"); r.code != 0 || !strings.Contains(revoked, "token-3") || !strings.Contains(r.errors, "end too: 1") {
 		t.Errorf("logout: %+v, revoked %s", r, revoked)
 	}
 	if saved, _ := os.ReadFile(file); strings.Contains(string(saved), "secret") {
 		t.Errorf("logout left the token behind:\n%s", saved)
 	}
+}
+
+// noKeys answers what was made with a token: keypairs, as edges of their list, and
+// nothing else.
+func (f *fake) noKeys(pairs *string) {
+	f.data("AccessTokens", `{"accessTokens":{"edges":[],"pageInfo":{}}}`)
+	f.data("SSHKeys", `{"sshKeys":[]}`)
+	f.answer["Keypairs"] = func(json.RawMessage) string { return `{"keypairs":{"edges":` + *pairs + `,"pageInfo":{}}}` }
 }
 
 // A stored token must not go to another server that BERTH_URL names.
@@ -115,6 +131,8 @@ func TestLoginsAreKnown(t *testing.T) {
 		server.data("Viewer", `{"viewer":{"user":{"email":"a@b"}}}`)
 		server.data("CreateAccessToken", `{"payload":{"accessToken":{"id":"t"},"secret":"s"}}`)
 		server.data("RevokeAccessToken", `{"payload":{"accessToken":{"id":"t"}}}`)
+		none := `[]`
+		server.noKeys(&none)
 	}
 	env := map[string]string{"BERTH_CONFIG": filepath.Join(t.TempDir(), "config.yaml"), "BERTH_PASSWORD": "p"}
 	for _, args := range [][]string{{"login", f.url, "--email", "a@b"}, {"logout"}, {"login", other.url, "--email", "a@b"}, {"login", f.url, "--email", "a@b"}} {

@@ -30,10 +30,10 @@ func (a *app) sshKeyList() *cobra.Command {
 }
 
 func (a *app) sshKeyTable(list ...client.SSHKey) *output.Table {
-	t := output.NewTable("NAME", "TYPE", "FINGERPRINT", "AGE", "ID").Spare("ID", "AGE")
+	t := output.NewTable("NAME", "TYPE", "FINGERPRINT", "STATUS", "EXPIRES", "AGE", "ID").Spare("ID", "AGE")
 	for _, k := range list {
 		kind, _, _ := strings.Cut(k.PublicKey, " ")
-		t.Row(k.Name, kind, k.Fingerprint, output.Age(a.now(), k.CreatedAt), k.ID)
+		t.Row(k.Name, kind, k.Fingerprint, credentialStatus(k.Status), a.expiry(k.ExpiresAt), output.Age(a.now(), k.CreatedAt), k.ID)
 	}
 	return t
 }
@@ -50,6 +50,8 @@ func (a *app) sshKeyShow() *cobra.Command {
 			s.fact("ID", k.ID)
 			s.fact("Fingerprint", k.Fingerprint)
 			s.fact("Created", a.moment(&k.CreatedAt))
+			s.fact("Status", sentence(k.Status))
+			s.fact("Expires", a.expiry(k.ExpiresAt).Text)
 			s.fact("Public key", k.PublicKey)
 			return nil
 		})
@@ -67,18 +69,24 @@ func findSSHKey(ctx context.Context, c *client.Client, ref string) (*client.SSHK
 }
 
 func (a *app) sshKeyGenerate() *cobra.Command {
+	var own lasting
 	cmd := a.verb("generate NAME FILE", "Make an SSH key and keep its private half in a file", count(2, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			made, err := keepKey(args[1], func() (*client.NewSSHKey, error) { return c.CreateSSHKey(ctx, args[0]) })
-			if err != nil {
-				return err
-			}
-			a.note("The private key is in %s, the public one in %s.pub.", args[1], args[1])
-			return a.table(made.SSHKey, func() *output.Table { return a.sshKeyTable(made.SSHKey) })
+			return a.lasting(ctx, c, own, func(c *client.Client) error {
+				made, err := keepKey(args[1], func() (*client.NewSSHKey, error) { return c.CreateSSHKey(ctx, args[0]) })
+				if err != nil {
+					return err
+				}
+				a.note("The private key is in %s, the public one in %s.pub.", args[1], args[1])
+				a.noteMaker(made.SSHKey.MakerID, made.SSHKey.ExpiresAt)
+				return a.table(made.SSHKey, func() *output.Table { return a.sshKeyTable(made.SSHKey) })
+			})
 		})
+	own.flags(cmd)
 	cmd.Long = `Make an SSH key. Its private half goes to FILE, which only you can read, and its
 public half to FILE.pub. Files that are there are not overwritten. The server
-does not keep the private half.`
+does not keep the private half. Made with the token of this context, it ends with
+it; with --login it does not.`
 	cmd.Example = "  berth ssh-key generate laptop ~/.ssh/berth"
 	return alias(cmd, "create")
 }
@@ -125,7 +133,8 @@ func discard(f *os.File, err *error) {
 }
 
 func (a *app) sshKeyUpload() *cobra.Command {
-	return alias(a.verb("upload NAME FILE", "Add a public key of yours, from a file or - for standard input", count(2, 2),
+	var own lasting
+	cmd := alias(a.verb("upload NAME FILE", "Add a public key of yours, from a file or - for standard input", count(2, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			text, err := a.readFile(args[1])
 			if err != nil {
@@ -134,12 +143,17 @@ func (a *app) sshKeyUpload() *cobra.Command {
 			if strings.Contains(text, "PRIVATE KEY") {
 				return usagef("%s is a private key, which nobody else may see; upload the public one, mostly in %s.pub", args[1], args[1])
 			}
-			k, err := c.AddSSHKey(ctx, args[0], strings.TrimSpace(text))
-			if err != nil {
-				return err
-			}
-			return a.table(k, func() *output.Table { return a.sshKeyTable(*k) })
+			return a.lasting(ctx, c, own, func(c *client.Client) error {
+				k, err := c.AddSSHKey(ctx, args[0], strings.TrimSpace(text))
+				if err != nil {
+					return err
+				}
+				a.noteMaker(k.MakerID, k.ExpiresAt)
+				return a.table(k, func() *output.Table { return a.sshKeyTable(*k) })
+			})
 		}), "add")
+	own.flags(cmd)
+	return cmd
 }
 
 func (a *app) sshKeyDownload() *cobra.Command {

@@ -23,13 +23,21 @@ func (a *app) tokenList() *cobra.Command {
 			return err
 		}
 		return a.table(list, func() *output.Table {
-			t := output.NewTable("NAME", "TOKEN", "SCOPES", "PROJECT", "EXPIRES", "LAST USED", "ID").Spare("ID", "LAST USED", "TOKEN")
+			t := output.NewTable("NAME", "TOKEN", "STATUS", "SCOPES", "PROJECT", "EXPIRES", "LAST USED", "ID").Spare("ID", "LAST USED", "TOKEN")
 			for _, one := range list {
-				t.Row(one.Name, one.Prefix+"…", strings.Join(one.Scopes, ", "), one.Project.Title(), a.expiry(one.ExpiresAt), a.ago(one.LastUsedAt), one.ID)
+				t.Row(one.Name, one.Prefix+"…", credentialStatus(one.Status), strings.Join(one.Scopes, ", "), one.Project.Title(), a.expiry(one.ExpiresAt), a.ago(one.LastUsedAt), one.ID)
 			}
 			return t
 		})
 	})
+}
+
+// credentialStatus shows whether a token or key is taken.
+func credentialStatus(status string) output.Cell {
+	if status == "active" {
+		return output.Cell{Text: status, Color: output.Green}
+	}
+	return output.Cell{Text: sentence(status), Color: output.Yellow}
 }
 
 // expiry tells when something ends; nil is never.
@@ -62,6 +70,7 @@ func (a *app) tokenCreate() *cobra.Command {
 	var in client.CreateAccessTokenInput
 	var scopes *[]string
 	var project, expires string
+	var own lasting
 	cmd := a.verb("create NAME", "Make an access token and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if in.Name = args[0]; scopes != nil {
 			in.Scopes = *scopes
@@ -74,15 +83,22 @@ func (a *app) tokenCreate() *cobra.Command {
 		if in.Project, err = findProjectID(ctx, c, project); err != nil {
 			return err
 		}
-		made, err := c.CreateToken(ctx, in)
-		if err != nil {
-			return err
-		}
-		return a.secret(made, made.Secret, "The token is shown this once.")
+		return a.lasting(ctx, c, own, func(c *client.Client) error {
+			made, err := c.CreateToken(ctx, in)
+			if err != nil {
+				return err
+			}
+			a.noteMaker(made.AccessToken.MakerID, made.AccessToken.ExpiresAt)
+			return a.secret(made, made.Secret, "The token is shown this once.")
+		})
 	})
 	cmd.Long = `Make an access token and print its secret, which is not shown again. Programs
-send it as "Authorization: Bearer SECRET"; berth takes it from $BERTH_TOKEN.`
+send it as "Authorization: Bearer SECRET"; berth takes it from $BERTH_TOKEN.
+
+A token that is made with the token of this context ends with it: when that
+expires or is revoked, as berth logout does. With --login it has its own end.`
 	cmd.Example = "  export BERTH_TOKEN=$(berth token create ci --scope sessions,folders --project vision --expires 30d)"
+	own.flags(cmd)
 	flags := cmd.Flags()
 	givenList(cmd, &scopes, "scope", "`what` it may do, with commas between: read, sessions, folders, account, admin (default: all that you may)", choices(tokenScopes()...))
 	flags.StringVar(&project, "project", "", "the only project it reaches (default: all of yours)")

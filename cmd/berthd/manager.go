@@ -87,6 +87,8 @@ func managerCommand() *cobra.Command {
 	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through TLS")
 	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
 	f.DurationVar(&cfg.QueryTimeout, "query-timeout", manager.DefaultQueryTimeout, "how long a GraphQL query may take")
+	f.StringVar(&cfg.PublicURL, "public-url", "", "where browsers reach the page, such as https://berth.example, for links and logins by identity providers (default: what the request says)")
+	pathFlag(cmd, &cfg.MetricsTokenFile, "metrics-token-file", "", "file with a bearer token for /metrics; without one only this machine reads it")
 	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	logFlags(cmd, &level, &asJSON, "info")
 	return cmd

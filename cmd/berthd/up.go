@@ -27,6 +27,7 @@ import (
 // upOptions are the flags of berthd up.
 type upOptions struct {
 	data, listen, images, bin, email string
+	publicURL                        string
 	sftp                             string
 	mock                             int
 	fixtures                         []string
@@ -64,6 +65,7 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.sftp, "sftp", "", "address of folders by SFTP, or off (default a loopback port, printed at the start and kept)")
 	pathFlag(cmd, &o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
 	pathFlag(cmd, &o.bin, "bin", bin, "directory of the other programs")
+	f.StringVar(&o.publicURL, "public-url", "", "where browsers reach the page, such as https://berth.example (default: what the request says)")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	f.IntVar(&o.mock, "mock-accelerators", 0, "offer this many mock accelerators, for trying fractions out without hardware")
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this made-up machine: a name of berthd fixture ls, or a YAML file; repeatable")
@@ -152,6 +154,7 @@ type platform struct {
 	volumes    []storage.VolumeConfig
 	containerd *daemon.Daemon
 	registry   *registry.Registry
+	readers    string // the registry's password
 	images     net.Listener
 	files      net.Listener // of SFTP, nil without
 	host       string       // the agent's name
@@ -177,7 +180,7 @@ func (p *platform) open(ctx context.Context) (err error) {
 		PostgresDSN: p.stores.Postgres.DSN("berth"), RedisURL: p.stores.Redis.URL(),
 		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}},
 		HTTP: p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
-		AdminEmail: p.email, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics,
+		AdminEmail: p.email, PublicURL: p.publicURL, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics,
 	})
 	if err != nil {
 		return fmt.Errorf("start manager: %w", err)
@@ -195,6 +198,10 @@ func (p *platform) open(ctx context.Context) (err error) {
 	if p.registry, err = registry.Open(p.dir("registry", "blobs")); err != nil {
 		return fmt.Errorf("start registry: %w", err)
 	}
+	if p.readers, err = registry.ReaderPassword(p.dir("registry")); err != nil {
+		return err
+	}
+	p.registry.Require(p.readers)
 	p.images, err = registry.Listen(p.dir("registry"))
 	return err
 }
@@ -295,7 +302,7 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 	if p.password != "" {
 		sayFirstLogin(p.email, p.password, first)
 	}
-	if err := p.manager.AddRegistry(ctx, "local", p.images.Addr().String()); err != nil {
+	if err := p.manager.AddRegistry(ctx, "local", p.images.Addr().String(), registry.ReaderName, p.readers); err != nil {
 		p.log.Warn("scan the local registry", "error", err)
 	}
 	if p.files != nil {

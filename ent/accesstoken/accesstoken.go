@@ -30,6 +30,8 @@ const (
 	FieldProjectID = "project_id"
 	// FieldExpiresAt holds the string denoting the expires_at field in the database.
 	FieldExpiresAt = "expires_at"
+	// FieldMakerID holds the string denoting the maker_id field in the database.
+	FieldMakerID = "maker_id"
 	// FieldLastUsedAt holds the string denoting the last_used_at field in the database.
 	FieldLastUsedAt = "last_used_at"
 	// FieldRevokedAt holds the string denoting the revoked_at field in the database.
@@ -68,6 +70,7 @@ var Columns = []string{
 	FieldScopes,
 	FieldProjectID,
 	FieldExpiresAt,
+	FieldMakerID,
 	FieldLastUsedAt,
 	FieldRevokedAt,
 	FieldUserID,
@@ -131,6 +134,11 @@ func ByProjectID(opts ...sql.OrderTermOption) OrderOption {
 // ByExpiresAt orders the results by the expires_at field.
 func ByExpiresAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldExpiresAt, opts...).ToFunc()
+}
+
+// ByMakerID orders the results by the maker_id field.
+func ByMakerID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMakerID, opts...).ToFunc()
 }
 
 // ByLastUsedAt orders the results by the last_used_at field.

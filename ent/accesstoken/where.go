@@ -86,6 +86,11 @@ func ExpiresAt(v time.Time) predicate.AccessToken {
 	return predicate.AccessToken(sql.FieldEQ(FieldExpiresAt, v))
 }
 
+// MakerID applies equality check predicate on the "maker_id" field. It's identical to MakerIDEQ.
+func MakerID(v uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldEQ(FieldMakerID, v))
+}
+
 // LastUsedAt applies equality check predicate on the "last_used_at" field. It's identical to LastUsedAtEQ.
 func LastUsedAt(v time.Time) predicate.AccessToken {
 	return predicate.AccessToken(sql.FieldEQ(FieldLastUsedAt, v))
@@ -389,6 +394,56 @@ func ExpiresAtIsNil() predicate.AccessToken {
 // ExpiresAtNotNil applies the NotNil predicate on the "expires_at" field.
 func ExpiresAtNotNil() predicate.AccessToken {
 	return predicate.AccessToken(sql.FieldNotNull(FieldExpiresAt))
+}
+
+// MakerIDEQ applies the EQ predicate on the "maker_id" field.
+func MakerIDEQ(v uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldEQ(FieldMakerID, v))
+}
+
+// MakerIDNEQ applies the NEQ predicate on the "maker_id" field.
+func MakerIDNEQ(v uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldNEQ(FieldMakerID, v))
+}
+
+// MakerIDIn applies the In predicate on the "maker_id" field.
+func MakerIDIn(vs ...uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldIn(FieldMakerID, vs...))
+}
+
+// MakerIDNotIn applies the NotIn predicate on the "maker_id" field.
+func MakerIDNotIn(vs ...uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldNotIn(FieldMakerID, vs...))
+}
+
+// MakerIDGT applies the GT predicate on the "maker_id" field.
+func MakerIDGT(v uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldGT(FieldMakerID, v))
+}
+
+// MakerIDGTE applies the GTE predicate on the "maker_id" field.
+func MakerIDGTE(v uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldGTE(FieldMakerID, v))
+}
+
+// MakerIDLT applies the LT predicate on the "maker_id" field.
+func MakerIDLT(v uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldLT(FieldMakerID, v))
+}
+
+// MakerIDLTE applies the LTE predicate on the "maker_id" field.
+func MakerIDLTE(v uuid.UUID) predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldLTE(FieldMakerID, v))
+}
+
+// MakerIDIsNil applies the IsNil predicate on the "maker_id" field.
+func MakerIDIsNil() predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldIsNull(FieldMakerID))
+}
+
+// MakerIDNotNil applies the NotNil predicate on the "maker_id" field.
+func MakerIDNotNil() predicate.AccessToken {
+	return predicate.AccessToken(sql.FieldNotNull(FieldMakerID))
 }
 
 // LastUsedAtEQ applies the EQ predicate on the "last_used_at" field.

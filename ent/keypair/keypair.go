@@ -34,6 +34,10 @@ const (
 	FieldLastUsedAt = "last_used_at"
 	// FieldRotatedAt holds the string denoting the rotated_at field in the database.
 	FieldRotatedAt = "rotated_at"
+	// FieldExpiresAt holds the string denoting the expires_at field in the database.
+	FieldExpiresAt = "expires_at"
+	// FieldMakerID holds the string denoting the maker_id field in the database.
+	FieldMakerID = "maker_id"
 	// FieldUserID holds the string denoting the user_id field in the database.
 	FieldUserID = "user_id"
 	// EdgeUser holds the string denoting the user edge name in mutations.
@@ -70,6 +74,8 @@ var Columns = []string{
 	FieldRateLimit,
 	FieldLastUsedAt,
 	FieldRotatedAt,
+	FieldExpiresAt,
+	FieldMakerID,
 	FieldUserID,
 }
 
@@ -148,6 +154,16 @@ func ByLastUsedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByRotatedAt orders the results by the rotated_at field.
 func ByRotatedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRotatedAt, opts...).ToFunc()
+}
+
+// ByExpiresAt orders the results by the expires_at field.
+func ByExpiresAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldExpiresAt, opts...).ToFunc()
+}
+
+// ByMakerID orders the results by the maker_id field.
+func ByMakerID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMakerID, opts...).ToFunc()
 }
 
 // ByUserID orders the results by the user_id field.

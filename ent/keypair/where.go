@@ -101,6 +101,16 @@ func RotatedAt(v time.Time) predicate.Keypair {
 	return predicate.Keypair(sql.FieldEQ(FieldRotatedAt, v))
 }
 
+// ExpiresAt applies equality check predicate on the "expires_at" field. It's identical to ExpiresAtEQ.
+func ExpiresAt(v time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldEQ(FieldExpiresAt, v))
+}
+
+// MakerID applies equality check predicate on the "maker_id" field. It's identical to MakerIDEQ.
+func MakerID(v uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldEQ(FieldMakerID, v))
+}
+
 // UserID applies equality check predicate on the "user_id" field. It's identical to UserIDEQ.
 func UserID(v uuid.UUID) predicate.Keypair {
 	return predicate.Keypair(sql.FieldEQ(FieldUserID, v))
@@ -484,6 +494,106 @@ func RotatedAtIsNil() predicate.Keypair {
 // RotatedAtNotNil applies the NotNil predicate on the "rotated_at" field.
 func RotatedAtNotNil() predicate.Keypair {
 	return predicate.Keypair(sql.FieldNotNull(FieldRotatedAt))
+}
+
+// ExpiresAtEQ applies the EQ predicate on the "expires_at" field.
+func ExpiresAtEQ(v time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldEQ(FieldExpiresAt, v))
+}
+
+// ExpiresAtNEQ applies the NEQ predicate on the "expires_at" field.
+func ExpiresAtNEQ(v time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldNEQ(FieldExpiresAt, v))
+}
+
+// ExpiresAtIn applies the In predicate on the "expires_at" field.
+func ExpiresAtIn(vs ...time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldIn(FieldExpiresAt, vs...))
+}
+
+// ExpiresAtNotIn applies the NotIn predicate on the "expires_at" field.
+func ExpiresAtNotIn(vs ...time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldNotIn(FieldExpiresAt, vs...))
+}
+
+// ExpiresAtGT applies the GT predicate on the "expires_at" field.
+func ExpiresAtGT(v time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldGT(FieldExpiresAt, v))
+}
+
+// ExpiresAtGTE applies the GTE predicate on the "expires_at" field.
+func ExpiresAtGTE(v time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldGTE(FieldExpiresAt, v))
+}
+
+// ExpiresAtLT applies the LT predicate on the "expires_at" field.
+func ExpiresAtLT(v time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldLT(FieldExpiresAt, v))
+}
+
+// ExpiresAtLTE applies the LTE predicate on the "expires_at" field.
+func ExpiresAtLTE(v time.Time) predicate.Keypair {
+	return predicate.Keypair(sql.FieldLTE(FieldExpiresAt, v))
+}
+
+// ExpiresAtIsNil applies the IsNil predicate on the "expires_at" field.
+func ExpiresAtIsNil() predicate.Keypair {
+	return predicate.Keypair(sql.FieldIsNull(FieldExpiresAt))
+}
+
+// ExpiresAtNotNil applies the NotNil predicate on the "expires_at" field.
+func ExpiresAtNotNil() predicate.Keypair {
+	return predicate.Keypair(sql.FieldNotNull(FieldExpiresAt))
+}
+
+// MakerIDEQ applies the EQ predicate on the "maker_id" field.
+func MakerIDEQ(v uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldEQ(FieldMakerID, v))
+}
+
+// MakerIDNEQ applies the NEQ predicate on the "maker_id" field.
+func MakerIDNEQ(v uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldNEQ(FieldMakerID, v))
+}
+
+// MakerIDIn applies the In predicate on the "maker_id" field.
+func MakerIDIn(vs ...uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldIn(FieldMakerID, vs...))
+}
+
+// MakerIDNotIn applies the NotIn predicate on the "maker_id" field.
+func MakerIDNotIn(vs ...uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldNotIn(FieldMakerID, vs...))
+}
+
+// MakerIDGT applies the GT predicate on the "maker_id" field.
+func MakerIDGT(v uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldGT(FieldMakerID, v))
+}
+
+// MakerIDGTE applies the GTE predicate on the "maker_id" field.
+func MakerIDGTE(v uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldGTE(FieldMakerID, v))
+}
+
+// MakerIDLT applies the LT predicate on the "maker_id" field.
+func MakerIDLT(v uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldLT(FieldMakerID, v))
+}
+
+// MakerIDLTE applies the LTE predicate on the "maker_id" field.
+func MakerIDLTE(v uuid.UUID) predicate.Keypair {
+	return predicate.Keypair(sql.FieldLTE(FieldMakerID, v))
+}
+
+// MakerIDIsNil applies the IsNil predicate on the "maker_id" field.
+func MakerIDIsNil() predicate.Keypair {
+	return predicate.Keypair(sql.FieldIsNull(FieldMakerID))
+}
+
+// MakerIDNotNil applies the NotNil predicate on the "maker_id" field.
+func MakerIDNotNil() predicate.Keypair {
+	return predicate.Keypair(sql.FieldNotNull(FieldMakerID))
 }
 
 // UserIDEQ applies the EQ predicate on the "user_id" field.

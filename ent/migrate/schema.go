@@ -18,6 +18,7 @@ var (
 		{Name: "hash", Type: field.TypeBytes, Unique: true},
 		{Name: "scopes", Type: field.TypeJSON},
 		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
+		{Name: "maker_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
 		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
 		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
@@ -31,13 +32,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "access_tokens_projects_project",
-				Columns:    []*schema.Column{AccessTokensColumns[9]},
+				Columns:    []*schema.Column{AccessTokensColumns[10]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "access_tokens_users_access_tokens",
-				Columns:    []*schema.Column{AccessTokensColumns[10]},
+				Columns:    []*schema.Column{AccessTokensColumns[11]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -46,7 +47,12 @@ var (
 			{
 				Name:    "accesstoken_user_id",
 				Unique:  false,
-				Columns: []*schema.Column{AccessTokensColumns[10]},
+				Columns: []*schema.Column{AccessTokensColumns[11]},
+			},
+			{
+				Name:    "accesstoken_maker_id",
+				Unique:  false,
+				Columns: []*schema.Column{AccessTokensColumns[7]},
 			},
 		},
 	}
@@ -810,6 +816,8 @@ var (
 		{Name: "rate_limit", Type: field.TypeInt, Nullable: true},
 		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
 		{Name: "rotated_at", Type: field.TypeTime, Nullable: true},
+		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
+		{Name: "maker_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "user_id", Type: field.TypeUUID},
 	}
 	// KeypairsTable holds the schema information for the "keypairs" table.
@@ -820,7 +828,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "keypairs_users_keypairs",
-				Columns:    []*schema.Column{KeypairsColumns[10]},
+				Columns:    []*schema.Column{KeypairsColumns[12]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -829,12 +837,17 @@ var (
 			{
 				Name:    "keypair_user_id",
 				Unique:  false,
-				Columns: []*schema.Column{KeypairsColumns[10]},
+				Columns: []*schema.Column{KeypairsColumns[12]},
+			},
+			{
+				Name:    "keypair_maker_id",
+				Unique:  false,
+				Columns: []*schema.Column{KeypairsColumns[11]},
 			},
 			{
 				Name:    "keypair_default",
 				Unique:  true,
-				Columns: []*schema.Column{KeypairsColumns[10]},
+				Columns: []*schema.Column{KeypairsColumns[12]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "is_default",
 				},
@@ -964,6 +977,7 @@ var (
 		{Name: "access_key_id", Type: field.TypeString, Default: ""},
 		{Name: "secret_sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "read_only", Type: field.TypeBool, Default: false},
+		{Name: "verified_at", Type: field.TypeTime, Nullable: true},
 		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "owner_id", Type: field.TypeUUID, Nullable: true},
 	}
@@ -975,13 +989,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "object_storages_domains_domain",
-				Columns:    []*schema.Column{ObjectStoragesColumns[11]},
+				Columns:    []*schema.Column{ObjectStoragesColumns[12]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "object_storages_users_owner",
-				Columns:    []*schema.Column{ObjectStoragesColumns[12]},
+				Columns:    []*schema.Column{ObjectStoragesColumns[13]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -990,12 +1004,12 @@ var (
 			{
 				Name:    "objectstorage_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{ObjectStoragesColumns[12], ObjectStoragesColumns[2]},
+				Columns: []*schema.Column{ObjectStoragesColumns[13], ObjectStoragesColumns[2]},
 			},
 			{
 				Name:    "objectstorage_domain_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{ObjectStoragesColumns[11], ObjectStoragesColumns[2]},
+				Columns: []*schema.Column{ObjectStoragesColumns[12], ObjectStoragesColumns[2]},
 			},
 		},
 	}
@@ -1381,6 +1395,8 @@ var (
 		{Name: "name", Type: field.TypeString, Size: 64},
 		{Name: "public_key", Type: field.TypeString},
 		{Name: "fingerprint", Type: field.TypeString},
+		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
+		{Name: "maker_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "user_id", Type: field.TypeUUID},
 	}
 	// SSHKeysTable holds the schema information for the "ssh_keys" table.
@@ -1391,7 +1407,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "ssh_keys_users_ssh_keys",
-				Columns:    []*schema.Column{SSHKeysColumns[5]},
+				Columns:    []*schema.Column{SSHKeysColumns[7]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -1400,7 +1416,12 @@ var (
 			{
 				Name:    "sshkey_user_id_fingerprint",
 				Unique:  true,
-				Columns: []*schema.Column{SSHKeysColumns[5], SSHKeysColumns[4]},
+				Columns: []*schema.Column{SSHKeysColumns[7], SSHKeysColumns[4]},
+			},
+			{
+				Name:    "sshkey_maker_id",
+				Unique:  false,
+				Columns: []*schema.Column{SSHKeysColumns[6]},
 			},
 		},
 	}
@@ -1417,6 +1438,7 @@ var (
 		{Name: "priority", Type: field.TypeInt, Default: 10},
 		{Name: "slots", Type: field.TypeJSON},
 		{Name: "command", Type: field.TypeJSON},
+		{Name: "secrets_sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "bootstrap_script", Type: field.TypeString, Default: ""},
 		{Name: "environment", Type: field.TypeJSON},
 		{Name: "shm_bytes", Type: field.TypeInt64, Default: 0},
@@ -1454,37 +1476,37 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "sessions_domains_domain",
-				Columns:    []*schema.Column{SessionsColumns[33]},
+				Columns:    []*schema.Column{SessionsColumns[34]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_projects_project",
-				Columns:    []*schema.Column{SessionsColumns[34]},
+				Columns:    []*schema.Column{SessionsColumns[35]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_users_owner",
-				Columns:    []*schema.Column{SessionsColumns[35]},
+				Columns:    []*schema.Column{SessionsColumns[36]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_resource_groups_resource_group",
-				Columns:    []*schema.Column{SessionsColumns[36]},
+				Columns:    []*schema.Column{SessionsColumns[37]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_images_image",
-				Columns:    []*schema.Column{SessionsColumns[37]},
+				Columns:    []*schema.Column{SessionsColumns[38]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_session_groups_sessions",
-				Columns:    []*schema.Column{SessionsColumns[38]},
+				Columns:    []*schema.Column{SessionsColumns[39]},
 				RefColumns: []*schema.Column{SessionGroupsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -1493,22 +1515,22 @@ var (
 			{
 				Name:    "session_owner_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[35]},
+				Columns: []*schema.Column{SessionsColumns[36]},
 			},
 			{
 				Name:    "session_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[34]},
+				Columns: []*schema.Column{SessionsColumns[35]},
 			},
 			{
 				Name:    "session_domain_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[33]},
+				Columns: []*schema.Column{SessionsColumns[34]},
 			},
 			{
 				Name:    "session_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[35], SessionsColumns[3]},
+				Columns: []*schema.Column{SessionsColumns[36], SessionsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "terminated_at IS NULL",
 				},
@@ -1516,7 +1538,7 @@ var (
 			{
 				Name:    "session_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[35], SessionsColumns[15]},
+				Columns: []*schema.Column{SessionsColumns[36], SessionsColumns[16]},
 			},
 			{
 				Name:    "session_status",
@@ -1539,12 +1561,12 @@ var (
 			{
 				Name:    "session_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[35], SessionsColumns[1]},
+				Columns: []*schema.Column{SessionsColumns[36], SessionsColumns[1]},
 			},
 			{
 				Name:    "session_session_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[38]},
+				Columns: []*schema.Column{SessionsColumns[39]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "session_group_id IS NOT NULL",
 				},

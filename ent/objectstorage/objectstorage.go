@@ -39,6 +39,8 @@ const (
 	FieldSecretSealed = "secret_sealed"
 	// FieldReadOnly holds the string denoting the read_only field in the database.
 	FieldReadOnly = "read_only"
+	// FieldVerifiedAt holds the string denoting the verified_at field in the database.
+	FieldVerifiedAt = "verified_at"
 	// FieldDomainID holds the string denoting the domain_id field in the database.
 	FieldDomainID = "domain_id"
 	// FieldOwnerID holds the string denoting the owner_id field in the database.
@@ -78,6 +80,7 @@ var Columns = []string{
 	FieldAccessKeyID,
 	FieldSecretSealed,
 	FieldReadOnly,
+	FieldVerifiedAt,
 	FieldDomainID,
 	FieldOwnerID,
 }
@@ -196,6 +199,11 @@ func ByAccessKeyID(opts ...sql.OrderTermOption) OrderOption {
 // ByReadOnly orders the results by the read_only field.
 func ByReadOnly(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldReadOnly, opts...).ToFunc()
+}
+
+// ByVerifiedAt orders the results by the verified_at field.
+func ByVerifiedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldVerifiedAt, opts...).ToFunc()
 }
 
 // ByDomainID orders the results by the domain_id field.

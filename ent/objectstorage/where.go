@@ -101,6 +101,11 @@ func ReadOnly(v bool) predicate.ObjectStorage {
 	return predicate.ObjectStorage(sql.FieldEQ(FieldReadOnly, v))
 }
 
+// VerifiedAt applies equality check predicate on the "verified_at" field. It's identical to VerifiedAtEQ.
+func VerifiedAt(v time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldEQ(FieldVerifiedAt, v))
+}
+
 // DomainID applies equality check predicate on the "domain_id" field. It's identical to DomainIDEQ.
 func DomainID(v uuid.UUID) predicate.ObjectStorage {
 	return predicate.ObjectStorage(sql.FieldEQ(FieldDomainID, v))
@@ -619,6 +624,56 @@ func ReadOnlyEQ(v bool) predicate.ObjectStorage {
 // ReadOnlyNEQ applies the NEQ predicate on the "read_only" field.
 func ReadOnlyNEQ(v bool) predicate.ObjectStorage {
 	return predicate.ObjectStorage(sql.FieldNEQ(FieldReadOnly, v))
+}
+
+// VerifiedAtEQ applies the EQ predicate on the "verified_at" field.
+func VerifiedAtEQ(v time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldEQ(FieldVerifiedAt, v))
+}
+
+// VerifiedAtNEQ applies the NEQ predicate on the "verified_at" field.
+func VerifiedAtNEQ(v time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldNEQ(FieldVerifiedAt, v))
+}
+
+// VerifiedAtIn applies the In predicate on the "verified_at" field.
+func VerifiedAtIn(vs ...time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldIn(FieldVerifiedAt, vs...))
+}
+
+// VerifiedAtNotIn applies the NotIn predicate on the "verified_at" field.
+func VerifiedAtNotIn(vs ...time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldNotIn(FieldVerifiedAt, vs...))
+}
+
+// VerifiedAtGT applies the GT predicate on the "verified_at" field.
+func VerifiedAtGT(v time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldGT(FieldVerifiedAt, v))
+}
+
+// VerifiedAtGTE applies the GTE predicate on the "verified_at" field.
+func VerifiedAtGTE(v time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldGTE(FieldVerifiedAt, v))
+}
+
+// VerifiedAtLT applies the LT predicate on the "verified_at" field.
+func VerifiedAtLT(v time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldLT(FieldVerifiedAt, v))
+}
+
+// VerifiedAtLTE applies the LTE predicate on the "verified_at" field.
+func VerifiedAtLTE(v time.Time) predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldLTE(FieldVerifiedAt, v))
+}
+
+// VerifiedAtIsNil applies the IsNil predicate on the "verified_at" field.
+func VerifiedAtIsNil() predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldIsNull(FieldVerifiedAt))
+}
+
+// VerifiedAtNotNil applies the NotNil predicate on the "verified_at" field.
+func VerifiedAtNotNil() predicate.ObjectStorage {
+	return predicate.ObjectStorage(sql.FieldNotNull(FieldVerifiedAt))
 }
 
 // DomainIDEQ applies the EQ predicate on the "domain_id" field.

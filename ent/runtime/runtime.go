@@ -1406,43 +1406,43 @@ func init() {
 	// session.DefaultCommand holds the default value on creation for the command field.
 	session.DefaultCommand = sessionDescCommand.Default.([]string)
 	// sessionDescBootstrapScript is the schema descriptor for bootstrap_script field.
-	sessionDescBootstrapScript := sessionFields[9].Descriptor()
+	sessionDescBootstrapScript := sessionFields[10].Descriptor()
 	// session.DefaultBootstrapScript holds the default value on creation for the bootstrap_script field.
 	session.DefaultBootstrapScript = sessionDescBootstrapScript.Default.(string)
 	// sessionDescEnvironment is the schema descriptor for environment field.
-	sessionDescEnvironment := sessionFields[10].Descriptor()
+	sessionDescEnvironment := sessionFields[11].Descriptor()
 	// session.DefaultEnvironment holds the default value on creation for the environment field.
 	session.DefaultEnvironment = sessionDescEnvironment.Default.(map[string]string)
 	// sessionDescShmBytes is the schema descriptor for shm_bytes field.
-	sessionDescShmBytes := sessionFields[11].Descriptor()
+	sessionDescShmBytes := sessionFields[12].Descriptor()
 	// session.DefaultShmBytes holds the default value on creation for the shm_bytes field.
 	session.DefaultShmBytes = sessionDescShmBytes.Default.(int64)
 	// sessionDescDiskBytes is the schema descriptor for disk_bytes field.
-	sessionDescDiskBytes := sessionFields[12].Descriptor()
+	sessionDescDiskBytes := sessionFields[13].Descriptor()
 	// session.DefaultDiskBytes holds the default value on creation for the disk_bytes field.
 	session.DefaultDiskBytes = sessionDescDiskBytes.Default.(int64)
 	// sessionDescStatusMessage is the schema descriptor for status_message field.
-	sessionDescStatusMessage := sessionFields[15].Descriptor()
+	sessionDescStatusMessage := sessionFields[16].Descriptor()
 	// session.DefaultStatusMessage holds the default value on creation for the status_message field.
 	session.DefaultStatusMessage = sessionDescStatusMessage.Default.(string)
 	// sessionDescStrictAgents is the schema descriptor for strict_agents field.
-	sessionDescStrictAgents := sessionFields[17].Descriptor()
+	sessionDescStrictAgents := sessionFields[18].Descriptor()
 	// session.DefaultStrictAgents holds the default value on creation for the strict_agents field.
 	session.DefaultStrictAgents = sessionDescStrictAgents.Default.(bool)
 	// sessionDescPreemptible is the schema descriptor for preemptible field.
-	sessionDescPreemptible := sessionFields[19].Descriptor()
+	sessionDescPreemptible := sessionFields[20].Descriptor()
 	// session.DefaultPreemptible holds the default value on creation for the preemptible field.
 	session.DefaultPreemptible = sessionDescPreemptible.Default.(bool)
 	// sessionDescIdleExempt is the schema descriptor for idle_exempt field.
-	sessionDescIdleExempt := sessionFields[20].Descriptor()
+	sessionDescIdleExempt := sessionFields[21].Descriptor()
 	// session.DefaultIdleExempt holds the default value on creation for the idle_exempt field.
 	session.DefaultIdleExempt = sessionDescIdleExempt.Default.(bool)
 	// sessionDescAvoidAgents is the schema descriptor for avoid_agents field.
-	sessionDescAvoidAgents := sessionFields[22].Descriptor()
+	sessionDescAvoidAgents := sessionFields[23].Descriptor()
 	// session.DefaultAvoidAgents holds the default value on creation for the avoid_agents field.
 	session.DefaultAvoidAgents = sessionDescAvoidAgents.Default.([]uuid.UUID)
 	// sessionDescAttempt is the schema descriptor for attempt field.
-	sessionDescAttempt := sessionFields[29].Descriptor()
+	sessionDescAttempt := sessionFields[30].Descriptor()
 	// session.DefaultAttempt holds the default value on creation for the attempt field.
 	session.DefaultAttempt = sessionDescAttempt.Default.(int)
 	// sessionDescID is the schema descriptor for id field.

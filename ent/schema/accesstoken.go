@@ -28,6 +28,7 @@ func (AccessToken) Fields() []ent.Field {
 		field.Strings("scopes").Default([]string{}).Immutable(),                 // of internal/access
 		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(), // nothing outside it
 		field.Time("expires_at").Optional().Nillable().Immutable(),
+		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable().Immutable(), // token or keypair that made it, and with which it ends
 		field.Time("last_used_at").Optional().Nillable(),
 		field.Time("revoked_at").Optional().Nillable(),
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
@@ -41,7 +42,9 @@ func (AccessToken) Edges() []ent.Edge {
 	}
 }
 
-func (AccessToken) Indexes() []ent.Index { return []ent.Index{index.Fields("user_id")} }
+func (AccessToken) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("user_id"), index.Fields("maker_id")}
+}
 
 func (AccessToken) Annotations() []schema.Annotation {
 	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}

@@ -29,6 +29,8 @@ func (Keypair) Fields() []ent.Field {
 		field.Int("rate_limit").Optional().Nillable(), // requests a window; nil: the platform's
 		field.Time("last_used_at").Optional().Nillable(),
 		field.Time("rotated_at").Optional().Nillable(),
+		field.Time("expires_at").Optional().Nillable(),            // of the secret
+		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable(), // token or keypair that made the secret, and with which it ends
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
 	}
 }
@@ -43,6 +45,7 @@ func (Keypair) Edges() []ent.Edge {
 func (Keypair) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("user_id"),
+		index.Fields("maker_id"),
 		index.Fields("user_id").StorageKey("keypair_default").Unique().Annotations(entsql.IndexWhere("is_default")),
 	}
 }

@@ -33,6 +33,7 @@ func (ObjectStorage) Fields() []ent.Field {
 		field.String("access_key_id").Default(""), // "" asks without credentials
 		field.Bytes("secret_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
 		field.Bool("read_only").Default(false),
+		field.Time("verified_at").Optional().Nillable().Annotations(entgql.Skip()), // it answered as S3 with these settings
 		field.UUID("domain_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 	}

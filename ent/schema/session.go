@@ -34,8 +34,11 @@ func (Session) Fields() []ent.Field {
 		field.Int("priority").Default(10),
 		field.JSON("slots", resource.Slots{}), // asked for
 		field.JSON("command", []string{}).Default([]string{}).Immutable(),
-		field.String("bootstrap_script").Default("").Immutable().Annotations(entgql.Skip()),
-		field.JSON("environment", map[string]string{}).Default(map[string]string{}).Immutable(),
+		// The values of the environment and the script are sealed together; the row has the
+		// names alone. Rows of before have all of it, until the leader has sealed them.
+		field.Bytes("secrets_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
+		field.String("bootstrap_script").Default("").Annotations(entgql.Skip()),
+		field.JSON("environment", map[string]string{}).Default(map[string]string{}),
 		field.Int64("shm_bytes").Default(0).Immutable().Annotations(entgql.Skip()),
 		field.Int64("disk_bytes").Default(0).Immutable(), // what each of its containers may write on its machine; 0: made before there was a limit
 		field.String("idempotency_key").Optional().Nillable().Immutable().Annotations(entgql.Skip()),

@@ -20,6 +20,8 @@ func (SSHKey) Fields() []ent.Field {
 		field.String("name").NotEmpty().MaxLen(64),
 		field.String("public_key").NotEmpty().Immutable(), // one line as in authorized_keys, without a comment
 		field.String("fingerprint").Immutable(),           // SHA256:…
+		field.Time("expires_at").Optional().Nillable().Immutable(),
+		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable().Immutable(), // token or keypair that made it, and with which it ends
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
 	}
 }
@@ -31,5 +33,5 @@ func (SSHKey) Edges() []ent.Edge {
 }
 
 func (SSHKey) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("user_id", "fingerprint").Unique()}
+	return []ent.Index{index.Fields("user_id", "fingerprint").Unique(), index.Fields("maker_id")}
 }

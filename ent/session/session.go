@@ -47,6 +47,8 @@ const (
 	FieldSlots = "slots"
 	// FieldCommand holds the string denoting the command field in the database.
 	FieldCommand = "command"
+	// FieldSecretsSealed holds the string denoting the secrets_sealed field in the database.
+	FieldSecretsSealed = "secrets_sealed"
 	// FieldBootstrapScript holds the string denoting the bootstrap_script field in the database.
 	FieldBootstrapScript = "bootstrap_script"
 	// FieldEnvironment holds the string denoting the environment field in the database.
@@ -232,6 +234,7 @@ var Columns = []string{
 	FieldPriority,
 	FieldSlots,
 	FieldCommand,
+	FieldSecretsSealed,
 	FieldBootstrapScript,
 	FieldEnvironment,
 	FieldShmBytes,

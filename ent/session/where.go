@@ -97,6 +97,11 @@ func Priority(v int) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldPriority, v))
 }
 
+// SecretsSealed applies equality check predicate on the "secrets_sealed" field. It's identical to SecretsSealedEQ.
+func SecretsSealed(v []byte) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldSecretsSealed, v))
+}
+
 // BootstrapScript applies equality check predicate on the "bootstrap_script" field. It's identical to BootstrapScriptEQ.
 func BootstrapScript(v string) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldBootstrapScript, v))
@@ -560,6 +565,56 @@ func PriorityLT(v int) predicate.Session {
 // PriorityLTE applies the LTE predicate on the "priority" field.
 func PriorityLTE(v int) predicate.Session {
 	return predicate.Session(sql.FieldLTE(FieldPriority, v))
+}
+
+// SecretsSealedEQ applies the EQ predicate on the "secrets_sealed" field.
+func SecretsSealedEQ(v []byte) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldSecretsSealed, v))
+}
+
+// SecretsSealedNEQ applies the NEQ predicate on the "secrets_sealed" field.
+func SecretsSealedNEQ(v []byte) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldSecretsSealed, v))
+}
+
+// SecretsSealedIn applies the In predicate on the "secrets_sealed" field.
+func SecretsSealedIn(vs ...[]byte) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldSecretsSealed, vs...))
+}
+
+// SecretsSealedNotIn applies the NotIn predicate on the "secrets_sealed" field.
+func SecretsSealedNotIn(vs ...[]byte) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldSecretsSealed, vs...))
+}
+
+// SecretsSealedGT applies the GT predicate on the "secrets_sealed" field.
+func SecretsSealedGT(v []byte) predicate.Session {
+	return predicate.Session(sql.FieldGT(FieldSecretsSealed, v))
+}
+
+// SecretsSealedGTE applies the GTE predicate on the "secrets_sealed" field.
+func SecretsSealedGTE(v []byte) predicate.Session {
+	return predicate.Session(sql.FieldGTE(FieldSecretsSealed, v))
+}
+
+// SecretsSealedLT applies the LT predicate on the "secrets_sealed" field.
+func SecretsSealedLT(v []byte) predicate.Session {
+	return predicate.Session(sql.FieldLT(FieldSecretsSealed, v))
+}
+
+// SecretsSealedLTE applies the LTE predicate on the "secrets_sealed" field.
+func SecretsSealedLTE(v []byte) predicate.Session {
+	return predicate.Session(sql.FieldLTE(FieldSecretsSealed, v))
+}
+
+// SecretsSealedIsNil applies the IsNil predicate on the "secrets_sealed" field.
+func SecretsSealedIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldSecretsSealed))
+}
+
+// SecretsSealedNotNil applies the NotNil predicate on the "secrets_sealed" field.
+func SecretsSealedNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldSecretsSealed))
 }
 
 // BootstrapScriptEQ applies the EQ predicate on the "bootstrap_script" field.

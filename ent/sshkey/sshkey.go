@@ -24,6 +24,10 @@ const (
 	FieldPublicKey = "public_key"
 	// FieldFingerprint holds the string denoting the fingerprint field in the database.
 	FieldFingerprint = "fingerprint"
+	// FieldExpiresAt holds the string denoting the expires_at field in the database.
+	FieldExpiresAt = "expires_at"
+	// FieldMakerID holds the string denoting the maker_id field in the database.
+	FieldMakerID = "maker_id"
 	// FieldUserID holds the string denoting the user_id field in the database.
 	FieldUserID = "user_id"
 	// EdgeUser holds the string denoting the user edge name in mutations.
@@ -46,6 +50,8 @@ var Columns = []string{
 	FieldName,
 	FieldPublicKey,
 	FieldFingerprint,
+	FieldExpiresAt,
+	FieldMakerID,
 	FieldUserID,
 }
 
@@ -102,6 +108,16 @@ func ByPublicKey(opts ...sql.OrderTermOption) OrderOption {
 // ByFingerprint orders the results by the fingerprint field.
 func ByFingerprint(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldFingerprint, opts...).ToFunc()
+}
+
+// ByExpiresAt orders the results by the expires_at field.
+func ByExpiresAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldExpiresAt, opts...).ToFunc()
+}
+
+// ByMakerID orders the results by the maker_id field.
+func ByMakerID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMakerID, opts...).ToFunc()
 }
 
 // ByUserID orders the results by the user_id field.

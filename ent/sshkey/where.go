@@ -76,6 +76,16 @@ func Fingerprint(v string) predicate.SSHKey {
 	return predicate.SSHKey(sql.FieldEQ(FieldFingerprint, v))
 }
 
+// ExpiresAt applies equality check predicate on the "expires_at" field. It's identical to ExpiresAtEQ.
+func ExpiresAt(v time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldEQ(FieldExpiresAt, v))
+}
+
+// MakerID applies equality check predicate on the "maker_id" field. It's identical to MakerIDEQ.
+func MakerID(v uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldEQ(FieldMakerID, v))
+}
+
 // UserID applies equality check predicate on the "user_id" field. It's identical to UserIDEQ.
 func UserID(v uuid.UUID) predicate.SSHKey {
 	return predicate.SSHKey(sql.FieldEQ(FieldUserID, v))
@@ -314,6 +324,106 @@ func FingerprintEqualFold(v string) predicate.SSHKey {
 // FingerprintContainsFold applies the ContainsFold predicate on the "fingerprint" field.
 func FingerprintContainsFold(v string) predicate.SSHKey {
 	return predicate.SSHKey(sql.FieldContainsFold(FieldFingerprint, v))
+}
+
+// ExpiresAtEQ applies the EQ predicate on the "expires_at" field.
+func ExpiresAtEQ(v time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldEQ(FieldExpiresAt, v))
+}
+
+// ExpiresAtNEQ applies the NEQ predicate on the "expires_at" field.
+func ExpiresAtNEQ(v time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldNEQ(FieldExpiresAt, v))
+}
+
+// ExpiresAtIn applies the In predicate on the "expires_at" field.
+func ExpiresAtIn(vs ...time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldIn(FieldExpiresAt, vs...))
+}
+
+// ExpiresAtNotIn applies the NotIn predicate on the "expires_at" field.
+func ExpiresAtNotIn(vs ...time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldNotIn(FieldExpiresAt, vs...))
+}
+
+// ExpiresAtGT applies the GT predicate on the "expires_at" field.
+func ExpiresAtGT(v time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldGT(FieldExpiresAt, v))
+}
+
+// ExpiresAtGTE applies the GTE predicate on the "expires_at" field.
+func ExpiresAtGTE(v time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldGTE(FieldExpiresAt, v))
+}
+
+// ExpiresAtLT applies the LT predicate on the "expires_at" field.
+func ExpiresAtLT(v time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldLT(FieldExpiresAt, v))
+}
+
+// ExpiresAtLTE applies the LTE predicate on the "expires_at" field.
+func ExpiresAtLTE(v time.Time) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldLTE(FieldExpiresAt, v))
+}
+
+// ExpiresAtIsNil applies the IsNil predicate on the "expires_at" field.
+func ExpiresAtIsNil() predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldIsNull(FieldExpiresAt))
+}
+
+// ExpiresAtNotNil applies the NotNil predicate on the "expires_at" field.
+func ExpiresAtNotNil() predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldNotNull(FieldExpiresAt))
+}
+
+// MakerIDEQ applies the EQ predicate on the "maker_id" field.
+func MakerIDEQ(v uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldEQ(FieldMakerID, v))
+}
+
+// MakerIDNEQ applies the NEQ predicate on the "maker_id" field.
+func MakerIDNEQ(v uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldNEQ(FieldMakerID, v))
+}
+
+// MakerIDIn applies the In predicate on the "maker_id" field.
+func MakerIDIn(vs ...uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldIn(FieldMakerID, vs...))
+}
+
+// MakerIDNotIn applies the NotIn predicate on the "maker_id" field.
+func MakerIDNotIn(vs ...uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldNotIn(FieldMakerID, vs...))
+}
+
+// MakerIDGT applies the GT predicate on the "maker_id" field.
+func MakerIDGT(v uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldGT(FieldMakerID, v))
+}
+
+// MakerIDGTE applies the GTE predicate on the "maker_id" field.
+func MakerIDGTE(v uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldGTE(FieldMakerID, v))
+}
+
+// MakerIDLT applies the LT predicate on the "maker_id" field.
+func MakerIDLT(v uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldLT(FieldMakerID, v))
+}
+
+// MakerIDLTE applies the LTE predicate on the "maker_id" field.
+func MakerIDLTE(v uuid.UUID) predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldLTE(FieldMakerID, v))
+}
+
+// MakerIDIsNil applies the IsNil predicate on the "maker_id" field.
+func MakerIDIsNil() predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldIsNull(FieldMakerID))
+}
+
+// MakerIDNotNil applies the NotNil predicate on the "maker_id" field.
+func MakerIDNotNil() predicate.SSHKey {
+	return predicate.SSHKey(sql.FieldNotNull(FieldMakerID))
 }
 
 // UserIDEQ applies the EQ predicate on the "user_id" field.

@@ -95,6 +95,7 @@ type ResolverRoot interface {
 	IdleChecker() IdleCheckerResolver
 	Image() ImageResolver
 	Kernel() KernelResolver
+	Keypair() KeypairResolver
 	LoginSession() LoginSessionResolver
 	Mutation() MutationResolver
 	ObjectStorage() ObjectStorageResolver
@@ -110,6 +111,7 @@ type ResolverRoot interface {
 	ResourcePreset() ResourcePresetResolver
 	Role() RoleResolver
 	RoleGrant() RoleGrantResolver
+	SSHKey() SSHKeyResolver
 	Session() SessionResolver
 	ShareHolder() ShareHolderResolver
 	Subscription() SubscriptionResolver
@@ -135,6 +137,8 @@ type ComplexityRoot struct {
 
 type AccessTokenResolver interface {
 	Scopes(ctx context.Context, obj *ent.AccessToken) ([]access.TokenScope, error)
+
+	Status(ctx context.Context, obj *ent.AccessToken) (auth.CredentialStatus, error)
 }
 type AgentResolver interface {
 	Capacity(ctx context.Context, obj *ent.Agent) (resource.Slots, error)
@@ -197,6 +201,9 @@ type ImageResolver interface {
 }
 type KernelResolver interface {
 	Stats(ctx context.Context, obj *ent.Kernel) (*model.KernelStats, error)
+}
+type KeypairResolver interface {
+	Status(ctx context.Context, obj *ent.Keypair) (auth.CredentialStatus, error)
 }
 type LoginSessionResolver interface {
 	Current(ctx context.Context, obj *ent.LoginSession) (bool, error)
@@ -411,7 +418,12 @@ type RoleResolver interface {
 type RoleGrantResolver interface {
 	ScopeID(ctx context.Context, obj *ent.RoleGrant) (*uuid.UUID, error)
 }
+type SSHKeyResolver interface {
+	Status(ctx context.Context, obj *ent.SSHKey) (auth.CredentialStatus, error)
+}
 type SessionResolver interface {
+	Environment(ctx context.Context, obj *ent.Session) (map[string]string, error)
+
 	EndsAt(ctx context.Context, obj *ent.Session) (*time.Time, error)
 
 	History(ctx context.Context, obj *ent.Session) ([]*ent.SessionEvent, error)
@@ -1458,6 +1470,19 @@ type AccessToken implements Node @allow(to: USER) {
   "About to the minute."
   lastUsedAt: Time
   revokedAt: Time
+  "The access token or keypair that it was made with, and ends with; null for a login."
+  makerID: ID
+  status: CredentialStatus!
+}
+
+enum CredentialStatus {
+  active
+  "A keypair that was deactivated."
+  inactive
+  expired
+  revoked
+  "Its user or their domain is not active: it is refused until they are."
+  owner_inactive
 }
 
 "An access key and a secret that signs requests, as docs/signing.md says. The secret is shown once, when it is made."
@@ -1473,6 +1498,11 @@ type Keypair implements Node @allow(to: USER) {
   "About to the minute."
   lastUsedAt: Time
   rotatedAt: Time
+  "When the secret ends; null for never."
+  expiresAt: Time
+  "The access token or keypair that the secret was made with, and ends with; null for a login."
+  makerID: ID
+  status: CredentialStatus!
   user: User!
   policies: [PolicyAttachment!]!
 }
@@ -1486,6 +1516,10 @@ type SSHKey implements Node @allow(to: USER) {
   "SHA256:…"
   fingerprint: String!
   createdAt: Time!
+  expiresAt: Time
+  "The access token or keypair that it was made with, and ends with; null for a login."
+  makerID: ID
+  status: CredentialStatus!
 }
 
 type AccessTokenConnection @allow(to: USER) { edges: [AccessTokenEdge] pageInfo: PageInfo! totalCount: Int! }
@@ -1509,7 +1543,7 @@ extend type Query {
   sshKeys: [SSHKey!]! @allow(to: USER)
 }
 
-"Without scopes it has all that the viewer has."
+"Without scopes it has all that the viewer has. Made with a token or keypair that expires, it expires with that at the latest."
 input CreateAccessTokenInput { name: String! scopes: [TokenScope!] project: ID expiresAt: Time }
 input RevokeAccessTokenInput { id: ID! }
 "A rate limit is set by who sets limits."
@@ -1545,7 +1579,7 @@ extend type Mutation {
   revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
   createKeypair(input: CreateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
   updateKeypair(input: UpdateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
-  "Gives a keypair a new secret. The old one is dead at once."
+  "Gives a keypair a new secret. The old one is dead at once, and so is what was made with it."
   rotateKeypair(input: RotateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
   deleteKeypair(input: DeleteKeypairInput!): DeleteKeypairPayload! @allow(to: USER, scope: account)
   "Makes an SSH key and shows its private half once."
@@ -1777,8 +1811,8 @@ input CreateDomainInput { name: String! description: String policy: ID }
 input CreateProjectInput { name: String! description: String domain: ID! type: ProjectType policy: ID }
 "The password must have at least 10 characters."
 input CreateUserInput { email: String! username: String fullName: String password: String! role: UserRole domain: ID! projects: [ID!] policy: ID }
-"Changes what is given; users change only their own fullName and allowedAddresses. clearContainer takes the three ids away."
-input UpdateUserInput { id: ID! fullName: String username: String role: UserRole status: UserStatus policy: ID clearPolicy: Boolean containerUid: Int containerGid: Int containerGids: [Int!] clearContainer: Boolean allowedAddresses: [String!] passwordChangeRequired: Boolean }
+"Changes what is given; users change only their own fullName and allowedAddresses. clearContainer takes the three ids away. Access tokens, keypairs and SSH keys of a user who stops being active end, unless keepCredentials: then they wait until the user is active again."
+input UpdateUserInput { id: ID! fullName: String username: String role: UserRole status: UserStatus policy: ID clearPolicy: Boolean containerUid: Int containerGid: Int containerGids: [Int!] clearContainer: Boolean allowedAddresses: [String!] passwordChangeRequired: Boolean keepCredentials: Boolean }
 input SetMembershipInput { project: ID! user: ID! admin: Boolean }
 input RemoveMembershipInput { project: ID! user: ID! }
 
@@ -2162,14 +2196,15 @@ extend type Query {
   loginAttempts(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [LoginAttemptOrder!], where: LoginAttemptWhereInput): LoginAttemptConnection! @allow(to: USER)
 }
 
-input ChangePasswordInput { current: String! new: String! }
+"With endCredentials all access tokens, keypairs and SSH keys end too."
+input ChangePasswordInput { current: String! new: String! endCredentials: Boolean }
 input RevokeLoginSessionInput { id: ID! }
 input ConfirmTotpInput { code: String! }
 input DisableTotpInput { password: String! code: String! }
 input RegenerateRecoveryCodesInput { code: String! }
 input ResetTotpInput { user: ID! }
-"Without a password one is made."
-input ResetUserPasswordInput { user: ID! password: String }
+"Without a password one is made. Access tokens, keypairs and SSH keys end too, unless keepCredentials."
+input ResetUserPasswordInput { user: ID! password: String keepCredentials: Boolean }
 
 type LoginSessionPayload @allow(to: USER) { id: ID! }
 type StartTotpPayload @allow(to: USER) {
@@ -2201,7 +2236,7 @@ extend type Mutation {
   regenerateRecoveryCodes(input: RegenerateRecoveryCodesInput!): RecoveryCodesPayload! @allow(to: USER, scope: account)
   "Turns off the second factor of somebody who lost his."
   resetTotp(input: ResetTotpInput!): ResetTotpPayload! @allow(to: ADMIN, scope: admin)
-  "Gives somebody else a password that he must change, and ends all his logins."
+  "Gives somebody else a password that they must change, and ends all their logins and other credentials."
   resetUserPassword(input: ResetUserPasswordInput!): ResetUserPasswordPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
@@ -2969,6 +3004,7 @@ type Session implements Node @allow(to: USER) {
   "Slots asked for, per kernel."
   slots: Slots!
   command: [String!]!
+  "Names and values, and to who may not enter the session names with empty values."
   environment: StringMap!
   terminationReason: TerminationReason
   "Why the session ended or failed, for people."
@@ -4020,6 +4056,10 @@ func (ec *executionContext) childFields_AccessToken(ctx context.Context, field g
 		return ec.fieldContext_AccessToken_lastUsedAt(ctx, field)
 	case "revokedAt":
 		return ec.fieldContext_AccessToken_revokedAt(ctx, field)
+	case "makerID":
+		return ec.fieldContext_AccessToken_makerID(ctx, field)
+	case "status":
+		return ec.fieldContext_AccessToken_status(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AccessToken", field.Name)
 }
@@ -5150,6 +5190,12 @@ func (ec *executionContext) childFields_Keypair(ctx context.Context, field graph
 		return ec.fieldContext_Keypair_lastUsedAt(ctx, field)
 	case "rotatedAt":
 		return ec.fieldContext_Keypair_rotatedAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_Keypair_expiresAt(ctx, field)
+	case "makerID":
+		return ec.fieldContext_Keypair_makerID(ctx, field)
+	case "status":
+		return ec.fieldContext_Keypair_status(ctx, field)
 	case "user":
 		return ec.fieldContext_Keypair_user(ctx, field)
 	case "policies":
@@ -6276,6 +6322,12 @@ func (ec *executionContext) childFields_SSHKey(ctx context.Context, field graphq
 		return ec.fieldContext_SSHKey_fingerprint(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_SSHKey_createdAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_SSHKey_expiresAt(ctx, field)
+	case "makerID":
+		return ec.fieldContext_SSHKey_makerID(ctx, field)
+	case "status":
+		return ec.fieldContext_SSHKey_status(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SSHKey", field.Name)
 }
@@ -11132,6 +11184,52 @@ func (ec *executionContext) _AccessToken_revokedAt(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_AccessToken_revokedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AccessToken", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _AccessToken_makerID(ctx context.Context, field graphql.CollectedField, obj *ent.AccessToken) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessToken_makerID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MakerID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccessToken_makerID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccessToken", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AccessToken_status(ctx context.Context, field graphql.CollectedField, obj *ent.AccessToken) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessToken_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.AccessToken().Status(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v auth.CredentialStatus) graphql.Marshaler {
+			return ec.marshalNCredentialStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCredentialStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccessToken_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccessToken", field, true, true, errors.New("field of type CredentialStatus does not have child fields"))
 }
 
 func (ec *executionContext) _AccessTokenConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.AccessTokenConnection) (ret graphql.Marshaler) {
@@ -19759,6 +19857,75 @@ func (ec *executionContext) _Keypair_rotatedAt(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_Keypair_rotatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_expiresAt(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_expiresAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpiresAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_makerID(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_makerID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MakerID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_makerID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_status(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Keypair().Status(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v auth.CredentialStatus) graphql.Marshaler {
+			return ec.marshalNCredentialStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCredentialStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, true, true, errors.New("field of type CredentialStatus does not have child fields"))
 }
 
 func (ec *executionContext) _Keypair_user(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
@@ -35010,6 +35177,75 @@ func (ec *executionContext) fieldContext_SSHKey_createdAt(_ context.Context, fie
 	return graphql.NewScalarFieldContext("SSHKey", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _SSHKey_expiresAt(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKey_expiresAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpiresAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKey_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKey", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKey_makerID(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKey_makerID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MakerID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKey_makerID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKey", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKey_status(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKey_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.SSHKey().Status(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v auth.CredentialStatus) graphql.Marshaler {
+			return ec.marshalNCredentialStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCredentialStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKey_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKey", field, true, true, errors.New("field of type CredentialStatus does not have child fields"))
+}
+
 func (ec *executionContext) _SSHKeyPayload_sshKey(ctx context.Context, field graphql.CollectedField, obj *auth.SSHKeyPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -35515,7 +35751,7 @@ func (ec *executionContext) _Session_environment(ctx context.Context, field grap
 			return ec.fieldContext_Session_environment(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Environment, nil
+			return ec.Resolvers.Session().Environment(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v map[string]string) graphql.Marshaler {
@@ -35526,7 +35762,7 @@ func (ec *executionContext) _Session_environment(ctx context.Context, field grap
 	)
 }
 func (ec *executionContext) fieldContext_Session_environment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type StringMap does not have child fields"))
+	return graphql.NewScalarFieldContext("Session", field, true, true, errors.New("field of type StringMap does not have child fields"))
 }
 
 func (ec *executionContext) _Session_terminationReason(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
@@ -45047,7 +45283,7 @@ func (ec *executionContext) unmarshalInputChangePasswordInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"current", "new"}
+	fieldsInOrder := [...]string{"current", "new", "endCredentials"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -45068,6 +45304,13 @@ func (ec *executionContext) unmarshalInputChangePasswordInput(ctx context.Contex
 				return it, err
 			}
 			it.New = data
+		case "endCredentials":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("endCredentials"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EndCredentials = data
 		}
 	}
 	return it, nil
@@ -49518,7 +49761,7 @@ func (ec *executionContext) unmarshalInputResetUserPasswordInput(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"user", "password"}
+	fieldsInOrder := [...]string{"user", "password", "keepCredentials"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -49539,6 +49782,13 @@ func (ec *executionContext) unmarshalInputResetUserPasswordInput(ctx context.Con
 				return it, err
 			}
 			it.Password = data
+		case "keepCredentials":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keepCredentials"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KeepCredentials = data
 		}
 	}
 	return it, nil
@@ -52307,7 +52557,7 @@ func (ec *executionContext) unmarshalInputUpdateUserInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "fullName", "username", "role", "status", "policy", "clearPolicy", "containerUid", "containerGid", "containerGids", "clearContainer", "allowedAddresses", "passwordChangeRequired"}
+	fieldsInOrder := [...]string{"id", "fullName", "username", "role", "status", "policy", "clearPolicy", "containerUid", "containerGid", "containerGids", "clearContainer", "allowedAddresses", "passwordChangeRequired", "keepCredentials"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -52405,6 +52655,13 @@ func (ec *executionContext) unmarshalInputUpdateUserInput(ctx context.Context, o
 				return it, err
 			}
 			it.PasswordChangeRequired = data
+		case "keepCredentials":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keepCredentials"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KeepCredentials = data
 		}
 	}
 	return it, nil
@@ -53404,6 +53661,49 @@ func (ec *executionContext) _AccessToken(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "makerID":
+			out.Values[i] = ec._AccessToken_makerID(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AccessToken_status(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -59361,6 +59661,54 @@ func (ec *executionContext) _Keypair(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "expiresAt":
+			out.Values[i] = ec._Keypair_expiresAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "makerID":
+			out.Values[i] = ec._Keypair_makerID(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Keypair_status(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "user":
 			field := field
 
@@ -67031,28 +67379,76 @@ func (ec *executionContext) _SSHKey(ctx context.Context, sel ast.SelectionSet, o
 		case "id":
 			out.Values[i] = ec._SSHKey_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "name":
 			out.Values[i] = ec._SSHKey_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "publicKey":
 			out.Values[i] = ec._SSHKey_publicKey(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "fingerprint":
 			out.Values[i] = ec._SSHKey_fingerprint(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "createdAt":
 			out.Values[i] = ec._SSHKey_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "expiresAt":
+			out.Values[i] = ec._SSHKey_expiresAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "makerID":
+			out.Values[i] = ec._SSHKey_makerID(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._SSHKey_status(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -67319,10 +67715,43 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "environment":
-			out.Values[i] = ec._Session_environment(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Session_environment(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "terminationReason":
 			out.Values[i] = ec._Session_terminationReason(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -73792,6 +74221,23 @@ func (ec *executionContext) unmarshalNCreateUserInput2githubᚗcomᚋberthhqᚋb
 func (ec *executionContext) unmarshalNCreateVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCreateVfolderInput(ctx context.Context, v any) (vfolder.CreateVfolderInput, error) {
 	res, err := ec.unmarshalInputCreateVfolderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCredentialStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCredentialStatus(ctx context.Context, v any) (auth.CredentialStatus, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := auth.CredentialStatus(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCredentialStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCredentialStatus(ctx context.Context, sel ast.SelectionSet, v auth.CredentialStatus) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx context.Context, v any) (entgql.Cursor[uuid.UUID], error) {

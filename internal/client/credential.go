@@ -16,10 +16,13 @@ type AccessToken struct {
 	ExpiresAt  *time.Time `json:"expiresAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	RevokedAt  *time.Time `json:"revokedAt"`
+	// MakerID is the token or keypair that it was made with, and ends with.
+	MakerID *string `json:"makerID"`
+	Status  string  `json:"status"`
 }
 
 const tokenFields = `fragment tokenFields on AccessToken {
-  id name prefix scopes project { id name } createdAt expiresAt lastUsedAt revokedAt
+  id name prefix scopes project { id name } createdAt expiresAt lastUsedAt revokedAt makerID status
 }`
 
 // CreateAccessTokenInput is a new token: without scopes it may do all that its
@@ -94,14 +97,18 @@ func (c *Client) RevokeAccessToken(ctx context.Context, id string) error {
 
 // SSHKey is the public half of a key that enters sessions.
 type SSHKey struct {
-	ID          string    `json:"id"`
-	Name        string    `json:"name"`
-	PublicKey   string    `json:"publicKey"`
-	Fingerprint string    `json:"fingerprint"`
-	CreatedAt   time.Time `json:"createdAt"`
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	PublicKey   string     `json:"publicKey"`
+	Fingerprint string     `json:"fingerprint"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	ExpiresAt   *time.Time `json:"expiresAt"`
+	// MakerID is the token or keypair that it was made with, and ends with.
+	MakerID *string `json:"makerID"`
+	Status  string  `json:"status"`
 }
 
-const sshKeyFields = `fragment sshKeyFields on SSHKey { id name publicKey fingerprint createdAt }`
+const sshKeyFields = `fragment sshKeyFields on SSHKey { id name publicKey fingerprint createdAt expiresAt makerID status }`
 
 var listSSHKeys = define[struct {
 	SSHKeys []SSHKey `json:"sshKeys"`

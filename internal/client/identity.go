@@ -51,9 +51,14 @@ var changePassword = define[struct {
   changePassword(input: $input) { viewer { initialPassword } }
 }`)
 
-// ChangePassword sets one's own password.
-func (c *Client) ChangePassword(ctx context.Context, current, next string) error {
-	_, err := changePassword.run(ctx, c, vars{"input": vars{"current": current, "new": next}})
+// ChangePassword sets one's own password and, with endAll, ends all one's access
+// tokens, keypairs and SSH keys.
+func (c *Client) ChangePassword(ctx context.Context, current, next string, endAll bool) error {
+	in := vars{"current": current, "new": next}
+	if endAll {
+		in["endCredentials"] = true
+	}
+	_, err := changePassword.run(ctx, c, vars{"input": in})
 	var refused *Error
 	if errors.As(err, &refused) && (refused.Field == "current" || refused.Field == "new") {
 		refused.Field = "the " + refused.Field + " password"

@@ -16,11 +16,15 @@ type Keypair struct {
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	RotatedAt  *time.Time `json:"rotatedAt"`
-	User       UserRef    `json:"user"`
+	ExpiresAt  *time.Time `json:"expiresAt"`
+	// MakerID is the token or keypair that the secret was made with, and ends with.
+	MakerID *string `json:"makerID"`
+	Status  string  `json:"status"`
+	User    UserRef `json:"user"`
 }
 
 const keypairFields = `fragment keypairFields on Keypair {
-  id accessKey name active isDefault rateLimit createdAt lastUsedAt rotatedAt user { id email }
+  id accessKey name active isDefault rateLimit createdAt lastUsedAt rotatedAt expiresAt makerID status user { id email }
 }`
 
 var listKeypairs = define[struct {

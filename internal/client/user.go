@@ -142,6 +142,7 @@ type UpdateUserInput struct {
 	ClearContainer         *bool     `json:"clearContainer,omitempty"`
 	AllowedAddresses       *[]string `json:"allowedAddresses,omitempty"`
 	PasswordChangeRequired *bool     `json:"passwordChangeRequired,omitempty"`
+	KeepCredentials        bool      `json:"keepCredentials,omitempty"`
 }
 
 var updateUser = define[payload[userPayload]](`mutation UpdateUser($input: UpdateUserInput!) {
@@ -209,9 +210,13 @@ var resetPassword = define[payload[PasswordReset]](`mutation ResetUserPassword($
 }`, userFields, attachmentFields)
 
 // ResetPassword gives somebody else a password that must be changed; with ""
-// the server makes one.
-func (c *Client) ResetPassword(ctx context.Context, user, password string) (*PasswordReset, error) {
+// the server makes one. With keep the user's access tokens, keypairs and SSH keys
+// stay as they are.
+func (c *Client) ResetPassword(ctx context.Context, user, password string, keep bool) (*PasswordReset, error) {
 	in := vars{"user": user}
+	if keep {
+		in["keepCredentials"] = true
+	}
 	put(in, "password", password)
 	out, err := change(ctx, c, resetPassword, in)
 	return &out, err

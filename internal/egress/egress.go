@@ -22,8 +22,8 @@ type Reach int
 
 // The reaches.
 const (
-	Public  Reach = iota // to addresses of the Internet: what anybody may name
-	Private              // anywhere but where machines find their own metadata: what administrators name
+	Public  Reach = iota // to addresses of the Internet: what users and domains name
+	Private              // anywhere but where machines find their own metadata: what operators name
 )
 
 // Policy is what the operator allows beside: hosts, as they are named, and networks.
@@ -54,10 +54,16 @@ func Parse(list []string) (*Policy, error) {
 type Refused struct {
 	Address netip.Addr
 	Why     string
+	Reach   Reach
 }
 
+// Error does not say, of what anybody may name, to which address a name leads: that
+// would let them look up the names of the inner network.
 func (r *Refused) Error() string {
-	return fmt.Sprintf("address %s is %s, and not one of those that the operator allows with --object-storage-network", r.Address, r.Why)
+	if r.Reach == Public {
+		return "the host is not on the Internet, and not one that the operator allows with --object-storage-network"
+	}
+	return fmt.Sprintf("address %s is %s", r.Address, r.Why)
 }
 
 func (r *Refused) Unwrap() error { return errdefs.ErrInvalidArgument }
@@ -66,7 +72,7 @@ func (r *Refused) Unwrap() error { return errdefs.ErrInvalidArgument }
 // proxy of the environment: that would look names up itself.
 func (p *Policy) Transport(reach Reach) *http.Transport {
 	return &http.Transport{
-		DialContext:           p.dialer(reach),
+		DialContext:           p.Dialer(reach),
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: time.Minute,
 		IdleConnTimeout:       time.Minute,
@@ -75,7 +81,17 @@ func (p *Policy) Transport(reach Reach) *http.Transport {
 	}
 }
 
-func (p *Policy) dialer(reach Reach) func(ctx context.Context, network, address string) (net.Conn, error) {
+// Named returns the transport for servers that operators name, such as registries and
+// identity providers: anywhere but at the addresses where no such server is. Unlike
+// Transport it uses the proxy of the environment.
+func Named() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&Policy{}).Dialer(Private)
+	return t
+}
+
+// Dialer returns a function that dials as far as the reach.
+func (p *Policy) Dialer(reach Reach) func(ctx context.Context, network, address string) (net.Conn, error) {
 	open := &net.Dialer{Timeout: 10 * time.Second}
 	checked := &net.Dialer{Timeout: open.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
@@ -109,16 +125,44 @@ func (p *Policy) Check(reach Reach, a netip.Addr) error {
 	if v4, ok := embedded(a); ok {
 		inner = v4
 	}
-	if why, is := within(never, inner); is {
-		return &Refused{a, why}
+	why, is := within(never, inner)
+	if !is {
+		why, is = within(never, a)
+	}
+	if is {
+		return &Refused{a, why, reach}
 	}
 	if reach == Private {
 		return nil
 	}
 	if why, is := within(inside, inner); is {
-		return &Refused{a, why}
+		return &Refused{a, why, reach}
 	}
 	return nil
+}
+
+// Plain returns what went wrong with a connection without the addresses, names and
+// servers of the inner network, which the errors of the standard library hold.
+func Plain(err error) string {
+	var out *Refused
+	var lookup *net.DNSError
+	var number syscall.Errno
+	var timeout net.Error
+	switch {
+	case errors.As(err, &out):
+		return out.Error()
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "there is no such host"
+	case errors.As(err, &lookup):
+		return "the host cannot be looked up"
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer in time"
+	case errors.As(err, new(*net.OpError)), errors.As(err, new(*net.AddrError)):
+		return "the connection broke"
+	}
+	return err.Error()
 }
 
 type block struct {
@@ -148,6 +192,10 @@ var never = []block{
 	{netip.MustParsePrefix("::/128"), "no host's"},
 	{netip.MustParsePrefix("224.0.0.0/3"), "no host's"}, // multicast, reserved and broadcast
 	{netip.MustParsePrefix("ff00::/8"), "no host's"},
+	// What a translator of this network, or of nobody knows whom, makes of an address is
+	// not to be foreseen. Who reaches the Internet by one allows its prefix.
+	{netip.MustParsePrefix("64:ff9b:1::/48"), "a translator's"},
+	{netip.MustParsePrefix("2001::/32"), "a tunnel's"}, // Teredo
 }
 
 // inside are addresses that lead to this machine or its own network.

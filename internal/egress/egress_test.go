@@ -3,6 +3,7 @@ package egress
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -18,34 +19,40 @@ func TestAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for address, want := range map[string]struct{ public, private bool }{
-		"8.8.8.8":                {true, true},
-		"2606:4700::1111":        {true, true},
-		"127.0.0.1":              {false, true},
-		"127.8.9.10":             {false, true},
-		"::1":                    {false, true},
-		"10.0.0.1":               {false, true},
-		"10.1.2.3":               {true, true}, // of the operator's list
-		"172.20.0.1":             {false, true},
-		"192.168.1.1":            {false, true},
-		"100.64.0.1":             {false, true},
-		"fd12::1":                {false, true},
-		"169.254.169.254":        {false, false},
-		"169.254.7.7":            {true, true}, // of the operator's list
-		"fe80::1":                {false, false},
-		"fe80::1%eth0":           {false, false},
-		"fd00:ec2::254":          {false, false},
-		"100.100.100.200":        {false, false},
-		"0.0.0.0":                {false, false},
-		"::":                     {false, false},
-		"255.255.255.255":        {false, false},
-		"224.0.0.1":              {false, false},
-		"::ffff:127.0.0.1":       {false, true},
-		"::ffff:169.254.169.254": {false, false},
-		"::127.0.0.1":            {false, true},
-		"64:ff9b::7f00:1":        {false, true},
-		"64:ff9b::a9fe:a9fe":     {false, false},
-		"64:ff9b::808:808":       {true, true},
-		"2002:7f00:1::":          {false, true},
+		"8.8.8.8":                  {true, true},
+		"2606:4700::1111":          {true, true},
+		"127.0.0.1":                {false, true},
+		"127.8.9.10":               {false, true},
+		"::1":                      {false, true},
+		"10.0.0.1":                 {false, true},
+		"10.1.2.3":                 {true, true}, // of the operator's list
+		"172.20.0.1":               {false, true},
+		"192.168.1.1":              {false, true},
+		"100.64.0.1":               {false, true},
+		"fd12::1":                  {false, true},
+		"169.254.169.254":          {false, false},
+		"169.254.7.7":              {true, true}, // of the operator's list
+		"fe80::1":                  {false, false},
+		"fe80::1%eth0":             {false, false},
+		"fd00:ec2::254":            {false, false},
+		"100.100.100.200":          {false, false},
+		"0.0.0.0":                  {false, false},
+		"::":                       {false, false},
+		"255.255.255.255":          {false, false},
+		"224.0.0.1":                {false, false},
+		"::ffff:127.0.0.1":         {false, true},
+		"::ffff:169.254.169.254":   {false, false},
+		"::127.0.0.1":              {false, true},
+		"64:ff9b::7f00:1":          {false, true},
+		"64:ff9b::a9fe:a9fe":       {false, false},
+		"64:ff9b::808:808":         {true, true},
+		"2002:7f00:1::":            {false, true},
+		"2002:a9fe:a9fe::":         {false, false},
+		"2002:808:808::":           {true, true},
+		"64:ff9b:1::7f00:1":        {false, false}, // NAT64 of one's own network
+		"64:ff9b:1:a9fe:a9:fe00::": {false, false},
+		"2001:0:4136:e378::":       {false, false}, // Teredo
+		"2001:4860:4860::8888":     {true, true},
 	} {
 		a := netip.MustParseAddr(address)
 		if got := policy.Check(Public, a) == nil; got != want.public {
@@ -99,5 +106,39 @@ func TestDial(t *testing.T) {
 				t.Errorf("%v, want it open: %v", err, c.open)
 			}
 		})
+	}
+}
+
+// What is told of a host that anybody may name says nothing of the inner network.
+func TestErrorsNameNoAddress(t *testing.T) {
+	policy, err := Parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: policy.Transport(Public)}
+	for _, url := range []string{"http://localhost:1", "http://127.0.0.1:1", "http://0x7f000001:1", "http://nobody.invalid"} {
+		r, err := client.Get(url)
+		if err == nil {
+			r.Body.Close()
+			t.Errorf("%s was reached", url)
+			continue
+		}
+		if said := Plain(err); strings.ContainsAny(said, ":[]") || strings.Contains(said, "127.") {
+			t.Errorf("%s: %q", url, said)
+		}
+	}
+	open, err := Parse([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	client.Transport = open.Transport(Public)
+	if _, err = client.Get("http://" + address); Plain(err) != "connection refused" {
+		t.Errorf("a closed port: %q", Plain(err))
 	}
 }

@@ -5,6 +5,7 @@ package naming
 import (
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -65,6 +66,27 @@ func Line(field, s string, most int) error {
 	for _, r := range s {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.In(r, unicode.Zl, unicode.Zp) {
 			return problem.Invalid(field, "must not hold the character %U", r)
+		}
+	}
+	return nil
+}
+
+// alphabets have letters that look like those of another of them.
+var alphabets = []*unicode.RangeTable{
+	unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu, unicode.Deseret,
+}
+
+// OneAlphabet refuses a word with letters of several alphabets that look alike, such
+// as a Cyrillic ѕ among Latin letters: somebody would take it for another word.
+func OneAlphabet(field, s string) error {
+	found := -1
+	for _, r := range s {
+		i := slices.IndexFunc(alphabets, func(t *unicode.RangeTable) bool { return unicode.Is(t, r) })
+		if i >= 0 && found >= 0 && i != found {
+			return problem.Invalid(field, "mixes letters of several alphabets that look alike")
+		}
+		if i >= 0 {
+			found = i
 		}
 	}
 	return nil

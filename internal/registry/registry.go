@@ -23,7 +23,8 @@ import (
 
 // Registry holds images in a directory.
 type Registry struct {
-	app *handlers.App
+	app      *handlers.App
+	password string // for readers; empty: everybody may read
 }
 
 // Open makes the directory when it is missing.
@@ -53,11 +54,16 @@ func Open(dir string) (*Registry, error) {
 // Close ends what the registry does in the background.
 func (r *Registry) Close() error { return r.app.Shutdown() }
 
-// ServeHTTP answers readers. Whoever can reach a loopback port is not thereby
-// allowed to change what others run.
+// ServeHTTP answers readers who are known. Other accounts of the machine can reach a
+// loopback port, and may neither read nor change what others run.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		http.Error(w, "this registry is read-only", http.StatusMethodNotAllowed)
+		return
+	}
+	if !r.known(req) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="berth"`)
+		http.Error(w, "this registry is for the platform", http.StatusUnauthorized)
 		return
 	}
 	r.app.ServeHTTP(w, req)

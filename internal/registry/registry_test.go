@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -216,4 +217,40 @@ func digest(t *testing.T, img v1.Image) string {
 		t.Fatal(err)
 	}
 	return d.String()
+}
+
+// Other accounts of the machine reach the port, too.
+func TestReadersShowThePassword(t *testing.T) {
+	dir := t.TempDir()
+	r, at := open(t, dir)
+	password, err := registry.ReaderPassword(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := registry.ReaderPassword(dir); err != nil || again != password || len(password) < 20 {
+		t.Errorf("passwords %q and %q, %v", password, again, err)
+	}
+	r.Require(password)
+	for name, c := range map[string]struct {
+		as   remote.Registry
+		want bool
+	}{
+		"nobody":             {at, false},
+		"a wrong password":   {remote.Registry{Host: at.Host, PlainHTTP: true, Username: registry.ReaderName, Password: "wrong"}, false},
+		"another name":       {remote.Registry{Host: at.Host, PlainHTTP: true, Username: "root", Password: password}, false},
+		"the right password": {remote.Registry{Host: at.Host, PlainHTTP: true, Username: registry.ReaderName, Password: password}, true},
+	} {
+		_, err := c.as.Repositories(t.Context())
+		if (err == nil) != c.want || !c.want && !errdefs.IsUnauthorized(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Nobody registers the address at which a cloud keeps a machine's credentials.
+func TestNoMetadata(t *testing.T) {
+	_, err := remote.Registry{Host: "169.254.169.254", PlainHTTP: true}.Repositories(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "of a link") {
+		t.Errorf("a link-local registry: %v", err)
+	}
 }

@@ -12,6 +12,8 @@ const (
 	StorageSecret    Purpose = "object storage"
 	Canary           Purpose = "canary"       // by which a manager knows that it has the cluster's keys
 	LoginState       Purpose = "login state"  // of a browser at an identity provider, for minutes; in no table
+	SessionSecrets   Purpose = "session"      // its environment and bootstrap script
+	KernelSecrets    Purpose = "kernel"       // the same in the record of an agent, with a ring of its own; in no table
 	KnownDevice      Purpose = "known device" // a cookie of who logged in before; in no table
 )
 
@@ -30,5 +32,6 @@ func Columns() []Column {
 		{"identity_providers", "client_secret_sealed", ProviderSecret},
 		{"object_storages", "secret_sealed", StorageSecret},
 		{"cluster_identities", "canary_sealed", Canary},
+		{"sessions", "secrets_sealed", SessionSecrets},
 	}
 }

@@ -30,6 +30,8 @@ type Config struct {
 	Keys      *seal.Ring // seals the secrets of keypairs
 	Logger    *slog.Logger
 
+	// PublicURL is where browsers reach the page; "": what a request says.
+	PublicURL string
 	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto who asks.
 	TrustedProxies []netip.Prefix
 	// RecheckEvery is how long an open connection may outlive the rights it was
@@ -51,6 +53,7 @@ type Service struct {
 	watchers  *watchers
 	trusted   []netip.Prefix
 	recheck   time.Duration
+	public    string
 }
 
 // New returns a Service. Run keeps its promises about revocation.
@@ -67,6 +70,7 @@ func New(cfg Config) *Service {
 		watchers: newWatchers(),
 		trusted:  cfg.TrustedProxies,
 		recheck:  cfg.RecheckEvery,
+		public:   cfg.PublicURL,
 	}
 }
 

@@ -90,9 +90,13 @@ func fromAllowed(prefixes []string, a netip.Addr) bool {
 	})
 }
 
-// PublicURL is where the browser reaches us, such as https://berth.example. What
-// X-Forwarded-Host says counts from a trusted proxy alone.
+// PublicURL is where the browser reaches us, such as https://berth.example: what the
+// operator says, and else the Host of the request. What X-Forwarded-Host says counts
+// from a trusted proxy alone.
 func (s *Service) PublicURL(r *http.Request) string {
+	if s.public != "" {
+		return s.public
+	}
 	scheme, host := "http", r.Host
 	if s.overTLS(r) {
 		scheme = "https"

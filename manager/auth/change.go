@@ -7,13 +7,15 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// ChangePasswordInput is the old password, to prove it is really him, and the new.
+// ChangePasswordInput is the old password, to prove who asks, and the new.
 type ChangePasswordInput struct {
-	Current string
-	New     string
+	Current        string
+	New            string
+	EndCredentials *bool // access tokens, keypairs and SSH keys too; nil: no
 }
 
-// ChangePassword gives the viewer a new password and ends all his other logins.
+// ChangePassword gives the viewer a new password and ends all their other logins,
+// and all other credentials if they want that.
 func (s *Service) ChangePassword(ctx context.Context, in ChangePasswordInput) error {
 	v, err := self(ctx)
 	if err != nil {
@@ -49,10 +51,9 @@ func (s *Service) ChangePassword(ctx context.Context, in ChangePasswordInput) er
 	if err != nil {
 		return err
 	}
-	ended, err := s.setPassword(ctx, u, hash, v.Credential, false)
+	err = s.setPassword(ctx, u, newPassword{hash: hash, keep: v.Credential, endAll: is(in.EndCredentials)})
 	if err != nil {
 		return fmt.Errorf("change password: %w", err)
 	}
-	s.cut(ctx, ended)
 	return nil
 }

@@ -65,7 +65,7 @@ var (
 	liveTokens = fmt.Sprintf(live, "last_used_at", "access_tokens",
 		"c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $1) AND ", "c.scopes", "c.project_id", "''", "c.expires_at", noSecret, noRate)
 	liveKeypairs = fmt.Sprintf(live, "last_used_at", "keypairs",
-		"c.active AND ", "NULL", "NULL::uuid", "''", "NULL::timestamptz", "c.secret_sealed", "c.rate_limit")
+		"c.active AND (c.expires_at IS NULL OR c.expires_at > now()) AND ", "NULL", "NULL::uuid", "''", "c.expires_at", "c.secret_sealed", "c.rate_limit")
 )
 
 const (

@@ -80,6 +80,10 @@ func (s *Service) CreateKeypair(ctx context.Context, in CreateKeypairInput) (*Ke
 		return nil, err
 	}
 	defer tx.Rollback() // after a commit it does nothing
+	o, err := originOf(ctx, tx, v)
+	if err != nil {
+		return nil, err
+	}
 	n, err := tx.Keypair.Query().Where(keypair.UserID(v.User)).Count(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("count keypairs: %w", err)
@@ -91,6 +95,7 @@ func (s *Service) CreateKeypair(ctx context.Context, in CreateKeypairInput) (*Ke
 	k, err := tx.Keypair.Create().
 		SetAccessKey(newAccessKey()).SetName(in.Name).SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(secret))).
 		SetIsDefault(n == 0).SetNillableRateLimit(in.RateLimit).SetUserID(v.User).
+		SetNillableMakerID(o.id).SetNillableExpiresAt(o.expires).
 		Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create keypair: %w", err)
@@ -132,12 +137,17 @@ func (s *Service) UpdateKeypair(ctx context.Context, in UpdateKeypairInput) (*Ke
 	if err != nil {
 		return nil, fmt.Errorf("change keypair: %w", err)
 	}
+	var made []uuid.UUID
+	if !after.Active {
+		if made, err = s.endMade(ctx, tx, k.ID); err != nil {
+			return nil, err
+		}
+		made = append(made, k.ID)
+	}
 	if err := tx.Commit(); err != nil {
 		return nil, err
 	}
-	if !after.Active {
-		s.Disconnect(ctx, k.ID)
-	}
+	s.disconnect(ctx, made)
 	return &KeypairPayload{Keypair: after.Unwrap()}, nil
 }
 
@@ -172,7 +182,8 @@ func mayUpdate(ctx context.Context, in UpdateKeypairInput, on access.Object) err
 	return err
 }
 
-// RotateKeypair gives one's own keypair a new secret. The old one is dead at once.
+// RotateKeypair gives one's own keypair a new secret. The old one is dead at once,
+// and so is what was made with it. A secret that is made with a token ends with that.
 func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*KeypairPayload, error) {
 	k, on, err := s.keypair(ctx, in.ID)
 	if err != nil {
@@ -188,16 +199,42 @@ func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*Ke
 	if err := unnarrowed(v); err != nil {
 		return nil, err
 	}
-	secret := newSecret()
-	k, err = k.Update().SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(secret))).SetRotatedAt(clock.Now()).Save(ctx)
+	tx, err := s.changeOf(ctx, v.User)
 	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	o, err := originOf(ctx, tx, v)
+	if err != nil {
+		return nil, err
+	}
+	if v.Credential == k.ID { // its new secret ends when the old one would have
+		o = origin{id: k.MakerID, expires: k.ExpiresAt}
+	}
+	secret := newSecret()
+	change := tx.Keypair.UpdateOneID(k.ID).SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(secret))).SetRotatedAt(clock.Now())
+	if change.SetNillableMakerID(o.id); o.id == nil {
+		change.ClearMakerID()
+	}
+	if change.SetNillableExpiresAt(o.expires); o.expires == nil {
+		change.ClearExpiresAt()
+	}
+	if k, err = change.Save(ctx); err != nil {
 		return nil, fmt.Errorf("rotate keypair: %w", err)
 	}
-	s.Disconnect(ctx, k.ID)
-	return &KeypairPayload{Keypair: k, Secret: &secret}, nil
+	made, err := s.endMade(ctx, tx, k.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	s.disconnect(ctx, append(made, k.ID))
+	return &KeypairPayload{Keypair: k.Unwrap(), Secret: &secret}, nil
 }
 
-// DeleteKeypair deletes a keypair. The default one goes last.
+// DeleteKeypair deletes a keypair and ends what was made with it. The default one
+// goes last.
 func (s *Service) DeleteKeypair(ctx context.Context, in DeleteKeypairInput) (*DeleteKeypairPayload, error) {
 	k, on, err := s.keypair(ctx, in.ID)
 	if err != nil {
@@ -226,10 +263,14 @@ func (s *Service) DeleteKeypair(ctx context.Context, in DeleteKeypairInput) (*De
 	if n == 0 {
 		return nil, problem.Precondition("this is the default keypair, make another the default first").WithField("id")
 	}
+	made, err := s.endMade(ctx, tx, k.ID)
+	if err != nil {
+		return nil, err
+	}
 	if err := tx.Commit(); err != nil {
 		return nil, err
 	}
-	s.Disconnect(ctx, k.ID)
+	s.disconnect(ctx, append(made, k.ID))
 	return &DeleteKeypairPayload{ID: k.ID}, nil
 }
 

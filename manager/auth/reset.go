@@ -24,8 +24,9 @@ const resetLength = 20
 
 // ResetUserPasswordInput names the user; without a password one is made.
 type ResetUserPasswordInput struct {
-	User     uuid.UUID
-	Password *string
+	User            uuid.UUID
+	Password        *string
+	KeepCredentials *bool // access tokens, keypairs and SSH keys; nil: they end
 }
 
 // ResetUserPasswordPayload has the password when it was made, this once.
@@ -40,8 +41,8 @@ type ResetTotpInput struct{ User uuid.UUID }
 // ResetTotpPayload is the user, who has no second factor any more.
 type ResetTotpPayload struct{ User *ent.User }
 
-// ResetUserPassword gives somebody else a password that he must change, and
-// ends all his logins.
+// ResetUserPassword gives somebody else a password that they must change, and ends
+// all their logins and, unless the input keeps them, their other credentials.
 func (s *Service) ResetUserPassword(ctx context.Context, in ResetUserPasswordInput) (*ResetUserPasswordPayload, error) {
 	u, err := s.resettable(ctx, in.User)
 	if err != nil {
@@ -62,11 +63,10 @@ func (s *Service) ResetUserPassword(ctx context.Context, in ResetUserPasswordInp
 	if err != nil {
 		return nil, err
 	}
-	ended, err := s.setPassword(ctx, u, hash, uuid.Nil, true)
+	err = s.setPassword(ctx, u, newPassword{hash: hash, required: true, endAll: !is(in.KeepCredentials)})
 	if err != nil {
 		return nil, fmt.Errorf("reset password: %w", err)
 	}
-	s.cut(ctx, ended)
 	out.User, err = s.client.User.Get(ctx, u.ID)
 	return out, err
 }
@@ -137,27 +137,47 @@ func (s *Service) rules(ctx context.Context, u *ent.User) (password.Rules, error
 	return password.RulesOf(d), nil
 }
 
-// setPassword writes the hash and returns the logins it ended: all but keep.
-func (s *Service) setPassword(ctx context.Context, u *ent.User, hash string, keep uuid.UUID, required bool) ([]*ent.LoginSession, error) {
-	ctx = viewer.SystemContext(ctx)
-	tx, err := s.client.Tx(ctx)
+// newPassword is what changes with a password.
+type newPassword struct {
+	hash     string
+	keep     uuid.UUID // the login that stays
+	required bool      // reports whether the user must change it at the next login
+	endAll   bool      // reports whether access tokens, keypairs and SSH keys end too
+}
+
+// setPassword writes the hash and ends the user's logins, all but one, and with
+// endAll their other credentials.
+func (s *Service) setPassword(ctx context.Context, u *ent.User, p newPassword) error {
+	system := viewer.SystemContext(ctx)
+	tx, err := s.client.Tx(system)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer tx.Rollback() // after a commit it does nothing
 	n, err := tx.User.Update().
 		Where(user.ID(u.ID), user.PasswordHash(u.PasswordHash)).
-		SetPasswordHash(hash).SetInitialPassword(false).SetPasswordChangeRequired(required).SetPasswordChangedAt(clock.Now()).
-		Save(ctx)
+		SetPasswordHash(p.hash).SetInitialPassword(false).SetPasswordChangeRequired(p.required).SetPasswordChangedAt(clock.Now()).
+		Save(system)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if n == 0 {
-		return nil, problem.Aborted("the password was changed at the same time")
+		return problem.Aborted("the password was changed at the same time")
 	}
-	ended, err := finish(ctx, tx, loginattempt.ResultRevoked, loginsession.UserID(u.ID), loginsession.IDNEQ(keep))
+	logins, err := finish(system, tx, loginattempt.ResultRevoked, loginsession.UserID(u.ID), loginsession.IDNEQ(p.keep))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return ended, tx.Commit()
+	var others []uuid.UUID
+	if p.endAll {
+		if others, err = s.EndCredentials(system, tx, u.ID); err != nil {
+			return err
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	s.cut(ctx, logins)
+	s.disconnect(ctx, others)
+	return nil
 }

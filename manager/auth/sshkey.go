@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/permit"
@@ -107,7 +108,7 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 	if err != nil {
 		return nil, err
 	}
-	// The key enters sessions and folders of every project for ever, so must who adds it.
+	// The key enters sessions and folders of every project, so must who adds it.
 	for _, scope := range []access.TokenScope{access.TokenSessions, access.TokenFolders} {
 		if !v.Allows(scope) || v.Within != uuid.Nil {
 			return nil, problem.Forbidden("the access token has not the scope %s on all projects", scope)
@@ -121,6 +122,15 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 		return nil, err
 	}
 	defer tx.Rollback() // after a commit it does nothing
+	o, err := originOf(ctx, tx, v)
+	if err != nil {
+		return nil, err
+	}
+	fingerprint := ssh.FingerprintSHA256(key)
+	_, err = tx.SSHKey.Delete().Where(sshkey.UserID(v.User), sshkey.Fingerprint(fingerprint), sshkey.ExpiresAtLTE(clock.Now())).Exec(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("delete the expired ssh key: %w", err)
+	}
 	mine := tx.SSHKey.Query().Where(sshkey.UserID(v.User))
 	n, err := mine.Clone().Count(ctx)
 	if err != nil {
@@ -129,7 +139,6 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 	if n >= maxSSHKeys {
 		return nil, problem.Exhausted("you have %d SSH keys, delete one first", n).WithLimit(fmt.Sprint(maxSSHKeys))
 	}
-	fingerprint := ssh.FingerprintSHA256(key)
 	twice, err := mine.Where(sshkey.Fingerprint(fingerprint)).Exist(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for the same ssh key: %w", err)
@@ -138,6 +147,7 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 		return nil, problem.Exists("publicKey", "you have this SSH key already")
 	}
 	k, err := tx.SSHKey.Create().SetName(name).SetFingerprint(fingerprint).SetUserID(v.User).
+		SetNillableMakerID(o.id).SetNillableExpiresAt(o.expires).
 		SetPublicKey(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))).
 		Save(ctx)
 	if err != nil {

@@ -39,7 +39,8 @@ type AccessTokenPayload struct {
 const maxTokens = 100
 
 // CreateAccessToken makes a token with the rights of its user, or fewer. One
-// that is made with a token reaches no further than that.
+// that is made with a token or keypair reaches no further than that, and ends with
+// it at the latest.
 func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInput) (*AccessTokenPayload, error) {
 	v, err := s.maker(ctx)
 	if err != nil {
@@ -60,7 +61,16 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(t) {
 		return nil, problem.Invalid("expiresAt", "must be in the future")
 	}
-	n, err := s.client.AccessToken.Query().Where(
+	tx, err := s.changeOf(ctx, v.User)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	o, err := originOf(ctx, tx, v)
+	if err != nil {
+		return nil, err
+	}
+	n, err := tx.AccessToken.Query().Where(
 		accesstoken.UserID(v.User), accesstoken.RevokedAtIsNil(),
 		accesstoken.Or(accesstoken.ExpiresAtIsNil(), accesstoken.ExpiresAtGT(t)),
 	).Count(ctx)
@@ -71,18 +81,21 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 		return nil, problem.Exhausted("you have %d valid access tokens, revoke one first", n).WithLimit(fmt.Sprint(maxTokens))
 	}
 	secret := newToken()
-	token, err := s.client.AccessToken.Create().
-		SetName(in.Name).SetPrefix(secret[:shown]).SetHash(hash(secret)).
-		SetScopes(scopes).SetNillableProjectID(within).SetNillableExpiresAt(in.ExpiresAt).SetUserID(v.User).
+	token, err := tx.AccessToken.Create().
+		SetName(in.Name).SetPrefix(secret[:shown]).SetHash(hash(secret)).SetNillableMakerID(o.id).
+		SetScopes(scopes).SetNillableProjectID(within).SetNillableExpiresAt(o.until(in.ExpiresAt)).SetUserID(v.User).
 		Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create access token: %w", err)
 	}
-	return &AccessTokenPayload{AccessToken: token, Secret: &secret}, nil
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	return &AccessTokenPayload{AccessToken: token.Unwrap(), Secret: &secret}, nil
 }
 
 // RevokeAccessToken ends a token of one's own, or anybody's as superadmin, with
-// what was opened with it. Revoking it again changes nothing.
+// what was opened and made with it. Revoking it again changes nothing.
 func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInput) (*AccessTokenPayload, error) {
 	if _, err := person(ctx); err != nil {
 		return nil, err
@@ -98,12 +111,25 @@ func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInp
 	if _, err := permit.Check(ctx, access.Delete, access.Credential, on); err != nil {
 		return nil, err
 	}
+	tx, err := s.changeOf(ctx, token.UserID)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
 	if token.RevokedAt == nil {
-		if token, err = token.Update().SetRevokedAt(clock.Now()).Save(ctx); err != nil {
+		if token, err = tx.AccessToken.UpdateOneID(token.ID).SetRevokedAt(clock.Now()).Save(ctx); err != nil {
 			return nil, fmt.Errorf("revoke access token: %w", err)
 		}
+		token = token.Unwrap()
 	}
-	s.Disconnect(ctx, token.ID)
+	made, err := s.endMade(ctx, tx, token.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	s.disconnect(ctx, append(made, token.ID))
 	return &AccessTokenPayload{AccessToken: token}, nil
 }
 

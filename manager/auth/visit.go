@@ -29,8 +29,8 @@ func (s *Service) visit(ctx context.Context, peer string, forwarded []string) (c
 }
 
 // liveKeys are SSH keys. One opens folders and nothing else.
-var liveKeys = fmt.Sprintf(live, "created_at", "ssh_keys", "c.fingerprint = $1 AND ",
-	fmt.Sprintf(`'["%s"]'::json`, access.TokenFolders), "NULL::uuid", "''", "NULL::timestamptz", noSecret, noRate)
+var liveKeys = fmt.Sprintf(live, "created_at", "ssh_keys", "c.fingerprint = $1 AND (c.expires_at IS NULL OR c.expires_at > now()) AND ",
+	fmt.Sprintf(`'["%s"]'::json`, access.TokenFolders), "NULL::uuid", "''", "c.expires_at", noSecret, noRate)
 
 // Keyholder finds the viewer of an SSH key with which somebody came to a storage
 // proxy, which has made sure that he has its other half.

@@ -18,6 +18,9 @@ import (
 type Logins interface {
 	// EndLogins revokes the logins of a user in a transaction.
 	EndLogins(ctx context.Context, tx *ent.Tx, user uuid.UUID) error
+	// EndCredentials ends the access tokens, keypairs and SSH keys of a user in a
+	// transaction and returns the ids of those that were in use.
+	EndCredentials(ctx context.Context, tx *ent.Tx, user uuid.UUID) ([]uuid.UUID, error)
 	// EndLoginsOutside revokes those of them that came from none of the addresses.
 	EndLoginsOutside(ctx context.Context, tx *ent.Tx, user uuid.UUID, allowed []string) error
 	// Recheck closes what a user has open and may not have any more. It is called

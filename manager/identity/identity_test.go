@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity"
@@ -31,9 +33,23 @@ type cut struct {
 	ids []uuid.UUID
 }
 
+// ring seals for all tests. Its file is needed when it is made, and not after.
+var ring = sync.OnceValue(func() *seal.Ring {
+	dir, err := os.MkdirTemp("", "ring")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	keys, err := seal.Load(dir)
+	if err != nil {
+		panic(err)
+	}
+	return keys
+})
+
 func newCut(client *ent.Client) *cut {
 	log := slog.New(slog.DiscardHandler)
-	return &cut{Service: auth.New(auth.Config{Client: client, Bus: event.New(nil, log), Passwords: identitytest.Hasher(), Logger: log})}
+	return &cut{Service: auth.New(auth.Config{Client: client, Keys: ring(), Bus: event.New(nil, log), Passwords: identitytest.Hasher(), Logger: log})}
 }
 
 func (c *cut) Disconnect(_ context.Context, id uuid.UUID) {
@@ -125,6 +141,8 @@ func TestCreateUser(t *testing.T) {
 		{"no role at all", w.Superadmin, func(in *identity.CreateUserInput) { in.Role = role("god") }, problem.CodeInvalidArgument, "role"},
 		{"a short password", w.A.Admin, func(in *identity.CreateUserInput) { in.Password = "123456789" }, problem.CodeInvalidArgument, "password"},
 		{"no address", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "x" }, problem.CodeInvalidArgument, "email"},
+		{"letters of two alphabets", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "u\u0455era1@acme.test" }, problem.CodeInvalidArgument, "email"},
+		{"a host of two alphabets", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "a@\u0430cme.test" }, problem.CodeInvalidArgument, "email"},
 		{"an address with a name", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "Bob <b@example.org>" }, problem.CodeInvalidArgument, "email"},
 		{"an address with a header", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "b@example.org\r\nBcc: x@y" }, problem.CodeInvalidArgument, "email"},
 		{"a path as username", w.A.Admin, func(in *identity.CreateUserInput) { in.Username = "../root" }, problem.CodeInvalidArgument, "username"},

@@ -18,9 +18,9 @@ import (
 )
 
 // UpdateUser changes a user. Users change only their own names and addresses;
-// the rest is for who administers them, up to his own role. A user who stops
-// being active is logged out and none of his credentials is taken any more; his
-// sessions run on. Whatever is open with an old role, or from an address that is
+// the rest is for who administers them, up to their own role. A user who stops
+// being active is logged out and their credentials end, or wait if the input keeps
+// them; their sessions run on. Whatever is open with an old role, or from an address that is
 // no longer allowed, is cut off.
 func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
@@ -90,8 +90,10 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (b
 		return nil, nil, err
 	}
 	switch {
-	case after.Status != user.StatusActive && before.Status == user.StatusActive:
-		err = s.logins.EndLogins(ctx, tx, in.ID)
+	case after.Status != user.StatusActive && after.Status != before.Status:
+		if err = s.logins.EndLogins(ctx, tx, in.ID); err == nil && !isTrue(in.KeepCredentials) {
+			_, err = s.logins.EndCredentials(ctx, tx, in.ID) // all of them are disconnected with the user
+		}
 	case in.AllowedAddresses != nil:
 		err = s.logins.EndLoginsOutside(ctx, tx, in.ID, after.AllowedAddresses)
 	}

@@ -30,6 +30,7 @@ type UpdateUserInput struct {
 	ClearContainer         *bool
 	AllowedAddresses       []string
 	PasswordChangeRequired *bool
+	KeepCredentials        *bool // of who stops being active; nil: they end
 }
 
 // UpdateProfileInput changes what is not nil.

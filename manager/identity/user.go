@@ -188,6 +188,11 @@ func Email(s string) (string, error) {
 	if err != nil || a.Address != s || a.Name != "" || strings.ContainsAny(s, " \"<>,;") {
 		return "", problem.Invalid("email", "is not an e-mail address")
 	}
+	for _, part := range strings.FieldsFunc(s, func(r rune) bool { return r == '@' || r == '.' }) {
+		if err := naming.OneAlphabet("email", part); err != nil {
+			return "", err
+		}
+	}
 	return s, nil
 }
 

@@ -26,7 +26,8 @@ func (w *World) Quiet(t testing.TB) *Manager {
 	t.Helper()
 	made, web, nodes := w.make(t, func(nodes string) string { return nodes })
 	nodes.Close()
-	srv := httptest.NewUnstartedServer(made.Handler())
+	served := made.Handler()
+	srv := httptest.NewUnstartedServer(served)
 	srv.Listener.Close()
 	srv.Listener = web
 	srv.Start()
@@ -34,7 +35,7 @@ func (w *World) Quiet(t testing.TB) *Manager {
 		srv.Close()
 		made.Close()
 	})
-	return &Manager{Manager: made, URL: srv.URL, stop: func() {}}
+	return &Manager{Manager: made, URL: srv.URL, Served: served, stop: func() {}}
 }
 
 // Anonymous asks without credentials.

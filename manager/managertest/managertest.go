@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -125,8 +126,9 @@ func (w *World) open(t testing.TB) *redis.Client {
 // Manager is one manager of a World.
 type Manager struct {
 	*manager.Manager
-	URL  string
-	stop func()
+	URL    string
+	Served http.Handler // of Quiet alone: what URL serves, for requests from any address
+	stop   func()
 
 	killed bool
 }
@@ -183,7 +185,7 @@ func (w *World) make(t testing.TB, through func(string) string) (m *manager.Mana
 	cfg := manager.Config{
 		PostgresDSN: w.dsn, RedisURL: w.redis, Etcd: manager.Etcd{Endpoints: []string{w.etcd}},
 		HTTP: web, Cluster: nodes, ClusterAddress: through(nodes.Addr().String()), Secrets: w.Secrets, Version: "test", Logger: logger(),
-		Registry: prometheus.NewRegistry(),
+		Registry: prometheus.NewRegistry(), ObjectStorages: []string{"127.0.0.1"},
 	}
 	if w.Configure != nil {
 		w.Configure(&cfg)

@@ -3,6 +3,8 @@ package objectstorage
 import (
 	"context"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,8 +12,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	entstorage "github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
 
@@ -91,6 +96,50 @@ func (s *Service) Objects(ctx context.Context, row *ent.ObjectStorage, path stri
 	return s.page(ctx, row, path, first, after)
 }
 
+// verify asks a storage that has not proven yet that it speaks S3, before a task says
+// what it finds at the endpoint.
+func (s *Service) verify(ctx context.Context, row *ent.ObjectStorage) error {
+	if row.VerifiedAt != nil {
+		return nil
+	}
+	_, err := s.page(ctx, row, "", 1, "")
+	if class(err) == problem.CodePermissionDenied {
+		return nil // a key that may not list may still read or write
+	}
+	return err
+}
+
+// proven takes the outcome of a listing. A storage that answers as S3 is verified. What
+// is wrong with one that never did is told to superadmins alone: to others the
+// differences would tell what listens where.
+func (s *Service) proven(ctx context.Context, row *ent.ObjectStorage, err error) error {
+	switch {
+	case row.VerifiedAt != nil || errors.Is(err, context.Canceled):
+		return err
+	case err == nil, class(err) == problem.CodePermissionDenied:
+		up := s.client.ObjectStorage.Update().Where(entstorage.ID(row.ID), entstorage.Endpoint(row.Endpoint), entstorage.Bucket(row.Bucket))
+		if failed := up.SetVerifiedAt(clock.Now()).Exec(viewer.SystemContext(ctx)); failed != nil {
+			return fmt.Errorf("note that the object storage answers: %w", failed)
+		}
+		return err
+	}
+	if v := viewer.From(ctx); v != nil && (v.Superadmin() || v.IsSystem()) {
+		return err
+	}
+	if _, known := problem.From(err); !known {
+		return err
+	}
+	return problem.Precondition("the object storage does not answer a listing with these settings: " +
+		"check the endpoint, the region, the bucket, the access key and the secret, and that the endpoint is on the Internet or allowed by the operator").
+		WithField("endpoint")
+}
+
+// class is the code of an error; empty when it has none.
+func class(err error) string {
+	p, _ := problem.From(err)
+	return p.Code
+}
+
 func (s *Service) page(ctx context.Context, row *ent.ObjectStorage, path string, first int, after string) (*ObjectList, error) {
 	below, err := cleanPrefix("path", path)
 	if err != nil {
@@ -107,8 +156,8 @@ func (s *Service) page(ctx context.Context, row *ent.ObjectStorage, path string,
 		return nil, err
 	}
 	r, err := b.core.ListObjectsV2(b.name, row.Prefix+below, "", string(token), "/", first)
-	if err != nil {
-		return nil, explain(err)
+	if err = s.proven(ctx, row, explain(err)); err != nil {
+		return nil, err
 	}
 	out := &ObjectList{Objects: []*StoredObject{}}
 	add := func(key string, o StoredObject) {

@@ -19,17 +19,13 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// way is how storages of one reach are dialled.
+// way is how storages are dialled: on the Internet, and where the operator allows it.
 type way struct{ *http.Transport }
 
-func ways(policy *egress.Policy) map[egress.Reach]*way {
-	m := map[egress.Reach]*way{}
-	for _, reach := range []egress.Reach{egress.Public, egress.Private} {
-		t := policy.Transport(reach)
-		t.ResponseHeaderTimeout = 30 * time.Second
-		m[reach] = &way{t}
-	}
-	return m
+func newWay(policy *egress.Policy) *way {
+	t := policy.Transport(egress.Public)
+	t.ResponseHeaderTimeout = 30 * time.Second
+	return &way{t}
 }
 
 // until lets every request end with ctx: some calls of the library take no context.
@@ -47,14 +43,6 @@ type bucket struct {
 	core   minio.Core
 	name   string
 	nobody bool // it is asked without credentials
-}
-
-// reach is how far the storage of a row may be away.
-func reach(row *ent.ObjectStorage) egress.Reach {
-	if row.DomainID != nil { // an administrator has named it
-		return egress.Private
-	}
-	return egress.Public
 }
 
 // How often a request is tried: while a person waits, and in a task.
@@ -84,7 +72,7 @@ func (s *Service) open(ctx context.Context, row *ent.ObjectStorage, tries int) (
 	}
 	b.core.Client, err = minio.New(u.Host, &minio.Options{
 		Creds: creds, Secure: u.Scheme == "https", Region: row.Region, BucketLookup: lookup,
-		Transport: until{ctx, s.ways[reach(row)]}, MaxRetries: tries,
+		Transport: until{ctx, s.way}, MaxRetries: tries,
 	})
 	if err != nil {
 		return nil, problem.Invalid("endpoint", "%v", err)
@@ -169,7 +157,7 @@ func explain(err error) error {
 	}
 	var out *egress.Refused
 	if errors.As(err, &out) {
-		return problem.Invalid("endpoint", "%s", out.Error())
+		return problem.Invalid("endpoint", "%s", egress.Plain(err))
 	}
 	var e minio.ErrorResponse
 	if !errors.As(err, &e) {
@@ -177,7 +165,7 @@ func explain(err error) error {
 		if errors.As(err, &u) {
 			err = u.Err // without the address, which may be signed
 		}
-		return problem.Unavailable("the endpoint cannot be reached: %v", err).WithField("endpoint")
+		return problem.Unavailable("the endpoint cannot be reached: %s", egress.Plain(err)).WithField("endpoint")
 	}
 	switch e.Code {
 	case minio.NoSuchBucket:

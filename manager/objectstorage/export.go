@@ -194,7 +194,7 @@ func (r *sending) batch(ctx context.Context, list []*file) error {
 	if err := r.save(ctx, true, 0); err != nil {
 		return err
 	}
-	q := &storagepb.ExportRequest{Folder: at.Ref, Private: r.private()}
+	q := &storagepb.ExportRequest{Folder: at.Ref}
 	for _, f := range list {
 		put, err := r.bucket.sign(ctx, http.MethodPut, f.key, life(batchSize*partsAbove), nil, nil)
 		if err != nil {

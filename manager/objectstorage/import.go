@@ -150,7 +150,7 @@ func (r *fetching) batch(ctx context.Context, b batch) error {
 		return err
 	}
 	ours := r.st.Sent
-	q := &storagepb.ImportRequest{Folder: at.Ref, Private: r.private()}
+	q := &storagepb.ImportRequest{Folder: at.Ref}
 	for _, o := range b.list {
 		item, err := r.item(ctx, o, o.key <= ours, life(b.bytes))
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 	tasks "github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
 )
@@ -31,13 +32,13 @@ type Service struct {
 	keys    *seal.Ring
 	folders *vfolder.Service
 	tasks   *tasks.Service
-	ways    map[egress.Reach]*way
+	way     *way
 	log     *slog.Logger
 }
 
 // New returns a Service that seals with keys and dials as far as the policy says.
 func New(client *ent.Client, keys *seal.Ring, folders *vfolder.Service, runs *tasks.Service, policy *egress.Policy, log *slog.Logger) *Service {
-	s := &Service{client: client, keys: keys, folders: folders, tasks: runs, ways: ways(policy), log: log}
+	s := &Service{client: client, keys: keys, folders: folders, tasks: runs, way: newWay(policy), log: log}
 	runs.Register(importKind, importer{s})
 	runs.Register(exportKind, exporter{s})
 	runs.Register(abortKind, aborter{s})
@@ -88,7 +89,12 @@ func (s *Service) CreateObjectStorage(ctx context.Context, in CreateObjectStorag
 	if err != nil {
 		return nil, err
 	}
-	c := s.client.ObjectStorage.Create()
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	c := tx.ObjectStorage.Create()
 	on := access.Object{Owner: v.User}
 	if in.Domain == nil {
 		c.SetOwnerID(v.User)
@@ -100,9 +106,6 @@ func (s *Service) CreateObjectStorage(ctx context.Context, in CreateObjectStorag
 		c.SetDomainID(*in.Domain)
 	}
 	if _, err := permit.Check(ctx, access.Create, access.ObjectStorage, on); err != nil {
-		return nil, err
-	}
-	if err := s.admit(ctx, in.Domain, v.User); err != nil {
 		return nil, err
 	}
 	f, err := described(fields{
@@ -119,22 +122,33 @@ func (s *Service) CreateObjectStorage(ctx context.Context, in CreateObjectStorag
 	if f.secret != nil && *f.secret != "" {
 		c.SetSecretSealed(s.keys.Seal(seal.StorageSecret, []byte(*f.secret)))
 	}
+	if err := admit(ctx, tx, in.Domain, v.User); err != nil {
+		return nil, err
+	}
 	row, err := c.Save(ctx)
 	if err := taken(in.Name, err); err != nil {
 		return nil, err
 	}
-	return &ObjectStoragePayload{ObjectStorage: row}, nil
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	return &ObjectStoragePayload{ObjectStorage: row.Unwrap()}, nil
 }
 
 // mostStorages bounds the object storages of one owner.
 const mostStorages = 100
 
-func (s *Service) admit(ctx context.Context, domain *uuid.UUID, user uuid.UUID) error {
-	q := s.client.ObjectStorage.Query()
+// admit counts them one after another, so that many at once do not slip through.
+func admit(ctx context.Context, tx *ent.Tx, domain *uuid.UUID, user uuid.UUID) error {
+	q, of := tx.ObjectStorage.Query(), user
 	if domain != nil {
 		q.Where(entstorage.DomainID(*domain))
+		of = *domain
 	} else {
 		q.Where(entstorage.OwnerID(user))
+	}
+	if err := store.Lock(ctx, tx, "object storages of "+of.String()); err != nil {
+		return err
 	}
 	n, err := q.Count(ctx)
 	if err == nil && n >= mostStorages {
@@ -171,6 +185,9 @@ func (s *Service) UpdateObjectStorage(ctx context.Context, in UpdateObjectStorag
 	up := s.client.ObjectStorage.UpdateOne(row).SetNillableName(f.name).SetNillableEndpoint(f.endpoint).SetNillableRegion(f.region).
 		SetNillableBucket(f.bucket).SetNillablePrefix(f.prefix).SetNillableAddressing(in.Addressing).
 		SetNillableAccessKeyID(f.accessKeyID).SetNillableReadOnly(in.ReadOnly)
+	if f.endpoint != nil || f.region != nil || f.bucket != nil || f.prefix != nil || in.Addressing != nil || f.accessKeyID != nil || f.secret != nil {
+		up.ClearVerifiedAt()
+	}
 	switch {
 	case key == "":
 		up.ClearSecretSealed()

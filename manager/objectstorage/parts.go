@@ -185,7 +185,7 @@ func (r *sending) some(ctx context.Context, f *file, numbers []int) error {
 	up := r.st.Upload
 	r.base = up.sent()
 	defer func() { r.base = 0 }()
-	q := &storagepb.ExportRequest{Folder: at.Ref, Private: r.private()}
+	q := &storagepb.ExportRequest{Folder: at.Ref}
 	for _, n := range numbers {
 		query := url.Values{"uploadId": {up.ID}, "partNumber": {strconv.Itoa(n)}}
 		put, err := r.bucket.sign(ctx, http.MethodPut, up.Key, life(partsBatch*up.Part), query, nil)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/egress"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/permit"
 	tasks "github.com/berthhq/berth/manager/task"
@@ -208,6 +207,3 @@ func (r *run) result(one *storagepb.ObjectResult, settled func(*storagepb.Object
 	}
 	return settled(one, err)
 }
-
-// private tells a proxy how far it may dial.
-func (r *run) private() bool { return reach(r.row) == egress.Private }

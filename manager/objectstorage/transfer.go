@@ -92,6 +92,9 @@ func (s *Service) ImportFolder(ctx context.Context, in ImportFolderInput) (*Fold
 	if err != nil {
 		return nil, err
 	}
+	if err := s.verify(ctx, row); err != nil {
+		return nil, err
+	}
 	want, err := wanted(row, f, "directory", in.Directory, "path", in.Path, in.Existing)
 	if err != nil {
 		return nil, err
@@ -108,6 +111,9 @@ func (s *Service) ExportFolder(ctx context.Context, in ExportFolderInput) (*Fold
 	}
 	row, err := s.usable(ctx, in.ObjectStorage, "objectStorage")
 	if err != nil {
+		return nil, err
+	}
+	if err := s.verify(ctx, row); err != nil {
 		return nil, err
 	}
 	if row.ReadOnly {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/egress"
 	"github.com/berthhq/berth/internal/seal"
 )
 
@@ -43,7 +44,7 @@ type discovered struct {
 func newIssuers() *issuers {
 	return &issuers{known: map[string]discovered{}, client: &http.Client{
 		Timeout:   patience,
-		Transport: bounded{http.DefaultTransport},
+		Transport: bounded{egress.Named()},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("an issuer does not send us elsewhere")
 		},

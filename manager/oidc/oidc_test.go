@@ -123,6 +123,7 @@ type setup struct {
 	provider *ent.IdentityProvider
 	auth     *auth.Service
 	query    string // more of it for the start
+	keys     *seal.Ring
 }
 
 func newSetup(t *testing.T) *setup {
@@ -134,7 +135,7 @@ func newSetup(t *testing.T) *setup {
 		t.Fatal(err)
 	}
 	a := auth.New(auth.Config{Client: s.Client, Passwords: identitytest.Hasher(), Bus: event.New(nil, log), Logger: log})
-	s.auth = a
+	s.auth, s.keys = a, keys
 	s.service = oidc.New(oidc.Config{Client: s.Client, Keys: keys, Auth: a, Logger: log})
 	mux := http.NewServeMux()
 	s.service.Register(mux)
@@ -198,6 +199,36 @@ func outcome(resp *http.Response) string {
 		return resp.Status
 	}
 	return to.Path + " " + to.Query().Get("error")
+}
+
+// The issuer sends the browser to where the operator says that we are, whatever the
+// request claims.
+func TestPublicURL(t *testing.T) {
+	s := newSetup(t)
+	log := slog.New(slog.DiscardHandler)
+	a := auth.New(auth.Config{Client: s.Client, Bus: event.New(nil, log), Logger: log, PublicURL: "https://berth.example"})
+	mux := http.NewServeMux()
+	oidc.New(oidc.Config{Client: s.Client, Keys: s.keys, Auth: a, Logger: log}).Register(mux)
+	r := httptest.NewRequest(http.MethodGet, "/auth/oidc/corp/start", nil)
+	r.Host = "evil.example"
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, r)
+	to, err := w.Result().Location()
+	if err != nil {
+		t.Fatal(w.Code, err)
+	}
+	if got := to.Query().Get("redirect_uri"); got != "https://berth.example/auth/oidc/corp/callback" {
+		t.Errorf("redirect_uri is %q", got)
+	}
+}
+
+// An issuer is never at the address where a cloud keeps a machine's credentials.
+func TestIssuersAreNoMetadata(t *testing.T) {
+	s := newSetup(t)
+	s.Client.IdentityProvider.UpdateOne(s.provider).SetIssuer("http://169.254.169.254").ExecX(viewer.SystemContext(t.Context()))
+	if got := outcome(s.get(t, s.url+"/auth/oidc/corp/start")); got != "/login unavailable" {
+		t.Errorf("outcome is %q", got)
+	}
 }
 
 func TestProvisionsThenKnows(t *testing.T) {

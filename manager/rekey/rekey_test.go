@@ -111,7 +111,20 @@ func newVault(t *testing.T) *vault {
 	const canary = "a canary"
 	must(client.ClusterIdentity.Create().SetName("cluster").SetCaFingerprint("f").SetCanarySealed(ring.Seal(seal.Canary, []byte(canary))).Exec(viewer.SystemContext(t.Context())))
 	v.kept["cluster_identities.canary_sealed"] = canary
+	v.session(t, ring)
 	return v
+}
+
+// session makes a row of one, whose environment is sealed.
+func (v *vault) session(t *testing.T, ring *seal.Ring) {
+	t.Helper()
+	system := viewer.SystemContext(t.Context())
+	img := v.Client.Image.Create().SetReference("r.example.org/i:1").SetName("i:1").SetArchitecture("amd64").SetDigest("sha256:1").
+		SetRegistry(v.Client.Registry.Query().FirstX(system)).SaveX(system)
+	v.Client.Session.Create().SetName("s").SetType("batch").SetDomainID(v.A.ID).SetProject(v.A.Project).SetOwner(v.A.Member).
+		SetResourceGroup(v.Client.ResourceGroup.Create().SetName("g").SaveX(system)).SetImage(img).SetSlots(nil).
+		SetSecretsSealed(ring.Seal(seal.SessionSecrets, []byte("an environment"))).ExecX(system)
+	v.kept["sessions.secrets_sealed"] = "an environment"
 }
 
 func (v *vault) rekeyer(say func(string, ...any)) rekey.Rekeyer {

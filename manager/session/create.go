@@ -90,7 +90,11 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	if err := holdSessionGroup(ctx, tx, w); err != nil {
 		return nil, err
 	}
-	sess, err := w.create(tx).Save(ctx)
+	row := w.create(tx)
+	if err := s.keep(row, secrets{w.environment, w.bootstrap}); err != nil {
+		return nil, err
+	}
+	sess, err := row.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
@@ -116,11 +120,11 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	return sess.Unwrap(), nil
 }
 
-// create is the row of a session.
+// create is the row of a session, without what is sealed.
 func (w *wish) create(tx *ent.Tx) *ent.SessionCreate {
 	return tx.Session.Create().
 		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
-		SetCommand(w.command).SetBootstrapScript(w.bootstrap).SetEnvironment(w.environment).
+		SetCommand(w.command).
 		SetShmBytes(w.shmBytes).SetDiskBytes(w.diskBytes).SetNillableIdempotencyKey(w.key).SetNillableKeypairID(w.keypair).
 		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
 		SetResourceGroupID(w.group).SetImageID(w.image.ID).

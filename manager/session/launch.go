@@ -211,10 +211,14 @@ func (s step) says(ctx context.Context, text string) error {
 }
 
 func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error) {
+	x, err := s.open(s.sess)
+	if err != nil {
+		return nil, err
+	}
 	r = &agentpb.CreateKernelRequest{
 		Epoch: s.epoch, KernelId: k.ID.String(), SessionId: s.sess.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
-		Environment: s.environment(k), Command: s.sess.Command, BootstrapScript: s.sess.BootstrapScript,
+		Environment: s.environment(k, x.Environment), Command: s.sess.Command, BootstrapScript: x.BootstrapScript,
 		ShmBytes: s.sess.ShmBytes, DiskBytes: s.sess.DiskBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
 		Allocations: holds(k), AllowedNetworks: s.sess.Edges.ResourceGroup.AllowedNetworks,
 	}
@@ -248,7 +252,7 @@ func holds(k *ent.Kernel) (held []*agentpb.Allocation) {
 
 // environment is what was asked for, and which of how many kernels this is. Where
 // there are several, it is also what programs over several machines look for.
-func (s step) environment(k *ent.Kernel) map[string]string {
+func (s step) environment(k *ent.Kernel, wanted map[string]string) map[string]string {
 	env := map[string]string{
 		"BERTH_KERNELS": fmt.Sprint(len(s.sess.Edges.Kernels)), "BERTH_KERNEL_INDEX": fmt.Sprint(k.Index),
 	}
@@ -260,7 +264,7 @@ func (s step) environment(k *ent.Kernel) map[string]string {
 		env["BERTH_KERNEL_HOST"], env["BERTH_KERNEL_HOSTS"] = k.Hostname, strings.Join(hosts, ",")
 		env["MASTER_ADDR"], env["MASTER_PORT"] = hosts[0], masterPort
 	}
-	maps.Copy(env, s.sess.Environment)
+	maps.Copy(env, wanted)
 	return env
 }
 

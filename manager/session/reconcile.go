@@ -50,6 +50,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	wg.Go(func() { s.followDrains(ctx, epoch) })
 	wg.Go(func() { s.cancelWaitedOut(ctx, epoch) })
 	wg.Go(func() { s.followMounts(ctx, epoch) })
+	wg.Go(func() { s.sealOld(ctx) })
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	s.seen.clear()

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/vfolder"
 )
@@ -90,6 +91,7 @@ type Config struct {
 	Volumes      Volumes
 	Samples      Samples
 	LogRetention LogRetention // nil: logs of ended sessions stay until their agents remove them
+	Keys         *seal.Ring   // seals environments and scripts; nil: they stay as they are
 	Logger       *slog.Logger
 }
 

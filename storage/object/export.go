@@ -20,7 +20,7 @@ import (
 // Export sends files of a folder, or parts of them, to a storage.
 func (m *Mover) Export(ctx context.Context, w *Work, f *volume.Folder, q *storagepb.ExportRequest) error {
 	return w.each(ctx, len(q.Files), func(i int) (*storagepb.ObjectResult, error) {
-		u := &upload{client: m.client(q.Private), work: w, item: q.Files[i]}
+		u := &upload{client: m.client, work: w, item: q.Files[i]}
 		if err := u.open(f); err != nil {
 			return &storagepb.ObjectResult{}, err
 		}

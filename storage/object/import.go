@@ -46,7 +46,7 @@ func (m *Mover) bring(ctx context.Context, w *Work, f *volume.Folder, q *storage
 			return errors.Is(err, errEqual), notEqual(err)
 		}
 	}
-	g := &download{client: m.client(q.Private), work: w, item: o}
+	g := &download{client: m.client, work: w, item: o}
 	if err := m.stage(ctx, g, transfer.Place{Volume: q.Folder.GetVolume(), Scope: q.Folder.GetScope(), Folder: q.Folder.GetFolder(), Path: path, Parents: true}); err != nil {
 		return false, err
 	}

@@ -29,28 +29,17 @@ const (
 // Mover imports and exports. Make it with New.
 type Mover struct {
 	files     *transfer.Server
-	clients   map[egress.Reach]*http.Client
+	client    *http.Client
 	keepEvery int64
 }
 
 // New returns a Mover that writes files by way of the given server.
 func New(files *transfer.Server, policy *egress.Policy) *Mover {
-	m := &Mover{files: files, clients: map[egress.Reach]*http.Client{}, keepEvery: keepEvery}
-	for _, reach := range []egress.Reach{egress.Public, egress.Private} {
-		m.clients[reach] = &http.Client{
-			Transport: policy.Transport(reach),
-			// A signature is for one address.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
-	}
-	return m
-}
-
-func (m *Mover) client(private bool) *http.Client {
-	if private {
-		return m.clients[egress.Private]
-	}
-	return m.clients[egress.Public]
+	return &Mover{files: files, keepEvery: keepEvery, client: &http.Client{
+		Transport: policy.Transport(egress.Public),
+		// A signature is for one address.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // Work is one call under way.

@@ -101,8 +101,17 @@ func broken(doing string, err error) error {
 	if errors.As(err, &out) {
 		return out
 	}
-	return &passing{error: fmt.Errorf("%s: %w", doing, err)}
+	return &passing{error: &plain{doing + ": " + egress.Plain(err), err}}
 }
+
+// plain is an error of a connection without the addresses in its text.
+type plain struct {
+	text  string
+	cause error
+}
+
+func (p *plain) Error() string { return p.text }
+func (p *plain) Unwrap() error { return p.cause }
 
 // refused explains an answer that is no success.
 func refused(resp *http.Response) error {

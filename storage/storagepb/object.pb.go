@@ -138,11 +138,9 @@ func (x *SignedRequest) GetHeaders() map[string]string {
 }
 
 type ImportRequest struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Folder  *FolderRef             `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
-	Objects []*ObjectItem          `protobuf:"bytes,2,rep,name=objects,proto3" json:"objects,omitempty"` // at most 1000
-	// Private addresses may be dialled: an administrator has named the storage.
-	Private       bool `protobuf:"varint,3,opt,name=private,proto3" json:"private,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Folder        *FolderRef             `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
+	Objects       []*ObjectItem          `protobuf:"bytes,2,rep,name=objects,proto3" json:"objects,omitempty"` // at most 1000
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -189,13 +187,6 @@ func (x *ImportRequest) GetObjects() []*ObjectItem {
 		return x.Objects
 	}
 	return nil
-}
-
-func (x *ImportRequest) GetPrivate() bool {
-	if x != nil {
-		return x.Private
-	}
-	return false
 }
 
 type ObjectItem struct {
@@ -294,7 +285,6 @@ type ExportRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Folder        *FolderRef             `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
 	Files         []*FileItem            `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"` // at most 1000
-	Private       bool                   `protobuf:"varint,3,opt,name=private,proto3" json:"private,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -341,13 +331,6 @@ func (x *ExportRequest) GetFiles() []*FileItem {
 		return x.Files
 	}
 	return nil
-}
-
-func (x *ExportRequest) GetPrivate() bool {
-	if x != nil {
-		return x.Private
-	}
-	return false
 }
 
 type FileItem struct {
@@ -761,11 +744,10 @@ const file_storage_storagepb_object_proto_rawDesc = "" +
 	"\aheaders\x18\x02 \x03(\v2,.berth.storage.v1.SignedRequest.HeadersEntryR\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x96\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x82\x01\n" +
 	"\rImportRequest\x123\n" +
 	"\x06folder\x18\x01 \x01(\v2\x1b.berth.storage.v1.FolderRefR\x06folder\x126\n" +
-	"\aobjects\x18\x02 \x03(\v2\x1c.berth.storage.v1.ObjectItemR\aobjects\x12\x18\n" +
-	"\aprivate\x18\x03 \x01(\bR\aprivate\"\xc3\x02\n" +
+	"\aobjects\x18\x02 \x03(\v2\x1c.berth.storage.v1.ObjectItemR\aobjectsJ\x04\b\x03\x10\x04\"\xc3\x02\n" +
 	"\n" +
 	"ObjectItem\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1c\n" +
@@ -781,11 +763,10 @@ const file_storage_storagepb_object_proto_rawDesc = "" +
 	"\tOVERWRITE\x10\x01\x12\b\n" +
 	"\x04FAIL\x10\x02\x12\n" +
 	"\n" +
-	"\x06RESUME\x10\x03\"\x90\x01\n" +
+	"\x06RESUME\x10\x03\"|\n" +
 	"\rExportRequest\x123\n" +
 	"\x06folder\x18\x01 \x01(\v2\x1b.berth.storage.v1.FolderRefR\x06folder\x120\n" +
-	"\x05files\x18\x02 \x03(\v2\x1a.berth.storage.v1.FileItemR\x05files\x12\x18\n" +
-	"\aprivate\x18\x03 \x01(\bR\aprivate\"\xbf\x01\n" +
+	"\x05files\x18\x02 \x03(\v2\x1a.berth.storage.v1.FileItemR\x05filesJ\x04\b\x03\x10\x04\"\xbf\x01\n" +
 	"\bFileItem\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x121\n" +
 	"\x03put\x18\x02 \x01(\v2\x1f.berth.storage.v1.SignedRequestR\x03put\x12\x12\n" +

@@ -13,6 +13,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/berthhq/berth/internal/egress"
 )
 
 // Registry says how to reach one.
@@ -105,8 +107,11 @@ func (r Registry) Scan(ctx context.Context, found func(name string, images []Ima
 	return nil
 }
 
+// dialling reaches registries, but never a machine's metadata.
+var dialling = egress.Named()
+
 func (r Registry) options(ctx context.Context) []remote.Option {
-	opts := []remote.Option{remote.WithContext(ctx)}
+	opts := []remote.Option{remote.WithContext(ctx), remote.WithTransport(dialling)}
 	if r.Username != "" || r.Password != "" {
 		opts = append(opts, remote.WithAuth(&authn.Basic{Username: r.Username, Password: r.Password}))
 	}

@@ -36,6 +36,9 @@ func (r Rules) Check(field, p string, names ...string) error {
 		return problem.Invalid(field, "must have at most %d bytes", MaxLength).WithLimit(fmt.Sprint(MaxLength))
 	}
 	low := strings.ToLower(p)
+	if kinds(low) < leastKinds {
+		return problem.Invalid(field, "must have at least %d different characters", leastKinds).WithLimit(fmt.Sprint(leastKinds))
+	}
 	for _, name := range names {
 		if name != "" && low == strings.ToLower(name) {
 			return problem.Invalid(field, "must not be the e-mail or the username")
@@ -45,6 +48,17 @@ func (r Rules) Check(field, p string, names ...string) error {
 		return problem.Invalid(field, "is one of the passwords that are tried first")
 	}
 	return nil
+}
+
+// leastKinds is how many different characters a password must have at least.
+const leastKinds = 3
+
+func kinds(p string) int {
+	seen := map[rune]bool{}
+	for _, r := range p {
+		seen[r] = true
+	}
+	return len(seen)
 }
 
 // common are the passwords that people choose most, in lower case.

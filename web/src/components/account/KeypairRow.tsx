@@ -23,11 +23,12 @@ export function KeypairRow({ keypair: k, onEdit, onAsk, onChanged }: Props) {
         <div className="row tight">
           <b>{k.name}</b> <code>{k.accessKey}</code> <Copy value={k.accessKey} label={t("Copy the access key of {{name}}", { name: k.name })} />
           {k.isDefault ? <span className="tag on">{t("default")}</span> : null}
-          {k.active ? null : <span className="tag">{t("inactive")}</span>}
+          {k.status === "active" ? null : <span className="tag">{k.status === "expired" ? t("expired") : t("inactive")}</span>}
         </div>
         <div className="dim">
           {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} · {t("made {{at}}", { at: when(k.createdAt) })}
-          {k.rotatedAt ? ` · ${t("new secret {{at}}", { at: when(k.rotatedAt) })}` : ""} · {t("{{n}} requests in 15 minutes", { n: (k.rateLimit ?? usualRate).toLocaleString(language()) })}
+          {k.rotatedAt ? ` · ${t("new secret {{at}}", { at: when(k.rotatedAt) })}` : ""}
+          {k.expiresAt ? ` · ${t("ends {{at}}", { at: when(k.expiresAt) })}` : ""}{k.makerID ? ` · ${t("ends with the credential that made it")}` : ""} · {t("{{n}} requests in 15 minutes", { n: (k.rateLimit ?? usualRate).toLocaleString(language()) })}
         </div>
       </div>
       <Menu position="bottom-end" withinPortal>

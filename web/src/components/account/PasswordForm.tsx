@@ -1,4 +1,4 @@
-import { Button, PasswordInput } from "@mantine/core";
+import { Button, Checkbox, PasswordInput } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
 import { byField } from "../../api/errors";
@@ -20,14 +20,17 @@ export const shortest = 10;
 interface Props {
   /** The present password, where it was typed a moment ago. */
   known?: string;
-  onChanged: () => void;
+  /** Offer to end all other credentials too. */
+  offerAll?: boolean;
+  onChanged: (all: boolean) => void;
 }
 
-export function PasswordForm({ known, onChanged }: Props) {
+export function PasswordForm({ known, offerAll, onChanged }: Props) {
   const [{ data }] = useQuery({ query: PasswordRules });
   const [current, setCurrent] = useState(known ?? "");
   const [next, setNext] = useState("");
   const [again, setAgain] = useState("");
+  const [all, setAll] = useState(false);
   const { run, busy, failure } = useAction(ChangePassword);
   const { field, rest } = byField(failure, ["current", "new"]);
   const least = Math.max(shortest, data?.viewer.user.domain.passwordMinLength ?? 0);
@@ -44,11 +47,11 @@ export function PasswordForm({ known, onChanged }: Props) {
 
   async function submit(event: React.FormEvent) {
     event.preventDefault();
-    if (!(await run({ input: { current, new: next } }))) return;
+    if (!(await run({ input: { current, new: next, endCredentials: all } }))) return;
     setCurrent("");
     setNext("");
     setAgain("");
-    onChanged();
+    onChanged(all);
   }
   return (
     <form className="stack" onSubmit={submit}>
@@ -62,6 +65,10 @@ export function PasswordForm({ known, onChanged }: Props) {
         {...(ask ? {} : { "data-autofocus": true, autoFocus: true })} />
       <PasswordInput label={t("New password, again")} autoComplete="new-password" required value={again}
         onChange={(e) => setAgain(e.currentTarget.value)} error={differs ? t("This is not the same.") : undefined} />
+      {offerAll ? (
+        <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also end all access tokens, keypairs and SSH keys")}
+          description={t("Choose this when somebody else may have used your account.")} />
+      ) : null}
       <FailureNote failure={rest} />
       <div>
         <Button type="submit" loading={busy} disabled={!current || [...next].length < least || next !== again}>

@@ -4,7 +4,7 @@ import { type ResultOf, graphql } from "../../api/graphql";
 export const KeypairsQuery = graphql(`
   query Keypairs {
     keypairs(first: 100, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
-      edges { node { id accessKey name active isDefault rateLimit createdAt lastUsedAt rotatedAt } }
+      edges { node { id accessKey name active isDefault rateLimit createdAt lastUsedAt rotatedAt expiresAt makerID status } }
     }
   }
 `);

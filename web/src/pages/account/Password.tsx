@@ -28,13 +28,13 @@ export function Password() {
       ) : null}
       <section className="panel pad" aria-label={t("Change password")}>
         <div className="narrow">
-          <PasswordForm onChanged={() => {
-            toast({ text: t("The password is changed. Other logins have ended.") });
+          <PasswordForm offerAll onChanged={(all) => {
+            toast({ text: all ? t("The password is changed. Other logins, tokens and keys have ended.") : t("The password is changed. Other logins have ended.") });
             refetch();
           }} />
         </div>
       </section>
-      <p className="dim">{t("A change ends all your other logins. Access tokens and keypairs stay.")}</p>
+      <p className="dim">{t("A change ends all your other logins. Access tokens, keypairs and SSH keys stay unless you end them too.")}</p>
     </>
   );
 }

@@ -17,7 +17,7 @@ const TokensQuery = graphql(`
     accessTokens(first: $first, after: $after, where: { revokedAtIsNil: true }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       totalCount
       pageInfo { hasNextPage endCursor }
-      edges { node { id name prefix scopes createdAt expiresAt lastUsedAt project { id name } } }
+      edges { node { id name prefix scopes createdAt expiresAt lastUsedAt makerID status project { id name } } }
     }
   }
 `);
@@ -66,6 +66,7 @@ export function Tokens() {
                 <div className="dim">
                   {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} · {t("made {{at}}", { at: when(k.createdAt) })} ·{" "}
                   {k.expiresAt === null ? t("no end") : over(k.expiresAt) ? <span className="bad">{t("ended {{at}}", { at: when(k.expiresAt) })}</span> : t("ends {{at}}", { at: when(k.expiresAt) })}
+                  {k.makerID ? ` · ${t("ends with the credential that made it")}` : ""}
                 </div>
               </div>
               <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke {{name}}", { name: k.name })} onClick={() => setRevoking(k)}>
@@ -93,7 +94,7 @@ export function Tokens() {
           setRevoking(null);
           list.reload();
         }}>
-        {t("Programs that use it are refused at once. It cannot be brought back.")}
+        {t("Programs that use it are refused at once, and so is everything that was made with it. It cannot be brought back.")}
       </Confirm>
     </>
   );

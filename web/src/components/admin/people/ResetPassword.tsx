@@ -1,4 +1,4 @@
-import { Modal, PasswordInput, SegmentedControl } from "@mantine/core";
+import { Checkbox, Modal, PasswordInput, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
@@ -13,12 +13,13 @@ const Reset = graphql(`
   }
 `);
 
-/** Gives somebody a password that he must change; a generated one is shown once. */
+/** Gives somebody a password that they must change; a generated one is shown once. */
 export function ResetPassword({ user, onClose }: { user: { id: string; email: string }; onClose: () => void }) {
   useFocusBack();
   const { run, busy, failure } = useAction(Reset);
   const [how, setHow] = useState("generated");
   const [password, setPassword] = useState("");
+  const [all, setAll] = useState(true);
   const [done, setDone] = useState<{ made: string | null } | null>(null);
   return (
     <Modal opened onClose={onClose} closeOnClickOutside={!done} title={t("Reset the password of {{name}}", { name: user.email })} closeButtonProps={{ "aria-label": t("Close") }}>
@@ -28,14 +29,15 @@ export function ResetPassword({ user, onClose }: { user: { id: string; email: st
       ) : (
         <Form failure={failure} fields={["password"]} submit={t("Reset")} busy={busy} disabled={how === "typed" && !password} onCancel={onClose}
           onSubmit={async () => {
-            const result = await run({ input: { user: user.id, password: how === "typed" ? password : null } });
+            const result = await run({ input: { user: user.id, password: how === "typed" ? password : null, keepCredentials: !all } });
             if (result) setDone({ made: result.resetUserPassword.password });
           }}>
           {(wrong) => (
             <>
-              <p>{t("All his logins end at once, and he must choose a new password when he logs in again.")}</p>
+              <p>{t("All logins of the user end at once, and they must choose a new password at the next login.")}</p>
               <SegmentedControl aria-label={t("Which password")} value={how} onChange={setHow} data={[{ value: "generated", label: t("Generate one") }, { value: "typed", label: t("Type one") }]} />
               {how === "typed" ? <PasswordInput label={t("New password")} autoComplete="new-password" required value={password} error={wrong.password} onChange={(e) => setPassword(e.currentTarget.value)} /> : null}
+              <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also end all access tokens, keypairs and SSH keys")} />
             </>
           )}
         </Form>

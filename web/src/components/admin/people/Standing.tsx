@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { Button, Checkbox } from "@mantine/core";
 import { useState } from "react";
 import { useAction } from "../../../hooks/useAction";
 import { toast } from "../../../hooks/useToasts";
@@ -24,14 +24,16 @@ export function Standing({ user, onMoved, onGone }: Props) {
   const [asked, ask] = useState<"inactive" | "deleted" | null>(null);
   const [purging, purge] = useState(false);
   const waits = user.status === "before_verification";
+  const [keep, setKeep] = useState(false);
   async function set(status: Status, said: string) {
-    if (!(await run({ input: { id: user.id, status } }))) return;
+    if (!(await run({ input: { id: user.id, status, keepCredentials: keep } }))) return;
     ask(null);
     toast({ text: said });
     onMoved();
   }
   const close = () => {
     ask(null);
+    setKeep(false);
     clear();
   };
   return (
@@ -59,7 +61,8 @@ export function Standing({ user, onMoved, onGone }: Props) {
       {asked ? null : <FailureNote failure={failure} />}
       <Confirm opened={asked === "inactive"} title={t("Deactivate {{name}}?", { name: user.email })} action={t("Deactivate")} busy={busy} failure={failure}
         onConfirm={() => void set("inactive", t("{{name}} is inactive.", { name: user.email }))} onClose={close}>
-        <p>{t("He is logged out everywhere, and none of his tokens and keys is taken any more. His sessions run on, his folders stay. You can activate him again.")}</p>
+        <p>{t("The user is logged out everywhere; all access tokens, keypairs and SSH keys end. Sessions run on, folders stay. You can activate the user again.")}</p>
+        <Checkbox checked={keep} onChange={(e) => setKeep(e.currentTarget.checked)} label={t("Keep tokens and keys for when the user is active again")} />
       </Confirm>
       <Confirm opened={asked === "deleted"} title={waits ? t("Refuse {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })} action={waits ? t("Refuse") : t("Delete")} busy={busy} failure={failure}
         onConfirm={() => void set("deleted", t("{{name}} is deleted.", { name: user.email }))} onClose={close}>

@@ -1,0 +1,150 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/sshkey"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// origin is the credential with which another is made. Whatever is made with a
+// token or a keypair ends with it; a login makes what stays.
+type origin struct {
+	id      *uuid.UUID // of an access token or keypair; nil: a login
+	expires *time.Time
+}
+
+// originOf reads the credential of the viewer, whose row is locked in tx: it may
+// be ending at this moment.
+func originOf(ctx context.Context, tx *ent.Tx, v *viewer.Viewer) (origin, error) {
+	system := viewer.SystemContext(ctx)
+	o := origin{id: &v.Credential}
+	var err error
+	switch id.KindOf(v.Credential) {
+	case id.AccessToken:
+		var t *ent.AccessToken
+		if t, err = tx.AccessToken.Query().Where(accesstoken.ID(v.Credential), accesstoken.RevokedAtIsNil()).Only(system); err == nil {
+			o.expires = t.ExpiresAt
+		}
+	case id.Keypair:
+		var k *ent.Keypair
+		if k, err = tx.Keypair.Query().Where(keypair.ID(v.Credential), keypair.Active(true)).Only(system); err == nil {
+			o.expires = k.ExpiresAt
+		}
+	default:
+		return origin{}, nil
+	}
+	if ent.IsNotFound(err) {
+		return o, problem.Unauthenticated(refused)
+	}
+	if err != nil {
+		return o, fmt.Errorf("read the credential of the request: %w", err)
+	}
+	return o, nil
+}
+
+// until returns the end of a credential that is to end at the given time, if at
+// all: not after the one that it is made with.
+func (o origin) until(end *time.Time) *time.Time {
+	if o.expires != nil && (end == nil || end.After(*o.expires)) {
+		return o.expires
+	}
+	return end
+}
+
+// endMade ends what was made with the given tokens and keypairs, and what was made
+// with those, in a transaction that holds the user's row. It returns the ids of
+// what ended, for Disconnect.
+func (s *Service) endMade(ctx context.Context, tx *ent.Tx, makers ...uuid.UUID) ([]uuid.UUID, error) {
+	var all []uuid.UUID
+	for len(makers) > 0 {
+		ended, err := s.endWhich(ctx, tx, accesstoken.MakerIDIn(makers...), keypair.MakerIDIn(makers...), sshkey.MakerIDIn(makers...))
+		if err != nil {
+			return nil, err
+		}
+		all, makers = append(all, ended...), ended
+	}
+	return all, nil
+}
+
+// EndCredentials ends all access tokens, keypairs and SSH keys of a user in a
+// transaction, and returns the ids of those that were in use until now.
+func (s *Service) EndCredentials(ctx context.Context, tx *ent.Tx, user uuid.UUID) ([]uuid.UUID, error) {
+	return s.endWhich(ctx, tx, accesstoken.UserID(user), keypair.UserID(user), sshkey.UserID(user))
+}
+
+// endWhich revokes tokens, deletes SSH keys and gives keypairs, which hold policies,
+// a secret that nobody knows: made active again, they do not let in who had the old
+// one.
+func (s *Service) endWhich(ctx context.Context, tx *ent.Tx, tokens predicate.AccessToken, pairs predicate.Keypair, keys predicate.SSHKey) ([]uuid.UUID, error) {
+	ctx = viewer.SystemContext(ctx)
+	ended, err := tx.AccessToken.Query().Where(tokens, accesstoken.RevokedAtIsNil()).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read access tokens: %w", err)
+	}
+	if err := tx.AccessToken.Update().Where(accesstoken.IDIn(ended...)).SetRevokedAt(clock.Now()).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("revoke access tokens: %w", err)
+	}
+	list, err := tx.Keypair.Query().Where(pairs).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read keypairs: %w", err)
+	}
+	for _, k := range list {
+		err := k.Update().SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(newSecret()))).
+			SetActive(false).SetRotatedAt(clock.Now()).ClearMakerID().ClearExpiresAt().Exec(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("end keypair %s: %w", k.ID, err)
+		}
+		ended = append(ended, k.ID)
+	}
+	if _, err := tx.SSHKey.Delete().Where(keys).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("delete ssh keys: %w", err)
+	}
+	return ended, nil
+}
+
+// disconnect ends what is open with any of the credentials.
+func (s *Service) disconnect(ctx context.Context, credentials []uuid.UUID) {
+	for _, c := range credentials {
+		s.Disconnect(ctx, c)
+	}
+}
+
+// CredentialStatus reports whether a credential is taken, and otherwise why not.
+type CredentialStatus string
+
+// The statuses. An inactive owner keeps credentials that are still within their time.
+const (
+	StatusActive        CredentialStatus = "active"
+	StatusInactive      CredentialStatus = "inactive"
+	StatusExpired       CredentialStatus = "expired"
+	StatusRevoked       CredentialStatus = "revoked"
+	StatusOwnerInactive CredentialStatus = "owner_inactive"
+)
+
+// StatusOf returns the status of a credential from what its row and its owner say.
+func StatusOf(revoked, inactive bool, expires *time.Time, owner bool) CredentialStatus {
+	switch {
+	case revoked:
+		return StatusRevoked
+	case expires != nil && !expires.After(clock.Now()):
+		return StatusExpired
+	case inactive:
+		return StatusInactive
+	case !owner:
+		return StatusOwnerInactive
+	}
+	return StatusActive
+}

@@ -1,0 +1,101 @@
+package manager_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/agent/runtime/fake"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+const canary = "canary-5f0e2b"
+
+// inClear counts the rows of sessions that hold the canary.
+func inClear(t *testing.T, c *cluster) int {
+	t.Helper()
+	rows, err := c.Client.QueryContext(t.Context(), `SELECT count(*) FROM sessions s WHERE s::text LIKE '%' || $1 || '%'`, canary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	n := -1
+	for rows.Next() {
+		if err := rows.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+func TestEnvironmentsAreSealed(t *testing.T) {
+	c := newCluster(t, 1)
+	id := c.create(t, input(managertest.Vars{
+		"environment": managertest.Vars{"API_KEY": canary, "EMPTY": ""}, "bootstrapScript": "export X=" + canary,
+	}, "run"))
+	c.reaches(t, id, lifecycle.Running)
+	if n := inClear(t, c); n != 0 {
+		t.Errorf("%d rows hold the value", n)
+	}
+	records, err := filepath.Glob(filepath.Join(c.nodes[0].dir, "kernels", "*", "record.json"))
+	if err != nil || len(records) == 0 {
+		t.Fatalf("no records: %v", err)
+	}
+	for _, path := range records {
+		if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte(canary)) {
+			t.Errorf("%s holds the value, %v", path, err)
+		}
+	}
+	lead, err := c.Client.Role.Create().SetName("reader").SetPermissions(access.Permissions{access.Session: {access.Read}}).Save(c.System(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Client.RoleGrant.Create().SetRole(lead).SetUser(c.A.Loner).SetScope("domain").SetScopeID(c.A.ID).ExecX(c.System(t))
+	hidden := map[string]string{"API_KEY": "", "EMPTY": ""}
+	for name, who := range map[string]struct {
+		as   *managertest.Client
+		want map[string]string
+	}{
+		"the owner":         {c.as, map[string]string{"API_KEY": canary, "EMPTY": ""}},
+		"a monitor":         {c.m.As(t, c.Monitor), hidden},
+		"a role that reads": {c.m.As(t, c.A.Loner), hidden},
+	} {
+		var got struct {
+			Node struct{ Environment map[string]string }
+		}
+		who.as.Must(t, `query($id: ID!) { node(id: $id) { ... on Session { environment } } }`, managertest.Vars{"id": id}, &got)
+		if d := cmp.Diff(who.want, got.Node.Environment); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	// The values reach the container: here by what makes its creation fail.
+	bad := c.create(t, input(managertest.Vars{"environment": managertest.Vars{fake.FailCreate: "told-to-fail"}}, "run"))
+	managertest.Eventually(t, "the value reached the container", func() bool {
+		return bytes.Contains([]byte(c.session(t, bad).StatusMessage), []byte("told-to-fail"))
+	})
+}
+
+// What a manager of before has stored in the clear is sealed by the next leader.
+func TestOldEnvironmentsAreSealed(t *testing.T) {
+	c := newCluster(t, 0)
+	id := c.create(t, input(nil, "run"))
+	c.m.Stop()
+	c.Client.Session.UpdateOneID(id).SetEnvironment(map[string]string{"API_KEY": canary}).SetBootstrapScript(canary).ExecX(c.System(t))
+	if n := inClear(t, c); n != 1 {
+		t.Fatalf("%d rows hold the value before", n)
+	}
+	c.m = c.Start(t)
+	managertest.Eventually(t, "the row is sealed", func() bool { return inClear(t, c) == 0 })
+	var got struct {
+		Node struct{ Environment map[string]string }
+	}
+	c.m.As(t, c.A.Member).Must(t, `query($id: ID!) { node(id: $id) { ... on Session { environment } } }`, managertest.Vars{"id": id}, &got)
+	if got.Node.Environment["API_KEY"] != canary {
+		t.Errorf("the owner reads %v", got.Node.Environment)
+	}
+}

@@ -1,0 +1,144 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/seal"
+)
+
+// secrets are what the row of a session keeps sealed.
+type secrets struct {
+	Environment     map[string]string `json:"environment,omitempty"`
+	BootstrapScript string            `json:"bootstrapScript,omitempty"`
+}
+
+func (x secrets) empty() bool { return len(x.Environment) == 0 && x.BootstrapScript == "" }
+
+// seal returns the sealed form, nil of nothing, and the names of the variables with
+// empty values.
+func (s *Service) seal(x secrets) (sealed []byte, names map[string]string, err error) {
+	names = make(map[string]string, len(x.Environment))
+	for name := range x.Environment {
+		names[name] = ""
+	}
+	if x.empty() {
+		return nil, names, nil
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode environment: %w", err)
+	}
+	return s.Keys.Seal(seal.SessionSecrets, text), names, nil
+}
+
+// open returns what a row keeps sealed, or what a row of before has in the clear.
+func (s *Service) open(row *ent.Session) (x secrets, err error) {
+	if len(row.SecretsSealed) == 0 {
+		return secrets{row.Environment, row.BootstrapScript}, nil
+	}
+	text, err := s.Keys.Open(seal.SessionSecrets, row.SecretsSealed)
+	if err != nil {
+		return x, fmt.Errorf("environment of session %s: %w", row.ID, err)
+	}
+	if err := json.Unmarshal(text, &x); err != nil {
+		return x, fmt.Errorf("environment of session %s: %w", row.ID, err)
+	}
+	return x, nil
+}
+
+// Environment returns the variables that were asked for, with their values. The caller
+// has made sure that the viewer may enter the session.
+func (s *Service) Environment(row *ent.Session) (map[string]string, error) {
+	x, err := s.open(row)
+	if x.Environment == nil {
+		x.Environment = map[string]string{}
+	}
+	return x.Environment, err
+}
+
+// keep puts the secrets into a new row.
+func (s *Service) keep(c *ent.SessionCreate, x secrets) error {
+	if s.Keys == nil {
+		c.SetEnvironment(x.Environment).SetBootstrapScript(x.BootstrapScript)
+		return nil
+	}
+	sealed, names, err := s.seal(x)
+	if err != nil {
+		return err
+	}
+	c.SetEnvironment(names)
+	if sealed != nil {
+		c.SetSecretsSealed(sealed)
+	}
+	return nil
+}
+
+const (
+	sealEvery = 10 * time.Minute // managers of before may still make rows in the clear
+	sealBatch = 200
+)
+
+// sealOld seals what rows of before have in the clear, until ctx ends.
+func (s *Service) sealOld(ctx context.Context) {
+	if s.Keys == nil {
+		return
+	}
+	tick := time.NewTicker(sealEvery)
+	defer tick.Stop()
+	for {
+		for {
+			n, err := s.sealSome(ctx)
+			if err != nil && ctx.Err() == nil {
+				s.Logger.WarnContext(ctx, "seal environments of sessions", "error", err)
+			}
+			if n > 0 {
+				s.Logger.InfoContext(ctx, "environments of sessions sealed", "sessions", n)
+			}
+			if n < sealBatch || err != nil {
+				break
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sealSome seals a batch. Two leaders who do so at once seal the same.
+func (s *Service) sealSome(ctx context.Context) (int, error) {
+	rows, err := s.Client.Session.Query().
+		Where(session.SecretsSealedIsNil(), unsealed).
+		Select(session.FieldEnvironment, session.FieldBootstrapScript).Limit(sealBatch).All(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read sessions: %w", err)
+	}
+	for i, row := range rows {
+		sealed, names, err := s.seal(secrets{row.Environment, row.BootstrapScript})
+		if err != nil {
+			return i, err
+		}
+		err = s.Client.Session.Update().Where(session.ID(row.ID), session.SecretsSealedIsNil()).
+			SetSecretsSealed(sealed).SetEnvironment(names).SetBootstrapScript("").Exec(ctx)
+		if err != nil {
+			return i, fmt.Errorf("seal session %s: %w", row.ID, err)
+		}
+	}
+	return len(rows), nil
+}
+
+// unsealed selects rows with anything to seal.
+func unsealed(s *sql.Selector) {
+	s.Where(sql.Or(
+		sql.NEQ(s.C(session.FieldBootstrapScript), ""),
+		sql.P(func(b *sql.Builder) { b.Ident(s.C(session.FieldEnvironment)).WriteString(" <> '{}'::jsonb") }),
+	))
+}
