@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/storagepb"
