@@ -46,8 +46,8 @@ type Usage struct {
 
 // Full reports whether hardly anything more can be written.
 func (u Usage) Full() bool {
-	const page = 4096 // the last blocks may be too few for what was to be written
-	return u.MaxBytes > 0 && u.Free < max(u.MaxBytes/200, 16*page) || u.FullOfFiles()
+	const page = 4096 // ext4 refuses a write before the last blocks are used
+	return u.MaxBytes > 0 && u.Free < max(min(u.MaxBytes/20, 64<<20), 16*page) || u.FullOfFiles()
 }
 
 // FullOfFiles reports whether hardly any files can be made.

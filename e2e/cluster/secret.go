@@ -131,7 +131,10 @@ func (p *Platform) files(context.Context) ([]place, error) {
 	var all []place
 	for _, dir := range []string{"stores", "agent", "storage", "registry"} {
 		err := filepath.WalkDir(filepath.Join(p.data, dir), func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
+			if err == nil && d.IsDir() && (d.Name() == "disk" || d.Name() == "disks") {
+				return fs.SkipDir // what sessions wrote
+			}
+			if errors.Is(err, fs.ErrNotExist) || err == nil && (!d.Type().IsRegular() || filepath.Ext(path) == ".img") {
 				return nil
 			}
 			if err != nil {
