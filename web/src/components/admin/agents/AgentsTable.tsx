@@ -56,7 +56,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
     {
       head: t("Plugins"), wide: true,
       cell: (a) => a.plugins.length === 0 ? <span className="dim">{t("none")}</span> : (
-        <Button variant="subtle" size="compact-xs" aria-label={t("Plugins of {{name}}", { name: a.name })} onClick={() => setPlugins(a.id)}>
+        <Button variant="subtle" size="compact-xs" title={t("Plugins of {{name}}", { name: a.name })} onClick={() => setPlugins(a.id)}>
           <span className={a.plugins.some(inTrouble) ? "tone-wait" : undefined}>{a.plugins.map((p) => p.name).join(", ")}</span>
         </Button>
       ),
