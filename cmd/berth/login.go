@@ -58,7 +58,7 @@ func (a *app) doLogin(ctx context.Context, f loginFlags, args []string) error {
 	if err := a.oneself(); err != nil {
 		return err
 	}
-	path, file, err := a.config()
+	_, file, err := a.config()
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,8 @@ func (a *app) doLogin(ctx context.Context, f loginFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if path, file, err = a.config(); err != nil { // again: the login kept its device in it
+	path, file, err := a.config() // read again: the login kept its device in it
+	if err != nil {
 		return err
 	}
 	old, _ := file.Get(next.Name)

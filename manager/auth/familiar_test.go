@@ -102,7 +102,8 @@ func TestKnownDevicesGuessNoMore(t *testing.T) {
 	m := startProxied(t, w.Client, "")
 	email := w.A.Member.Email
 	resp, _ := m.tryLogin(t, email, identitytest.Password, "X-Forwarded-For", "192.0.2.1")
-	login, own := cookies(resp), device(t, resp)
+	login := cookies(resp)
+	var own string
 	// However often it asks, a login makes one device.
 	for range 3 {
 		resp, _ = m.call(t, "GET", "/auth/session", "", "Cookie", strings.Split(login, ";")[0])
