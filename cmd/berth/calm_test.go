@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pseudoTerminal returns a terminal and what is read of it by whoever holds its other end.
+// pseudoTerminal returns a terminal and a function that reads what was written to it.
 func pseudoTerminal(t *testing.T) (tty *os.File, shown func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
