@@ -245,18 +245,19 @@ func (p *product) quotaOff() error {
 func (p *product) listReports(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	on := p.quota == "on"
-	hard := map[string]*rule{}
+	active := map[string]rule{}
 	for _, one := range p.rules {
 		if one.active {
-			hard[one.qtree] = one
+			active[one.qtree] = *one
 		}
 	}
+	_, everyQtree := active[""]
 	qtrees := slices.Clone(p.qtrees)
 	p.mu.Unlock()
 	var all []record
 	for _, q := range qtrees {
-		one := hard[q.name]
-		if !on || one == nil && hard[""] == nil || !time.Now().After(q.listed) {
+		one, limited := active[q.name]
+		if !on || !limited && !everyQtree || !time.Now().After(q.listed) {
 			continue
 		}
 		if name := r.URL.Query().Get("qtree.name"); name != "" && name != q.name {
@@ -265,9 +266,6 @@ func (p *product) listReports(w http.ResponseWriter, r *http.Request) {
 		u, err := p.array.Tree.Usage(q.name)
 		if err != nil {
 			continue // it is being removed
-		}
-		if one == nil {
-			one = &rule{}
 		}
 		space, files := one.space.record(), one.files.record()
 		space["used"], files["used"] = record{"total": u.Bytes}, record{"total": u.Files + u.Directories + 1}

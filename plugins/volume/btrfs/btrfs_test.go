@@ -35,7 +35,7 @@ const (
 func TestConformance(t *testing.T) {
 	for name, options := range map[string]string{"full": full, "simple": simple, "off": `{"usage_max_age_s": 0}`} {
 		t.Run(name, func(t *testing.T) {
-			volumetest.Test(t, volumetest.Plugin{Path: arraytest.Program(t), Mount: arraytest.Image(t).Mount, Options: options})
+			volumetest.Test(t, volumetest.Plugin{Path: arraytest.Program(t), Env: []string{arraytest.QuickExit}, Mount: arraytest.Image(t).Mount, Options: options})
 		})
 	}
 }
