@@ -85,7 +85,7 @@ func (n *node) measured(t *testing.T, kernel string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
 		e, err := stream.Recv()
 		if err != nil {
 			t.Fatal(err)

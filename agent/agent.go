@@ -374,13 +374,13 @@ func (a *Agent) close() error {
 // removeCgroup removes our parent directory in every hierarchy where no
 // kernel's is in it any more.
 func removeCgroup(path string) {
-	patience := time.Now().Add(2 * time.Second)
+	deadline := time.Now().Add(2 * time.Second)
 	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
 		dirs, _ := filepath.Glob(pattern + path)
 		for _, dir := range dirs {
 			err := os.Remove(dir)
 			// The kernel calls it busy for a moment after its last child went.
-			for errors.Is(err, syscall.EBUSY) && !hasChildren(dir) && time.Now().Before(patience) {
+			for errors.Is(err, syscall.EBUSY) && !hasChildren(dir) && time.Now().Before(deadline) {
 				time.Sleep(10 * time.Millisecond)
 				err = os.Remove(dir)
 			}

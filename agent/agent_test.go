@@ -21,9 +21,9 @@ import (
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
 )
 
-// patience bounds every wait, also on a machine that has other things to do; nothing
+// timeout bounds every wait, also on a machine that has other things to do; nothing
 // takes a fraction of it.
-const patience = 3 * time.Minute
+const timeout = 3 * time.Minute
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(agentVariable); path != "" {
@@ -72,7 +72,7 @@ func (n *node) run(t testing.TB) (stop func()) {
 	case <-a.Ready():
 	case err := <-done:
 		t.Fatalf("agent ended: %v", err)
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("agent is not ready")
 	}
 	socket := filepath.Join(n.dir, "test.sock")
@@ -161,7 +161,7 @@ func (n *node) start(t testing.TB, r *agentpb.CreateKernelRequest) *agentpb.Kern
 // that cannot lead to it.
 func (n *node) wait(t testing.TB, id string, phase agentpb.KernelState_Phase) *agentpb.KernelState {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	stream, err := n.Watch(ctx, &agentpb.WatchRequest{})
 	if err != nil {

@@ -178,7 +178,7 @@ func (n *node) terminal(t *testing.T) {
 	if _, code := n.exec(t, r.KernelId, "", "exit", "7"); code != 7 {
 		t.Errorf("exit code %d", code)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	stream, err := n.Exec(ctx)
 	if err != nil {
@@ -219,7 +219,7 @@ func (n *node) terminal(t *testing.T) {
 // dial asks a kernel's port to echo.
 func (n *node) dial(t *testing.T, id string, port uint32) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	stream, err := n.Dial(ctx)
 	if err != nil {
@@ -266,7 +266,7 @@ func (n *node) apps(t *testing.T) {
 // waitLog follows a log until it holds a text.
 func (n *node) waitLog(t *testing.T, id, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	stream, err := n.Logs(ctx, &agentpb.LogsRequest{KernelId: id, Follow: true})
 	if err != nil {
@@ -385,7 +385,7 @@ func (n *node) stubborn(t *testing.T) {
 	}
 	polite := n.request("sleep", "600")
 	n.start(t, polite)
-	if s := n.end(t, polite.KernelId, patience); s.Reason != "terminated" || s.ExitCode != 143 || s.Message != "test is over" {
+	if s := n.end(t, polite.KernelId, timeout); s.Reason != "terminated" || s.ExitCode != 143 || s.Message != "test is over" {
 		t.Errorf("%v", s)
 	}
 }
@@ -453,7 +453,7 @@ func (n *node) stats(t *testing.T) {
 	r := n.request("burn")
 	n.start(t, r)
 	defer n.end(t, r.KernelId, time.Second)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	stream, err := n.Watch(ctx, &agentpb.WatchRequest{StatsIntervalMs: 500})
 	if err != nil {

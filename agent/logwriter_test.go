@@ -38,7 +38,7 @@ func logWriters(t *testing.T, kernel string) (pids []int) {
 func eventually(t *testing.T, ok func() error) {
 	t.Helper()
 	err := ok()
-	for limit := time.Now().Add(patience); err != nil; err = ok() {
+	for limit := time.Now().Add(timeout); err != nil; err = ok() {
 		if time.Now().After(limit) {
 			t.Fatal(err)
 		}

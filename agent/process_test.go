@@ -92,7 +92,7 @@ func (n *node) spawn(t *testing.T) (kill func()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("agent process is not ready")
 	}
 	disconnect := n.connect(t, filepath.Join(n.dir, "test.sock"))

@@ -21,7 +21,7 @@ func TestTerminalIsItsUsers(t *testing.T) {
 	const script = `id -u; id -g; id -G; touch /home/work/mine && stat -c %u:%g /home/work/mine; grep -E "CapEff|NoNewPrivs" /proc/self/status | tr -d "\t"`
 	want := []string{"4242", "4343", "5151", "4242:4343", "CapEff:0000000000000000"}
 	for _, tty := range []bool{true, false} {
-		ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 		defer cancel()
 		run := script
 		if tty {

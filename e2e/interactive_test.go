@@ -52,7 +52,7 @@ func TestInteractiveSession(t *testing.T) {
 
 // terminal speaks the protocol of docs/http.md by hand.
 func terminal(t *testing.T, u *cluster.User, session string) {
-	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, u.Base()+"/sessions/"+session+"/terminal?cols=101&rows=37", &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + u.Token}},

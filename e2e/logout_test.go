@@ -20,7 +20,7 @@ func TestLogoutEndsStreams(t *testing.T) {
 	s := u.Run(cluster.Interactive())
 	u.Until(s.ID, "running")
 	browser, other := page(t, u), page(t, u)
-	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 	defer cancel()
 
 	ended := make(chan string, 3)

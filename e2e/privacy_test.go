@@ -92,7 +92,7 @@ func TestOthersSeeNothing(t *testing.T) {
 // unheard subscribes as b and ends a session of a: b must hear of a session of
 // b's own that comes later, and of nothing before.
 func unheard(t *testing.T, a, b *cluster.User, session string) {
-	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 	defer cancel()
 	err := b.Subscribe(ctx, client.Request{Query: `subscription($id: ID) { sessionChanged(id: $id) { id } }`, Variables: object{"id": session}},
 		func(data json.RawMessage) error { return fmt.Errorf("heard %s", data) })

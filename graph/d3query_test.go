@@ -134,12 +134,12 @@ func TestBodiesAtTheLimit(t *testing.T) {
 	}
 
 	raw := func(headers, body string) string {
-		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(m.URL, "http://"), managertest.Patience)
+		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(m.URL, "http://"), managertest.Timeout)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(managertest.Patience))
+		_ = conn.SetDeadline(time.Now().Add(managertest.Timeout))
 		fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nCookie: %s\r\nX-Berth-CSRF: 1\r\nOrigin: %s\r\n%s\r\n\r\n%s",
 			member.Header.Get("Cookie"), m.URL, headers, body)
 		_ = conn.(*net.TCPConn).CloseWrite()

@@ -33,7 +33,7 @@ func (r *Resolver) bounded(ctx context.Context, next graphql.ResponseHandler) *g
 	if d == 0 {
 		return next(ctx)
 	}
-	ctx, cancel := context.WithTimeout(store.Patience(ctx, d), d)
+	ctx, cancel := context.WithTimeout(store.StatementTimeout(ctx, d), d)
 	defer cancel()
 	return next(ctx)
 }

@@ -227,7 +227,7 @@ func TestNoChangeWithoutARow(t *testing.T) {
 		if len(errs) > 0 || result() != "OK" {
 			t.Errorf("%s; the row says %q", errs, result())
 		}
-	case <-time.After(managertest.Patience):
+	case <-time.After(managertest.Timeout):
 		t.Fatal("the change does not end")
 	}
 }

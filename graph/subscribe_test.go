@@ -34,7 +34,7 @@ type socket struct {
 
 func dial(t *testing.T, c *managertest.Client) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), managertest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), managertest.Timeout)
 	defer cancel()
 	header := c.Header.Clone()
 	return websocket.Dial(ctx, "ws"+strings.TrimPrefix(c.URL, "http")+"/graphql", &websocket.DialOptions{
@@ -59,7 +59,7 @@ func open(t *testing.T, c *managertest.Client) *socket {
 
 func (s *socket) send(m message) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), managertest.Patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), managertest.Timeout)
 	defer cancel()
 	if err := wsjson.Write(ctx, s.c, m); err != nil {
 		s.t.Fatal(err)
@@ -73,7 +73,7 @@ func (s *socket) subscribe(id, query string, vars managertest.Vars) {
 }
 
 func (s *socket) read() (message, error) {
-	ctx, cancel := context.WithTimeout(s.t.Context(), managertest.Patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), managertest.Timeout)
 	defer cancel()
 	for {
 		var m message

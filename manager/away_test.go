@@ -65,7 +65,7 @@ func newOwnStore(t *testing.T) *ownStore {
 	srv := httptest.NewServer(m.Handler())
 	t.Cleanup(srv.Close)
 	jar, _ := cookiejar.New(nil)
-	return &ownStore{t: t, pg: pg, url: srv.URL, c: &http.Client{Jar: jar, Timeout: managertest.Patience}, password: password}
+	return &ownStore{t: t, pg: pg, url: srv.URL, c: &http.Client{Jar: jar, Timeout: managertest.Timeout}, password: password}
 }
 
 // signal sends a signal to all processes of the PostgreSQL.

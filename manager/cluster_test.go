@@ -223,7 +223,7 @@ func (c *cluster) runAgent(t *testing.T, n *node, token string, managers ...*man
 			cancel()
 			select {
 			case <-done:
-			case <-time.After(managertest.Patience):
+			case <-time.After(managertest.Timeout):
 				t.Error("agent does not stop")
 			}
 		})
@@ -278,7 +278,7 @@ func (c *cluster) session(t *testing.T, id uuid.UUID) *ent.Session {
 // reaches waits for a state, and fails at once in another one that is final.
 func (c *cluster) reaches(t *testing.T, id uuid.UUID, want lifecycle.Status) *ent.Session {
 	t.Helper()
-	deadline := time.Now().Add(managertest.Patience)
+	deadline := time.Now().Add(managertest.Timeout)
 	for {
 		s := c.session(t, id)
 		if s.Status == want {

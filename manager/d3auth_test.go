@@ -29,7 +29,7 @@ import (
 // client, and returns the answer with its body.
 func send(t *testing.T, web *http.Client, c *managertest.Client, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), managertest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), managertest.Timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, c.URL+path, strings.NewReader(body))
 	if err != nil {

@@ -181,7 +181,7 @@ func TestPeopleDoNotJoinAsAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), managertest.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), managertest.Timeout)
 		if err := n.Serve(ctx, grpc.NewServer()); !errdefs.IsPermissionDenied(err) {
 			t.Errorf("%s: %v", name, err)
 		}

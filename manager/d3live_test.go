@@ -30,7 +30,7 @@ func until(t *testing.T, what string, began time.Time, ended <-chan error) {
 			t.Errorf("%s went through to its end", what)
 		}
 		t.Logf("%s ended after %s", what, time.Since(began).Round(time.Millisecond))
-	case <-time.After(managertest.Patience):
+	case <-time.After(managertest.Timeout):
 		t.Errorf("%s goes on", what)
 	}
 }
@@ -39,7 +39,7 @@ func until(t *testing.T, what string, began time.Time, ended <-chan error) {
 // its end.
 func subscribed(t *testing.T, c *managertest.Client) <-chan error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*managertest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*managertest.Timeout)
 	t.Cleanup(cancel)
 	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(c.URL, "http")+"/graphql", &websocket.DialOptions{
 		HTTPHeader: c.Header.Clone(), Subprotocols: []string{"graphql-transport-ws"},

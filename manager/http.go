@@ -78,19 +78,19 @@ func (m *Manager) Handler() http.Handler {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
 	}
 	mux.Handle("/", web.Handler(m.folders.Elsewhere))
-	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(patient(mux))))
+	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(bounded(mux))))
 }
 
-// requestPatience bounds each statement of a request, so that a database that hangs
+// statementTimeout bounds each statement of a request, so that a database that hangs
 // is 503 and not a request without an answer. GraphQL has bounds of its own.
-const requestPatience = 5 * time.Second
+const statementTimeout = 5 * time.Second
 
-// patient bounds the statements of requests, and has browsers take answers for what
+// bounded limits the statements of requests, and has browsers take answers for what
 // they say they are.
-func patient(next http.Handler) http.Handler {
+func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		next.ServeHTTP(w, r.WithContext(store.Patience(r.Context(), requestPatience)))
+		next.ServeHTTP(w, r.WithContext(store.StatementTimeout(r.Context(), statementTimeout)))
 	})
 }
 

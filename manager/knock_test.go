@@ -19,7 +19,7 @@ func TestKnocksAreBounded(t *testing.T) {
 	m := w.Quiet(t)
 	dial := func(c *managertest.Client) (*websocket.Conn, int) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), managertest.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), managertest.Timeout)
 		defer cancel()
 		conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(m.URL, "http")+"/graphql", &websocket.DialOptions{
 			HTTPHeader: c.Header.Clone(), Subprotocols: []string{"graphql-transport-ws"},

@@ -52,7 +52,7 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), managertest.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), managertest.Timeout)
 		defer cancel()
 		return p.Run(ctx)
 	}

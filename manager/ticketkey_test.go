@@ -31,7 +31,7 @@ func (d *depot) download(t *testing.T, folder uuid.UUID, path string) string {
 
 func status(t *testing.T, address string) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), managertest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), managertest.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestRevokedPermission(t *testing.T) {
 		if code == http.StatusNoContent {
 			t.Error("the upload went on")
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Error("the upload did not end")
 	}
 	if n, err := io.Copy(io.Discard, slow.Body); err == nil || n >= 64<<20 {

@@ -86,7 +86,7 @@ func TestCluster(t *testing.T) {
 			case r = <-reports:
 			case err := <-ended:
 				t.Fatalf("ended: %v", err)
-			case <-time.After(patience):
+			case <-time.After(timeout):
 				t.Fatal("no report")
 			}
 		}
@@ -104,7 +104,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited, stop := context.WithTimeout(ctx, patience)
+	limited, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	if err := p.Run(limited); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a guessed token: %v", err)

@@ -182,9 +182,9 @@ func (s *service) CreateFolder(_ context.Context, q *storagepb.FolderRef) (*stor
 	return &storagepb.Folder{Path: f.Path}, nil
 }
 
-// usagePatience bounds the walk of GetFolder: a larger folder is answered
+// usageTimeout bounds the walk of GetFolder: a larger folder is answered
 // without figures.
-const usagePatience = 2 * time.Second
+const usageTimeout = 2 * time.Second
 
 func (s *service) GetFolder(ctx context.Context, q *storagepb.FolderRef) (*storagepb.Folder, error) {
 	f, err := s.folder(q)
@@ -193,7 +193,7 @@ func (s *service) GetFolder(ctx context.Context, q *storagepb.FolderRef) (*stora
 	}
 	defer f.Close()
 	out := &storagepb.Folder{Path: f.Path}
-	walk, cancel := context.WithTimeout(ctx, usagePatience)
+	walk, cancel := context.WithTimeout(ctx, usageTimeout)
 	defer cancel()
 	usage, err := f.Usage(walk)
 	if err != nil {

@@ -31,9 +31,9 @@ import (
 // vfs is the program of the real plugin, built once.
 var vfs string
 
-// patience bounds every wait, also for long work on a machine that has other things to
+// timeout bounds every wait, also for long work on a machine that has other things to
 // do; nothing takes a fraction of it.
-const patience = 5 * time.Minute
+const timeout = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	if serveLiar() || serveTeller() || serveShares() {
@@ -218,7 +218,7 @@ func (h *host) waitHealth(want storagepb.Volume_Health) *storagepb.Report {
 
 func (h *host) waitReason(want storagepb.Volume_Health, words string) *storagepb.Report {
 	h.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		select {
 		case r := <-h.reports:
@@ -226,13 +226,13 @@ func (h *host) waitReason(want storagepb.Volume_Health, words string) *storagepb
 				return r
 			}
 		case <-deadline:
-			h.t.Fatalf("volume is not %v within %v; log:\n%s", want, patience, h.logs)
+			h.t.Fatalf("volume is not %v within %v; log:\n%s", want, timeout, h.logs)
 		}
 	}
 }
 
 func (h *host) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	h.t.Cleanup(cancel)
 	return ctx
 }
@@ -264,9 +264,9 @@ func (h *host) write(path, content string) {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(timeout); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 	}
 }

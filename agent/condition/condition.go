@@ -37,9 +37,9 @@ const (
 	// slack keeps a value that moves about its floor from opening and closing the
 	// agent: a condition that holds ends at 1.25 times the floor.
 	slack = 1.25
-	// patience is how many checks of the runtime in a row must agree before its
+	// confirmations is how many checks of the runtime in a row must agree before its
 	// condition changes: containerd restarts in some 2 s.
-	patience = 3
+	confirmations = 3
 	// runtimeTimeout is far beyond the milliseconds of a runtime that works.
 	runtimeTimeout = 5 * time.Second
 	// remember keeps a start that failed for want of space: the disk may look free
@@ -195,7 +195,7 @@ func (m *Monitor) runtime(ctx context.Context, before bool) *agentpb.Condition {
 		m.streak = 0
 		return c
 	}
-	if m.streak++; m.streak >= patience {
+	if m.streak++; m.streak >= confirmations {
 		m.streak, c.Status = 0, !before
 	}
 	return c

@@ -94,14 +94,14 @@ func TestRuntime(t *testing.T) {
 	}
 	check(1, false)
 	away = errors.New("no answer")
-	check(patience-1, false)
+	check(confirmations-1, false)
 	check(1, true)
 	away = nil
 	check(1, true)
 	away = errors.New("no answer")
-	check(patience, true)
+	check(confirmations, true)
 	away = nil
-	check(patience, false)
+	check(confirmations, false)
 }
 
 // TestBlame: a start that found no space is the machine's fault though the disk looks

@@ -45,12 +45,12 @@ func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.patience = time.Millisecond
+			m.awayTimeout = time.Millisecond
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan struct{})
 			go func() { m.Run(ctx); close(done) }()
 			t.Cleanup(func() { cancel(); <-done; os.RemoveAll(dir) })
-			m.Settle(ctx, patience)
+			m.Settle(ctx, timeout)
 			id := describe(m).Devices[2].Id
 			if d := find(m, id); d == nil || !d.Allocatable {
 				t.Fatalf("at first: %v", d)

@@ -41,12 +41,12 @@ type Config struct {
 type Manager struct {
 	cfg     Config
 	plugins []*plugin
-	// patience is how long a plugin may be away before its devices are not given away.
-	patience time.Duration
-	// hangPatience is how long a plugin may hang before it is restarted.
-	hangPatience time.Duration
-	nodes        []node // NUMA nodes; none where there is but one
-	pins         bool   // containers can be kept to them
+	// awayTimeout is how long a plugin may be away before its devices are not given away.
+	awayTimeout time.Duration
+	// hangTimeout is how long a plugin may hang before it is restarted.
+	hangTimeout time.Duration
+	nodes       []node // NUMA nodes; none where there is but one
+	pins        bool   // containers can be kept to them
 
 	mu    sync.Mutex
 	views map[string]view // by plugin key, "" = intrinsic
@@ -87,7 +87,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.OnChange = func() {}
 	}
 	m := &Manager{
-		cfg: cfg, patience: pluginPatience, hangPatience: hangPatience, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{},
+		cfg: cfg, awayTimeout: awayTimeout, hangTimeout: hangTimeout, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{},
 		prepared: map[allocation]*acceleratorpb.LiveAllocation{}, preparing: map[allocation]chan struct{}{},
 		owed: map[allocation]*acceleratorpb.UnprepareRequest{},
 	}
@@ -133,15 +133,15 @@ func (m *Manager) starting() bool {
 	return false
 }
 
-// pluginPatience is that of a Manager: half a minute is the longest pause before a plugin
+// awayTimeout is that of a Manager: half a minute is the longest pause before a plugin
 // that died is started again.
-const pluginPatience = time.Minute
+const awayTimeout = time.Minute
 
 // Describe fills in what a report says about devices.
 func (m *Manager) Describe(r *agentpb.Report) {
 	away := map[string]string{}
 	for _, p := range m.plugins {
-		if key, why := p.Key(), p.away(m.patience); key != "" && why != "" {
+		if key, why := p.Key(), p.away(m.awayTimeout); key != "" && why != "" {
 			away[key] = why
 		}
 	}

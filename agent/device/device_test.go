@@ -73,16 +73,16 @@ func withMock(t *testing.T, config string) (m *Manager, faults string) {
 	done := make(chan struct{})
 	go func() { m.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done; os.RemoveAll(dir) })
-	m.Settle(ctx, patience)
+	m.Settle(ctx, timeout)
 	return m, faults
 }
 
-// patience bounds every wait, also on a machine that has other things to do.
-const patience = 2 * time.Minute
+// timeout bounds every wait, also on a machine that has other things to do.
+const timeout = 2 * time.Minute
 
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !f(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !f(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}
@@ -256,7 +256,7 @@ func TestPluginThatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	go m.Run(ctx)
 	until(t, "disabled", func() bool { return describe(m).Plugins[0].State == agentpb.Plugin_DISABLED })

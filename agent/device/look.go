@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// hangPatience is that of a Manager: how long a plugin's look at the hardware may
+	// hangTimeout is that of a Manager: how long a plugin's look at the hardware may
 	// hang before the process is ended. A look takes 4 s at most, the first one 8 s.
-	hangPatience = time.Minute
-	maxChecks    = 64
-	maxText      = 1024 // bytes of a check's name or text
+	hangTimeout = time.Minute
+	maxChecks   = 64
+	maxText     = 1024 // bytes of a check's name or text
 )
 
 // looked takes note of how a plugin's look at its hardware went, and logs a change.
@@ -49,8 +49,8 @@ func (p *plugin) looked(l *acceleratorpb.Look) {
 		p.hanging = nil
 	}
 	if l.GetState() == acceleratorpb.Look_HANGING {
-		p.hanging = time.AfterFunc(p.m.hangPatience, func() {
-			p.restart(fmt.Sprintf("its look at the hardware has not ended for %s", p.m.hangPatience))
+		p.hanging = time.AfterFunc(p.m.hangTimeout, func() {
+			p.restart(fmt.Sprintf("its look at the hardware has not ended for %s", p.m.hangTimeout))
 		})
 	}
 }

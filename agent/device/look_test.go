@@ -72,7 +72,7 @@ func looking(t *testing.T, look string, log *logged) (m *Manager, order func(loo
 	done := make(chan struct{})
 	go func() { m.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
-	m.Settle(ctx, patience)
+	m.Settle(ctx, timeout)
 	return m, order
 }
 
@@ -140,7 +140,7 @@ func TestDevicesStayWhileALookFails(t *testing.T) {
 func TestAPluginWhoseLookHangsIsRestarted(t *testing.T) {
 	log := &logged{}
 	m, order := looking(t, "", log)
-	m.hangPatience = 10 * time.Millisecond
+	m.hangTimeout = 10 * time.Millisecond
 	order("hanging the driver does not answer")
 	until(t, "it is restarted", func() bool { return reported(m).Restarts > 0 })
 	if !log.has("its look at the hardware has not ended for 10ms") {

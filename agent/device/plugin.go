@@ -72,11 +72,11 @@ func (p *plugin) note(s pluginhost.Status) {
 
 // away tells why nothing new may have the plugin's devices: it is not started again, or
 // has not run for longer than it takes to start one that died. It is "" else.
-func (p *plugin) away(patience time.Duration) string {
+func (p *plugin) away(timeout time.Duration) string {
 	s := p.host.Status()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.gaveUp && (p.down.IsZero() || time.Since(p.down) < patience) {
+	if !p.gaveUp && (p.down.IsZero() || time.Since(p.down) < timeout) {
 		return ""
 	}
 	return fmt.Sprintf("plugin %s does not run: %s", p.name, s.Message)

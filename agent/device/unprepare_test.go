@@ -33,7 +33,7 @@ func withPlay(t *testing.T) (*Manager, *devicetest.Stage) {
 	done := make(chan struct{})
 	go func() { m.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
-	m.Settle(ctx, patience)
+	m.Settle(ctx, timeout)
 	if find(m, "play:0") == nil {
 		t.Fatalf("no stage: %v", describe(m).Plugins)
 	}

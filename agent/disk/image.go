@@ -111,8 +111,8 @@ func isMount(path string) (bool, error) {
 // it, as a shim that is about to end, is waited for a moment; then the file system goes
 // with its last user.
 func unmount(path string) error {
-	const patience = 2 * time.Second
-	until := time.Now().Add(patience)
+	const timeout = 2 * time.Second
+	until := time.Now().Add(timeout)
 	for {
 		mounted, err := isMount(path)
 		if errors.Is(err, unix.ENOENT) || err == nil && !mounted {

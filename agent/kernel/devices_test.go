@@ -42,7 +42,7 @@ func onStage(t *testing.T) (*fixture, *devicetest.Stage, *agentpb.CreateKernelRe
 
 func (f *fixture) journal(t *testing.T, s *devicetest.Stage, says string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(s.Journal(), says); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !strings.Contains(s.Journal(), says); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %q in\n%s", says, s.Journal())
 		}
@@ -157,7 +157,7 @@ func TestSlowPrepareIsSaid(t *testing.T) {
 		k, err := f.Get("k")
 		return err == nil && k.State().Message == want
 	}
-	for deadline := time.Now().Add(patience); !says("waits for plugin play to prepare its devices"); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !says("waits for plugin play to prepare its devices"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not say what it waits for")
 		}

@@ -78,8 +78,8 @@ type fixture struct {
 	events  []*agentpb.KernelState
 }
 
-// patience bounds every wait, also on a machine that has other things to do.
-const patience = 2 * time.Minute
+// timeout bounds every wait, also on a machine that has other things to do.
+const timeout = 2 * time.Minute
 
 const image = "registry.test/prog:latest"
 
@@ -124,7 +124,7 @@ func (f *fixture) restart(t *testing.T) {
 	run.Go(func() { f.devices.Run(ctx) })
 	f.unplug = func() { cancel(); run.Wait() }
 	t.Cleanup(func() { f.Detach(); f.unplug() })
-	f.devices.Settle(ctx, patience)
+	f.devices.Settle(ctx, timeout)
 }
 
 func request(id string, command ...string) *agentpb.CreateKernelRequest {
@@ -149,7 +149,7 @@ func (f *fixture) ended(t *testing.T, id string) *agentpb.KernelState {
 	select {
 	case <-k.Done():
 		return k.State()
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("kernel %s does not end: %v", id, k.State())
 		return nil
 	}
@@ -161,7 +161,7 @@ func (f *fixture) reaches(t *testing.T, id string, phase agentpb.KernelState_Pha
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); k.State().Phase != phase; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(timeout); k.State().Phase != phase; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%v is not %v", k.State(), phase)
 		}

@@ -39,7 +39,7 @@ func (f *fixture) found(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		if _, err := k.Running(); err == nil {
 			return
 		}

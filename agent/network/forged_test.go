@@ -54,11 +54,11 @@ func TestForgedFrames(t *testing.T) {
 				_, err = c.Write(frame(word))
 				return err
 			}))
-			patience := whenOpen
+			timeout := whenOpen
 			if !tt.ok {
-				patience = whenClosed
+				timeout = whenClosed
 			}
-			if got := victim.hears(word, patience); got != tt.ok {
+			if got := victim.hears(word, timeout); got != tt.ok {
 				t.Errorf("the frame arrives: %v, want %v", got, tt.ok)
 			}
 		})
@@ -76,8 +76,8 @@ func listenUDP(t *testing.T, path string, a netip.Addr) listener {
 	return l
 }
 
-func (l listener) hears(word string, patience time.Duration) bool {
-	_ = l.SetReadDeadline(time.Now().Add(patience))
+func (l listener) hears(word string, timeout time.Duration) bool {
+	_ = l.SetReadDeadline(time.Now().Add(timeout))
 	buf := make([]byte, 2048)
 	for {
 		n, _, err := l.ReadFrom(buf)

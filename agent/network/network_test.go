@@ -113,10 +113,10 @@ const (
 )
 
 // reach dials from inside a namespace and expects to be greeted.
-func reach(t *testing.T, path, addr string, patience time.Duration) error {
+func reach(t *testing.T, path, addr string, timeout time.Duration) error {
 	t.Helper()
 	return within(t, path, func() error {
-		c, err := net.DialTimeout("tcp4", addr, patience)
+		c, err := net.DialTimeout("tcp4", addr, timeout)
 		if err != nil {
 			return err
 		}
@@ -217,11 +217,11 @@ func TestReachability(t *testing.T) {
 		{"a kernel from the host", "/proc/self/ns/net", onA, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			patience := whenOpen
+			timeout := whenOpen
 			if !tt.ok {
-				patience = whenClosed
+				timeout = whenClosed
 			}
-			if err := reach(t, tt.from, tt.to, patience); (err == nil) != tt.ok {
+			if err := reach(t, tt.from, tt.to, timeout); (err == nil) != tt.ok {
 				t.Errorf("%s to %s: %v, want reachable %v", tt.from, tt.to, err, tt.ok)
 			}
 		})

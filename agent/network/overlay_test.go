@@ -182,11 +182,11 @@ func TestOverMachines(t *testing.T) {
 		{"a kernel from the host of others", x[1].path, first, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			patience := whenOpen
+			timeout := whenOpen
 			if !tt.ok {
-				patience = whenClosed
+				timeout = whenClosed
 			}
-			if err := reach(t, tt.from, tt.to, patience); (err == nil) != tt.ok {
+			if err := reach(t, tt.from, tt.to, timeout); (err == nil) != tt.ok {
 				t.Errorf("%s to %s: %v, want reachable %v", tt.from, tt.to, err, tt.ok)
 			}
 		})

@@ -82,11 +82,11 @@ func (x *machine) try(t *testing.T, trials []trial) {
 	t.Helper()
 	for _, tt := range trials {
 		t.Run(tt.name, func(t *testing.T) {
-			patience := whenOpen
+			timeout := whenOpen
 			if !tt.ok {
-				patience = whenClosed
+				timeout = whenClosed
 			}
-			if err := reach(t, x.Path(tt.from), tt.to, patience); (err == nil) != tt.ok {
+			if err := reach(t, x.Path(tt.from), tt.to, timeout); (err == nil) != tt.ok {
 				t.Errorf("%s: %v, want reachable %v", tt.to, err, tt.ok)
 			}
 		})
@@ -149,11 +149,11 @@ func TestPrivateNetworks(t *testing.T) {
 				_, err = fmt.Fprint(c, word)
 				return err
 			}))
-			patience := whenOpen
+			timeout := whenOpen
 			if !ok {
-				patience = whenClosed
+				timeout = whenClosed
 			}
-			if got := l.hears(word, patience); got != ok {
+			if got := l.hears(word, timeout); got != ok {
 				t.Errorf("%s: %v, want %v", addr, got, ok)
 			}
 			must(t, l.Close())

@@ -91,7 +91,7 @@ func start(b *testing.B, u *cluster.User, running <-chan string) started {
 			if id != s.ID {
 				continue
 			}
-		case <-time.After(cluster.Patience):
+		case <-time.After(cluster.Timeout):
 			b.Fatalf("session %s did not start", s.ID)
 		}
 		break

@@ -81,7 +81,7 @@ func (s *Shell) Must(args ...string) string {
 
 // Command prepares the berth command. It may also clean up after the test.
 func (s *Shell) Command(args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), Timeout)
 	s.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, s.berth, args...)
 	cmd.Dir, cmd.Env = s.Dir, s.env

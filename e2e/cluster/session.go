@@ -51,7 +51,7 @@ func (u *User) Run(in client.CreateSessionInput) *client.Session {
 // once when the session has ended in another one.
 func (u *User) Until(id, status string) client.SessionState {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), Patience)
+	ctx, cancel := context.WithTimeout(u.t.Context(), Timeout)
 	defer cancel()
 	var last client.SessionState
 	err := u.WatchSession(ctx, id, nil, func(s client.SessionState) bool {
@@ -70,7 +70,7 @@ func (u *User) End(id string) {
 	if _, err := u.TerminateSession(u.t.Context(), id, true); err != nil {
 		u.t.Fatalf("terminate session: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(u.t.Context(), Patience)
+	ctx, cancel := context.WithTimeout(u.t.Context(), Timeout)
 	defer cancel()
 	if err := u.WatchSession(ctx, id, nil, func(s client.SessionState) bool { return !s.Ended() }); err != nil {
 		u.t.Fatalf("wait for the session's end: %v", err)
@@ -110,7 +110,7 @@ func (u *User) Try(session, kernel string) error {
 }
 
 func (u *User) exec(session, kernel, script string) (string, int, error) {
-	ctx, cancel := context.WithTimeout(u.t.Context(), Patience)
+	ctx, cancel := context.WithTimeout(u.t.Context(), Timeout)
 	defer cancel()
 	term, err := u.OpenTerminal(ctx, client.TerminalOptions{Session: session, Kernel: kernel, Command: []string{"sh", "-c", script}})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/internal/client"
 )
 
-// Patience bounds a wait of a scenario.
-const Patience = 5 * time.Minute
+// Timeout bounds a wait of a scenario.
+const Timeout = 5 * time.Minute
 
 // User is somebody who is logged in, with an access token.
 type User struct {
@@ -98,9 +98,9 @@ func (u *User) Query(query string, vars map[string]any, out any) {
 // Eventually waits for a condition.
 func Eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Patience); !is(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(Timeout); !is(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", Patience, what)
+			t.Fatalf("not within %s: %s", Timeout, what)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 		w.Hold(n)
 	})
 	mux.HandleFunc("POST /held", func(rw http.ResponseWriter, _ *http.Request) {
-		for deadline := time.Now().Add(cluster.Patience); !w.Held(); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(cluster.Timeout); !w.Held(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				http.Error(rw, "nobody sends so much", http.StatusGatewayTimeout)
 				return

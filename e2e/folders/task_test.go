@@ -67,7 +67,7 @@ func files(dir string) (n int) {
 // at waits for a moment in the midst of work that is over soon.
 func at(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(cluster.Patience); !is(); time.Sleep(200 * time.Microsecond) {
+	for deadline := time.Now().Add(cluster.Timeout); !is(); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not come to where %s", what)
 		}
@@ -78,7 +78,7 @@ func at(t *testing.T, what string, is func() bool) {
 // for its end. How far it is never goes back.
 func watch(t *testing.T, u *cluster.User, id string) (ended func() client.Task) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 	done := make(chan client.Task, 1)
 	go func() {
 		defer cancel()

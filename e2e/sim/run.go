@@ -19,9 +19,9 @@ type result struct {
 
 const (
 	day = 24 * time.Hour
-	// patience is how long everything may take to settle when nothing goes
+	// timeout is how long everything may take to settle when nothing goes
 	// wrong any more: the deadline of an end, and its minute.
-	patience = 4 * time.Minute
+	timeout = 4 * time.Minute
 )
 
 // run plays one seed. It begins at midnight, and with nothing in the database.
@@ -79,7 +79,7 @@ func (w *world) story() {
 // until goes on until something is so, or for as long as that may take, and
 // tells whether something is broken.
 func (w *world) until(so func() bool) bool {
-	for limit := time.Now().Add(patience); time.Now().Before(limit); {
+	for limit := time.Now().Add(timeout); time.Now().Before(limit); {
 		if w.steady(time.Now().Add(7 * time.Second)) {
 			return true
 		}

@@ -18,8 +18,8 @@ import (
 // every few seconds, so this means the connection is dead.
 const silence = 90 * time.Second
 
-// patience is how long a stream is tried again without one success.
-const patience = 10 * time.Minute
+// timeout is how long a stream is tried again without one success.
+const timeout = 10 * time.Minute
 
 // errCut marks the end of a stream before its last event.
 var errCut = &Error{Code: codeUnavailable, Message: "the server closed the stream"}
@@ -113,7 +113,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 }
 
 // persist repeats attempt while it fails for want of a server. Attempt reports
-// whether it got anything; that starts patience anew. Told, if not nil, hears
+// whether it got anything; that starts the time limit again. Told, if not nil, hears
 // of every pause.
 func persist(ctx context.Context, told func(error), attempt func() (progress bool, err error)) error {
 	const first, last = 200 * time.Millisecond, 5 * time.Second
@@ -129,7 +129,7 @@ func persist(ctx context.Context, told func(error), attempt func() (progress boo
 		if progress {
 			pause, since = first, time.Now()
 		}
-		if time.Since(since) > patience {
+		if time.Since(since) > timeout {
 			return err
 		}
 		if told != nil {

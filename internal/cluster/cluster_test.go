@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 )
 
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // site is a cluster's authority and its tokens, for as many managers as a test
 // starts.
@@ -105,7 +105,7 @@ func (s *site) manager(t *testing.T, addr string, known ...string) *manager {
 			if err != nil {
 				t.Errorf("hub ended: %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Error("hub did not end")
 		}
 	})
@@ -122,14 +122,14 @@ func (m *manager) next(t *testing.T) *Peer {
 			t.Fatalf("call %s %s: %v", p.Role, p.Name, err)
 		}
 		return p
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("no tunnel")
 		return nil
 	}
 }
 
 func call(ctx context.Context, p *Peer) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := healthpb.NewHealthClient(p.Conn).Check(ctx, &healthpb.HealthCheckRequest{})
 	return err
@@ -154,7 +154,7 @@ func serve(t *testing.T, cfg NodeConfig) (*Node, func() error) {
 		select {
 		case err := <-served:
 			return err
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			return errors.New("node did not end")
 		}
 	})
@@ -174,7 +174,7 @@ func waitClosed(t *testing.T, c <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("%s: still open", what)
 	}
 }
@@ -205,7 +205,7 @@ func TestJoinIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			if err := n.Serve(ctx, grpc.NewServer()); !c.want(err) {
 				t.Errorf("error %v is of another class", err)
@@ -387,7 +387,7 @@ func TestRemovedNodeIsNotAdmitted(t *testing.T) {
 	if _, ok := m.hub.Peer(RoleAgent, "gone"); ok {
 		t.Error("removed node has a tunnel")
 	}
-	for deadline := time.Now().Add(patience); !strings.Contains(log.String(), "refused: ask for a new join token"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !strings.Contains(log.String(), "refused: ask for a new join token"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is not told why:\n%s", log)
 		}

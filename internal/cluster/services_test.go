@@ -25,7 +25,7 @@ func TestNodeCallsManager(t *testing.T) {
 		cfg.Role, cfg.JoinToken = role, s.token(role)
 		n, stop := serve(t, cfg)
 		m.next(t)
-		wait := patience
+		wait := timeout
 		if want != codes.OK {
 			wait = 2 * time.Second // for an answer that does not come
 		}

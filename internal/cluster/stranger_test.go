@@ -18,7 +18,7 @@ import (
 // open reports whether a connection survives the hub's look at it.
 func open(t *testing.T, addr string, cfg *tls.Config) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -122,7 +122,7 @@ func TestStrangerReachesOnlyJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	cluster := clusterpb.NewClusterClient(client)
 	_, join := cluster.Join(ctx, &clusterpb.JoinRequest{Token: "guess", Role: RoleAgent, Name: "n1"})
@@ -190,7 +190,7 @@ func TestCertificateIsRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, _ = serve(t, cfg)
-	for deadline := time.Now().Add(patience); n.id.Load().cert.SerialNumber.Cmp(old.cert.SerialNumber) == 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); n.id.Load().cert.SerialNumber.Cmp(old.cert.SerialNumber) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("not renewed")
 		}

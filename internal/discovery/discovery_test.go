@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 )
 
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 func dial(t *testing.T, endpoint string) *clientv3.Client {
 	t.Helper()
@@ -63,7 +63,7 @@ func next[T any](t *testing.T, ch <-chan T, what string) T {
 	select {
 	case v := <-ch:
 		return v
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("no %s", what)
 		panic("unreachable")
 	}

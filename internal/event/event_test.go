@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 )
 
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // bus runs one as a manager would.
 func bus(t *testing.T, url string) *event.Bus {
@@ -45,7 +45,7 @@ func next(t *testing.T, ch <-chan event.Event) event.Event {
 	select {
 	case e := <-ch:
 		return e
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("no event")
 		return event.Event{}
 	}
@@ -59,7 +59,7 @@ func connect(t *testing.T, from, to *event.Bus) {
 	defer cancel()
 	mark := event.Event{Topic: "connect", ID: uuid.New()}
 	heard := to.Subscribe(ctx, "connect")
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		from.Publish(ctx, mark)
 		select {

@@ -31,7 +31,7 @@ const (
 const (
 	smbShare    = "berth"
 	smbPassword = "berth"
-	smbPatience = time.Minute
+	smbTimeout  = time.Minute
 )
 
 // smbConfiguration has the directory of what smbd keeps, the directory that is served, and more
@@ -81,7 +81,7 @@ func ServeSMB(dir, settings string) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
-	for end := time.Now().Add(smbPatience); ; {
+	for end := time.Now().Add(smbTimeout); ; {
 		c, err := net.Dial("tcp", "127.0.0.1:445")
 		if err == nil {
 			return c.Close()

@@ -50,12 +50,12 @@ func run(t *testing.T, cfg pluginhost.Config[*child]) *pluginhost.Host[*child] {
 	return h
 }
 
-// patience bounds every wait, also on a machine that has other things to do.
-const patience = 2 * time.Minute
+// timeout bounds every wait, also on a machine that has other things to do.
+const timeout = 2 * time.Minute
 
 func wait(t *testing.T, h *pluginhost.Host[*child]) *child {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	c, err := h.Wait(ctx)
 	if err != nil {
@@ -66,9 +66,9 @@ func wait(t *testing.T, h *pluginhost.Host[*child]) *child {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(timeout); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestSilentProcessIsReplaced(t *testing.T) {
 	silent.Store(first)
 	select {
 	case <-first.done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("a silent process was not ended")
 	}
 	if wait(t, h) == first {
@@ -169,7 +169,7 @@ func TestRestart(t *testing.T) {
 	h.Restart("somebody asked for it")
 	select {
 	case <-first.done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the process was not ended")
 	}
 	second := wait(t, h)

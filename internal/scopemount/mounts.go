@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// patience is what product and mount(8) have: a server that is away must hold up
+	// timeout is what product and mount(8) have: a server that is away must hold up
 	// nobody for long.
-	patience = 20 * time.Second
+	timeout = 20 * time.Second
 	// again is the pause after a mount that failed, in which its reason is repeated.
 	again = 5 * time.Second
 	// sweepEvery is the pause between two looks at what is not used any more.
@@ -227,7 +227,7 @@ func (m *Mounts) open(name string, id int) (*os.File, error) {
 
 // mount mounts a scope and opens it.
 func (m *Mounts) mount(ctx context.Context, name string) (*os.File, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	spec := m.cfg.Rule.of(name)
 	if m.cfg.Plan != nil {
@@ -264,7 +264,7 @@ func (m *Mounts) run(ctx context.Context, name string, spec Spec) error {
 	}
 	said, _, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(string(out), m.point(name), name)), "\n")
 	if ctx.Err() != nil {
-		said = fmt.Sprintf("no answer within %v", patience)
+		said = fmt.Sprintf("no answer within %v", timeout)
 	}
 	if said == "" {
 		said = err.Error()

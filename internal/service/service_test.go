@@ -59,13 +59,13 @@ func start(t *testing.T, dir string) *service.Stores {
 	return s
 }
 
-// patience bounds every wait, also on a machine that has other things to do.
-const patience = 2 * time.Minute
+// timeout bounds every wait, also on a machine that has other things to do.
+const timeout = 2 * time.Minute
 
 func stop(t *testing.T, s *service.Stores) {
 	t.Helper()
 	begun := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)
@@ -224,7 +224,7 @@ func TestAChildThatDiesIsStartedAgain(t *testing.T) {
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		pg, err := pgx.Connect(t.Context(), s.Postgres.DSN("berth"))
 		if err == nil {
@@ -242,7 +242,7 @@ func TestAChildThatDiesIsStartedAgain(t *testing.T) {
 }
 
 func waitGone(pid int) error {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 			return nil
 		}

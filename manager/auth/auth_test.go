@@ -25,7 +25,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // manager is one of several on the same stores.
 type manager struct {

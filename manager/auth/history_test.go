@@ -163,7 +163,7 @@ func TestLoginsThatExpireAreInTheHistory(t *testing.T) {
 	start(t, w.Client, "", nil)
 	start(t, w.Client, "", nil)
 	want := []string{"expired", "expired"}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if slices.Equal(history(t, w, w.A.Member.ID), want) {
 			return
 		}

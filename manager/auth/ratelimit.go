@@ -62,7 +62,7 @@ func (x *rates) countRedis(ctx context.Context, keypair uuid.UUID, window int64)
 	if x.redis == nil {
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, redisPatience)
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	key := fmt.Sprintf("berth:rate:%s:%d", keypair, window)
 	var n *redis.IntCmd

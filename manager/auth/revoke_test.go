@@ -74,7 +74,7 @@ func ends(t *testing.T, what string, ended <-chan struct{}) {
 	start := time.Now()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Errorf("%s goes on", what)
 	}
 	t.Logf("%s took %v to end", what, time.Since(start))

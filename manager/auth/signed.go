@@ -124,7 +124,7 @@ func (n *nonces) take(ctx context.Context, nonce string) bool {
 	if n.redis == nil {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, redisPatience)
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	fresh, err := n.redis.SetNX(ctx, "berth:nonce:"+nonce, 1, nonceLife).Result()
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 // many addresses that try one. Known devices and known addresses count apart, so
 // that failures elsewhere do not lock them out (familiar.go).
 const (
-	window        = 15 * time.Minute
-	mostPair      = 10
-	mostAddress   = 50
-	mostUser      = 100
-	mostFamiliar  = 100    // of one address, at all users who are known there
-	mostKeys      = 50_000 // kept in this process
-	redisPatience = 300 * time.Millisecond
+	window       = 15 * time.Minute
+	mostPair     = 10
+	mostAddress  = 50
+	mostUser     = 100
+	mostFamiliar = 100    // of one address, at all users who are known there
+	mostKeys     = 50_000 // kept in this process
+	redisTimeout = 300 * time.Millisecond
 )
 
 // bucket counts attempts under a key. The first bucket of an attempt is emptied
@@ -161,7 +161,7 @@ func (t *throttle) takeRedis(ctx context.Context, a attempt, buckets []bucket) t
 	if t.redis == nil {
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, redisPatience)
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	keys, args := make([]string, len(buckets)), []any{a.at.UnixMilli(), window.Milliseconds(), a.id}
 	for i, b := range buckets {
@@ -191,7 +191,7 @@ func (t *throttle) forget(ctx context.Context, a attempt, buckets []bucket) {
 	if t.redis == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, redisPatience)
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	_, err := t.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.Del(ctx, redisKey(buckets[0]))

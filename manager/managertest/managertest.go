@@ -27,9 +27,9 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 )
 
-// Patience bounds every wait; nothing takes a fraction of it, also on a machine that
+// Timeout bounds every wait; nothing takes a fraction of it, also on a machine that
 // has other things to do.
-const Patience = 3 * time.Minute
+const Timeout = 3 * time.Minute
 
 // World is the stores of one cluster and the people in it.
 type World struct {
@@ -160,7 +160,7 @@ func (w *World) StartBehind(t testing.TB, through func(nodes string) string) *Ma
 			if err != nil && !m.killed {
 				t.Errorf("manager: %v", err)
 			}
-		case <-time.After(Patience):
+		case <-time.After(Timeout):
 			t.Error("manager does not stop")
 		}
 	}
@@ -218,9 +218,9 @@ func logger() *slog.Logger {
 // Eventually waits until ok.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(Timeout); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, Patience)
+			t.Fatalf("%s: not within %s", what, Timeout)
 		}
 	}
 }

@@ -47,8 +47,8 @@ type TestObjectStoragePayload struct {
 	Field         *string
 }
 
-// patience bounds what a person waits for.
-const patience = 20 * time.Second
+// timeout bounds what a person waits for.
+const timeout = 20 * time.Second
 
 // TestObjectStorage lists a page of a storage.
 func (s *Service) TestObjectStorage(ctx context.Context, in TestObjectStorageInput) (*TestObjectStoragePayload, error) {
@@ -149,7 +149,7 @@ func (s *Service) page(ctx context.Context, row *ent.ObjectStorage, path string,
 	if err != nil {
 		return nil, problem.Invalid("after", "is not a cursor that a page returned")
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	b, err := s.open(ctx, row, inPerson)
 	if err != nil {

@@ -228,7 +228,7 @@ func (r *sending) takeBack(ctx context.Context) error {
 
 // drop is takeBack for a run that ends.
 func (r *sending) drop(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	_ = r.forget(ctx) // it is told there
 	r.st.Upload = nil

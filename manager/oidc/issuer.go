@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	discoveryLife = 15 * time.Minute
-	patience      = 10 * time.Second // with one request to an issuer
-	maxAnswer     = 1 << 20
+	discoveryLife  = 15 * time.Minute
+	requestTimeout = 10 * time.Second // with one request to an issuer
+	maxAnswer      = 1 << 20
 )
 
 // algorithms are those of which a secret cannot be taken for a public key.
@@ -43,7 +43,7 @@ type discovered struct {
 
 func newIssuers() *issuers {
 	return &issuers{known: map[string]discovered{}, client: &http.Client{
-		Timeout:   patience,
+		Timeout:   requestTimeout,
 		Transport: bounded{egress.Named()},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("an issuer does not send us elsewhere")

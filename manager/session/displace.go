@@ -72,14 +72,14 @@ func drainedText(a *ent.Agent, anew bool) string {
 // group waits, or was declared gone. All of its kernels go the same way.
 func (s step) lose(ctx context.Context) (bool, error) {
 	g := s.sess.Edges.ResourceGroup
-	patience := time.Duration(g.LostAfter) * time.Second
+	lostAfter := time.Duration(g.LostAfter) * time.Second
 	gone := s.on(func(a *ent.Agent) bool { return a.Status == agent.StatusTerminated })
 	text := names(gone) + " is gone for good"
 	if len(gone) == 0 && g.LostPolicy != resourcegroup.LostPolicyWait && !s.Agents.Disrupted(g.ID) {
 		gone = s.on(func(a *ent.Agent) bool {
-			return a.Status == agent.StatusLost && a.LostAt != nil && !clock.Now().Before(a.LostAt.Add(patience))
+			return a.Status == agent.StatusLost && a.LostAt != nil && !clock.Now().Before(a.LostAt.Add(lostAfter))
 		})
-		text = fmt.Sprintf("%s has been lost for %s", names(gone), patience)
+		text = fmt.Sprintf("%s has been lost for %s", names(gone), lostAfter)
 	}
 	if len(gone) == 0 {
 		return false, nil

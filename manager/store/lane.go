@@ -60,18 +60,18 @@ func laneOf(ctx context.Context) Lane {
 	return l
 }
 
-type patienceKey struct{}
+type timeoutKey struct{}
 
-// Patience returns a context in which no statement takes longer than d. The
+// StatementTimeout returns a context in which no statement takes longer than d. The
 // context itself does not end, so a stream may keep it.
-func Patience(ctx context.Context, d time.Duration) context.Context {
-	return context.WithValue(ctx, patienceKey{}, d)
+func StatementTimeout(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, timeoutKey{}, d)
 }
 
-// patienceOf returns how long a statement may take.
-func patienceOf(ctx context.Context) time.Duration {
+// statementTimeout returns how long a statement may take.
+func statementTimeout(ctx context.Context) time.Duration {
 	most := limitsOf[laneOf(ctx)].statement
-	if d, ok := ctx.Value(patienceKey{}).(time.Duration); ok && d < most {
+	if d, ok := ctx.Value(timeoutKey{}).(time.Duration); ok && d < most {
 		return d
 	}
 	return most
@@ -112,13 +112,13 @@ type connector struct {
 	statement time.Duration
 }
 
-// connectPatience bounds the opening of a connection: database/sql opens some of
+// connectTimeout bounds the opening of a connection: database/sql opens some of
 // them without a deadline.
-const connectPatience = 10 * time.Second
+const connectTimeout = 10 * time.Second
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestLanesDoNotTakeEachOthersConnections(t *testing.T) {
 	if _, err := client.ExecContext(trail, "SELECT 1"); err != nil {
 		t.Errorf("the audit log has no connection: %v", err)
 	}
-	soon := store.Patience(ctx, 50*time.Millisecond)
+	soon := store.StatementTimeout(ctx, 50*time.Millisecond)
 	if _, err := client.ExecContext(soon, "SELECT 1"); !errdefs.IsUnavailable(err) {
 		t.Errorf("a statement without a connection: %v, want UNAVAILABLE", err)
 	}
@@ -58,7 +58,7 @@ func TestLanesDoNotTakeEachOthersConnections(t *testing.T) {
 func TestStatementsAreStopped(t *testing.T) {
 	p, client := pools(t)
 	ctx := viewer.SystemContext(t.Context())
-	soon := store.Patience(ctx, 50*time.Millisecond)
+	soon := store.StatementTimeout(ctx, 50*time.Millisecond)
 	if _, err := client.ExecContext(soon, "SELECT pg_sleep(600)"); !errdefs.IsUnavailable(err) {
 		t.Errorf("outside of a transaction: %v, want UNAVAILABLE", err)
 	}

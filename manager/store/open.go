@@ -55,7 +55,7 @@ func (d *pooled) Query(ctx context.Context, query string, args, v any) error {
 
 // ExecContext serves the statements that are written by hand.
 func (d *pooled) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
-	bounded, cancel := context.WithTimeout(ctx, patienceOf(ctx))
+	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
 	res, err := d.of(ctx).ExecContext(bounded, query, args...)
 	return res, explain(ctx, err)
@@ -71,7 +71,7 @@ func (d *pooled) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(
 // BeginTx begins a transaction that outlives the context of its caller. The caller
 // leaving ends the wait for a connection only.
 func (d *pooled) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error) {
-	waiting, stopWaiting := context.WithTimeout(ctx, patienceOf(ctx))
+	waiting, stopWaiting := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer stopWaiting()
 	kept, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(waiting, end)
@@ -109,7 +109,7 @@ func (t *tx) Query(ctx context.Context, query string, args, v any) error {
 
 // ExecContext serves the statements that are written by hand.
 func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
-	bounded, cancel := context.WithTimeout(ctx, patienceOf(ctx))
+	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
 	res, err := t.Tx.ExecContext(bounded, query, args...)
 	return res, explain(ctx, err)
@@ -123,7 +123,7 @@ func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*stds
 // queryByHand bounds a query whose rows are database/sql's own: nothing tells when they
 // are closed, so the bound ends by itself.
 func queryByHand(ctx context.Context, on sql.ExecQuerier, query string, args []any) (*stdsql.Rows, error) {
-	bounded, end := context.WithTimeout(ctx, patienceOf(ctx))
+	bounded, end := context.WithTimeout(ctx, statementTimeout(ctx))
 	rows, err := on.QueryContext(bounded, query, args...)
 	if err != nil {
 		end()
@@ -133,11 +133,11 @@ func queryByHand(ctx context.Context, on sql.ExecQuerier, query string, args []a
 	return rows, nil
 }
 
-// commitPatience bounds a commit. One that is cut off may have happened.
-const commitPatience = 30 * time.Second
+// commitTimeout bounds a commit. One that is cut off may have happened.
+const commitTimeout = 30 * time.Second
 
 func (t *tx) Commit() error {
-	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	defer t.end()
 	stop := context.AfterFunc(ctx, t.end)
@@ -149,7 +149,7 @@ func (t *tx) Commit() error {
 }
 
 func (t *tx) Rollback() error {
-	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	defer t.end()
 	defer context.AfterFunc(ctx, t.end)()
@@ -157,13 +157,13 @@ func (t *tx) Rollback() error {
 }
 
 func exec(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
-	bounded, cancel := context.WithTimeout(ctx, patienceOf(ctx))
+	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
 	return explain(ctx, on.Exec(bounded, query, args, v))
 }
 
 func runQuery(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
-	bounded, cancel := context.WithTimeout(ctx, patienceOf(ctx))
+	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	err := on.Query(bounded, query, args, v)
 	out, ok := v.(*sql.Rows)
 	if err != nil || !ok {

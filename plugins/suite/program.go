@@ -26,7 +26,7 @@ type Program struct {
 	Env      []string // added to its environment
 	Dir      string   // for its socket
 	Contract process.Contract
-	Patience time.Duration // what it gets to start
+	Timeout  time.Duration // what it gets to start
 }
 
 // IsProgram tells whether there is one to start, and its absolute path: checks start
@@ -44,7 +44,7 @@ func IsProgram(path string) (string, error) {
 
 // Cookie: started by hand, the program explains itself and ends with an error.
 func (p Program) Cookie(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, p.Patience)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.Path)
 	cmd.Env, cmd.Dir = append([]string{"PATH=" + os.Getenv("PATH")}, p.Env...), p.Dir
@@ -99,7 +99,7 @@ func (p Program) negotiate(versions ...int) (int, error) {
 		HandshakeConfig:  p.Contract.Handshake(),
 		VersionedPlugins: offer,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		StartTimeout:     p.Patience,
+		StartTimeout:     p.Timeout,
 		SkipHostEnv:      true,
 		Cmd:              cmd,
 		Logger:           hclog.NewNullLogger(),
@@ -127,7 +127,7 @@ func (p Program) Stdout(ctx context.Context) error {
 // Handshake starts the program without go-plugin's help, to see the raw output: the
 // first line that it prints, and what it prints in half a second after that.
 func (p Program) Handshake(ctx context.Context, env ...string) (line, rest string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, p.Patience)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.Path)
 	h := p.Contract.Handshake()
@@ -153,9 +153,9 @@ func (p Program) Handshake(ctx context.Context, env ...string) (line, rest strin
 	return strings.TrimSpace(line), string(more), err
 }
 
-// Terminates: SIGTERM ends a plugin's process within the patience that a check has
+// Terminates: SIGTERM ends a plugin's process within the timeout that a check has
 // for the 5 s of the contracts. The error is a Note of how long it took.
-func Terminates(p *process.Process, patience time.Duration) error {
+func Terminates(p *process.Process, timeout time.Duration) error {
 	began := time.Now()
 	if err := syscall.Kill(p.Pid(), syscall.SIGTERM); err != nil {
 		return err
@@ -163,8 +163,8 @@ func Terminates(p *process.Process, patience time.Duration) error {
 	select {
 	case <-p.Done():
 		return Note(fmt.Sprintf("after %.2f s", time.Since(began).Seconds()))
-	case <-time.After(patience):
-		return fmt.Errorf("still running after %v", patience)
+	case <-time.After(timeout):
+		return fmt.Errorf("still running after %v", timeout)
 	}
 }
 

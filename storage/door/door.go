@@ -52,7 +52,7 @@ type Door struct {
 	log      *slog.Logger
 	host     ssh.Signer
 	guard    *guard
-	patience patience
+	timeouts timeouts
 }
 
 // New reads the host key, or makes it.
@@ -61,7 +61,7 @@ func New(cfg Config) (*Door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
-	return &Door{cfg: cfg, log: cfg.Logger, host: host, guard: newGuard(), patience: patience{handshake, idle, slow}}, nil
+	return &Door{cfg: cfg, log: cfg.Logger, host: host, guard: newGuard(), timeouts: timeouts{handshake, idle, slow}}, nil
 }
 
 // Fingerprint is what people compare before they trust the host.

@@ -51,9 +51,9 @@ type house struct {
 	said  string // to the last who knocked, before the login
 }
 
-// newHouse is a house with a patience, nil for the usual one, which is what
+// newHouse is a house with timeouts, nil for the usual ones, which are what
 // docs/sftp.md says.
-func newHouse(t *testing.T, p *patience) *house {
+func newHouse(t *testing.T, p *timeouts) *house {
 	t.Helper()
 	h := &house{}
 	d, err := New(Config{
@@ -75,9 +75,9 @@ func newHouse(t *testing.T, p *patience) *house {
 		t.Fatal(err)
 	}
 	if p != nil {
-		d.patience = *p
-	} else if d.patience != (patience{20 * time.Second, 15 * time.Minute, time.Minute}) {
-		t.Errorf("docs/sftp.md has other limits than %v", d.patience)
+		d.timeouts = *p
+	} else if d.timeouts != (timeouts{20 * time.Second, 15 * time.Minute, time.Minute}) {
+		t.Errorf("docs/sftp.md has other limits than %v", d.timeouts)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -211,7 +211,7 @@ func TestStrangersAreFewAndLeave(t *testing.T) {
 		return err == nil && serves(c) == nil
 	})
 
-	h = newHouse(t, &patience{handshake: 100 * time.Millisecond, idle: long, slow: long})
+	h = newHouse(t, &timeouts{handshake: 100 * time.Millisecond, idle: long, slow: long})
 	ends(t, knock())
 	eventually(t, "nobody is there", func() bool {
 		h.guard.mu.Lock()
@@ -222,7 +222,7 @@ func TestStrangersAreFewAndLeave(t *testing.T) {
 
 // Who is in and silent is put out, not as early as a stranger; who takes nothing, too.
 func TestSilenceEnds(t *testing.T) {
-	h := newHouse(t, &patience{handshake: long, idle: 300 * time.Millisecond, slow: long})
+	h := newHouse(t, &timeouts{handshake: long, idle: 300 * time.Millisecond, slow: long})
 	c, err := h.enter(t, "ann")
 	if err != nil {
 		t.Fatal(err)
@@ -235,10 +235,10 @@ func TestSilenceEnds(t *testing.T) {
 		t.Fatal("who says nothing stays")
 	}
 
-	h = newHouse(t, &patience{handshake: long, idle: long, slow: 300 * time.Millisecond})
+	h = newHouse(t, &timeouts{handshake: long, idle: long, slow: 300 * time.Millisecond})
 	here, there := net.Pipe() // nobody reads
 	defer there.Close()
-	p := &patient{Conn: here, patience: h.patience}
+	p := &timedConn{Conn: here, timeouts: h.timeouts}
 	p.in.Store(true)
 	if _, err := p.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("to who takes nothing: %v", err)
@@ -250,7 +250,7 @@ func TestSilenceEnds(t *testing.T) {
 // for the handshake ends with it.
 func TestWhoTalksStays(t *testing.T) {
 	const span = 2 * time.Second
-	h := newHouse(t, &patience{handshake: span, idle: span, slow: span})
+	h := newHouse(t, &timeouts{handshake: span, idle: span, slow: span})
 	c, err := h.enter(t, "ann")
 	if err != nil {
 		t.Skip("too slow to log in within its time: ", err)

@@ -24,8 +24,8 @@ const (
 	stillEvery = 4 * time.Second
 )
 
-// patience is how long a door waits for its guests.
-type patience struct{ handshake, idle, slow time.Duration }
+// timeouts are those of connections.
+type timeouts struct{ handshake, idle, slow time.Duration }
 
 // guestKey is where the permissions of a connection keep its guest.
 type guestKey struct{}
@@ -37,8 +37,8 @@ func (d *Door) visit(ctx context.Context, raw net.Conn, from string) {
 	defer raw.Close()
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	began := time.Now()
-	conn := &patient{Conn: raw, patience: d.patience}
-	_ = raw.SetDeadline(began.Add(d.patience.handshake))
+	conn := &timedConn{Conn: raw, timeouts: d.timeouts}
+	_ = raw.SetDeadline(began.Add(d.timeouts.handshake))
 	server, channels, requests, err := ssh.NewServerConn(conn, d.config(ctx, from))
 	if err != nil {
 		d.log.Debug("SSH handshake", "from", from, "error", err)
@@ -232,29 +232,29 @@ func exit(ch ssh.Channel, status uint32) {
 	_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))
 }
 
-// patient is a connection that gives every read and write its time once its guest
+// timedConn is a connection that gives every read and write its time once its guest
 // is in; until then the handshake's deadline holds.
-type patient struct {
+type timedConn struct {
 	net.Conn
-	patience
+	timeouts
 	in atomic.Bool
 }
 
 // enter ends the time for the handshake, also for the read that waits already.
-func (p *patient) enter() {
+func (p *timedConn) enter() {
 	p.in.Store(true)
 	_ = p.SetWriteDeadline(time.Time{})
 	_ = p.SetReadDeadline(time.Now().Add(p.idle))
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *timedConn) Read(b []byte) (int, error) {
 	if p.in.Load() {
 		_ = p.SetReadDeadline(time.Now().Add(p.idle))
 	}
 	return p.Conn.Read(b)
 }
 
-func (p *patient) Write(b []byte) (int, error) {
+func (p *timedConn) Write(b []byte) (int, error) {
 	if p.in.Load() {
 		_ = p.SetWriteDeadline(time.Now().Add(p.slow))
 	}

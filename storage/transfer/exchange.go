@@ -15,7 +15,7 @@ type exchange struct {
 	kind     string
 	began    time.Time
 	claims   ticket.Claims
-	patience *patience
+	deadline *readDeadline
 	status   int
 	sent     int64
 	received int64

@@ -72,7 +72,7 @@ func (g *gate) leave(x *exchange) {
 // end cuts the exchange off: what an upload sends is not read any more, what a
 // download gets is not written.
 func (x *exchange) end() {
-	x.patience.end(errBarred())
+	x.deadline.end(errBarred())
 	if x.kind != "upload" {
 		_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now())
 	}

@@ -85,7 +85,7 @@ func (s *Server) fail(x *exchange, err error) {
 	if x.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	x.patience.shorten()
+	x.deadline.shorten()
 	h := x.Header()
 	for _, name := range []string{"ETag", "Last-Modified", "Content-Disposition", "Content-Length", "Upload-Offset"} {
 		h.Del(name)

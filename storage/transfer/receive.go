@@ -135,7 +135,7 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 	defer buffers.Put(buf)
 	left, begun := x.Claims.Size-x.offset, x.offset
 	for {
-		x.patience.more()
+		x.deadline.more()
 		n, rerr := body.Read(*buf)
 		received += int64(n)
 		if int64(n) > left {
@@ -158,10 +158,10 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 			}
 		}
 		if errors.Is(rerr, io.EOF) {
-			x.patience.over()
+			x.deadline.over()
 			return received, nil
 		}
-		if cause := x.patience.gone(); rerr != nil && cause != nil {
+		if cause := x.deadline.gone(); rerr != nil && cause != nil {
 			return received, cause
 		}
 		if rerr != nil {

@@ -93,7 +93,7 @@ type session struct {
 
 	attributes volume.Attributes
 	wrote      func() // notes how far the bytes have come
-	patience   *patience
+	deadline   *readDeadline
 	release    func()
 }
 
@@ -119,8 +119,8 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, id string) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	x := &session{upload: &upload{id: id}, staging: st, patience: w.(*exchange).patience}
-	if x.release, err = s.locks.take(r.Context(), id, func() { x.patience.end(errTaken()) }); err != nil {
+	x := &session{upload: &upload{id: id}, staging: st, deadline: w.(*exchange).deadline}
+	if x.release, err = s.locks.take(r.Context(), id, func() { x.deadline.end(errTaken()) }); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	if err := x.wait(r.Context(), c); err != nil {

@@ -35,10 +35,10 @@ func (g Guest) key() [sha256.Size]byte {
 }
 
 const (
-	// fresh is how long an answer counts. It bounds, with the patience of one
+	// fresh is how long an answer counts. It bounds, with the timeout of one
 	// question, how long a token works after its end: 4 s + 5 s < 10 s.
-	fresh    = 4 * time.Second
-	patience = 5 * time.Second
+	fresh   = 4 * time.Second
+	timeout = 5 * time.Second
 	// maxKept bounds the answers in memory, and maxAsking the questions under way,
 	// whoever tries tokens how often.
 	maxKept   = 10_000
@@ -133,7 +133,7 @@ func (a *accounts) forget() {
 }
 
 func (a *accounts) question(ctx context.Context, g Guest) (*account, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	select {
 	case a.asking <- struct{}{}:

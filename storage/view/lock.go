@@ -19,9 +19,9 @@ const (
 	longestLock    = time.Hour
 	longestRequest = 24 * time.Hour
 	maxLocks       = 1000 // of one folder
-	// lockPatience is how long a request waits for others that write to the same file.
-	lockPatience = time.Minute
-	lockMark     = "berth-lock:"
+	// lockTimeout is how long a request waits for others that write to the same file.
+	lockTimeout = time.Minute
+	lockMark    = "berth-lock:"
 )
 
 // locks are the WebDAV locks of all folders, in memory: who has the same folder
@@ -111,8 +111,8 @@ func (s lockSystem) Create(now time.Time, d webdav.LockDetails) (string, error) 
 	if d.Root = root; own || d.Duration > longestRequest {
 		d.Duration = longestRequest
 	}
-	patience := time.NewTimer(lockPatience)
-	defer patience.Stop()
+	timer := time.NewTimer(lockTimeout)
+	defer timer.Stop()
 	for {
 		token, wait, err := s.create(o.ref.Folder, d, own)
 		if err != nil || wait == nil {
@@ -120,7 +120,7 @@ func (s lockSystem) Create(now time.Time, d webdav.LockDetails) (string, error) 
 		}
 		select {
 		case <-wait:
-		case <-patience.C:
+		case <-timer.C:
 			return "", webdav.ErrLocked
 		case <-s.ctx.Done():
 			return "", s.r.refuse(s.ctx.Err())

@@ -24,12 +24,12 @@ const (
 	quiet    = 15 * time.Second
 	longest  = time.Minute
 	tellTick = 5 * time.Second
-	// tellPatience bounds one call of maxTold, and maxUntold what is kept while no
+	// tellTimeout bounds one call of maxTold, and maxUntold what is kept while no
 	// manager answers.
-	tellPatience = 10 * time.Second
-	maxTold      = 100
-	maxUntold    = 10_000
-	maxPaths     = 5 // of each kind, as examples
+	tellTimeout = 10 * time.Second
+	maxTold     = 100
+	maxUntold   = 10_000
+	maxPaths    = 5 // of each kind, as examples
 )
 
 // doer is whose doings are told together: one client in one folder.
@@ -108,7 +108,7 @@ func (t *trail) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		t.settle(time.Time{})
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellPatience)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 		defer cancel()
 		t.flush(last)
 		t.keep()
@@ -142,7 +142,7 @@ func (t *trail) flush(ctx context.Context) {
 		if len(list) == 0 {
 			return
 		}
-		call, cancel := context.WithTimeout(ctx, tellPatience)
+		call, cancel := context.WithTimeout(ctx, tellTimeout)
 		_, err := t.manager.Record(call, &storagepb.RecordRequest{Doings: list})
 		cancel()
 		if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// limitPatience is how long work waits to be told a scope's limit. A plugin that
+// limitTimeout is how long work waits to be told a scope's limit. A plugin that
 // is away does not stop it: the limit it told last is used.
-const limitPatience = 2 * time.Second
+const limitTimeout = 2 * time.Second
 
 // Limit asks for a scope's limit and usage, nil where neither is known.
 func (v *Volume) Limit(ctx context.Context, scope string) (*volumepb.Scope, error) {
-	ask, cancel := context.WithTimeout(ctx, limitPatience)
+	ask, cancel := context.WithTimeout(ctx, limitTimeout)
 	defer cancel()
 	s, err := v.GetScope(ask, scope)
 	if err == nil || errdefs.IsNotFound(err) {

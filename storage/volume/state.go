@@ -18,7 +18,7 @@ import (
 const (
 	healthAge   = 10 * time.Second // and rates
 	capacityAge = 30 * time.Second
-	askPatience = 10 * time.Second
+	askTimeout  = 10 * time.Second
 )
 
 // State is what a proxy reports about a volume.
@@ -101,7 +101,7 @@ func (v *Volume) shutOnce() {
 
 // ask fills in what the plugin knows.
 func (v *Volume) ask(ctx context.Context, s *State) error {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return v.call(ctx, func(c *plugin.Client) error {
 		v.mu.Lock()

@@ -42,9 +42,9 @@ const (
 // farewell is what the client has to end once it is unmounted.
 const farewell = 5 * time.Second
 
-// patience is for each step of the start, on a machine that is busy: 5 s are
+// timeout is for each step of the start, on a machine that is busy: 5 s are
 // enough for all of them on one that is not.
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // Make starts a cluster and mounts its file system. Its error is Unavailable where
 // that cannot be done. What processes left that were killed is removed first.
@@ -59,7 +59,7 @@ func Make(ctx context.Context) (*Cluster, error) {
 	}
 	c := &Cluster{dir: dir, Mount: filepath.Join(dir, mount)}
 	c.daemons = daemon.New(filepath.Join(dir, logs), append(os.Environ(), "CEPH_CONF="+filepath.Join(dir, file)))
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("make ceph: %w", err), c.Close())
@@ -167,7 +167,7 @@ func (c *Cluster) sized(ctx context.Context) error {
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("its file system is not mounted, or has no size, after %v: %w", patience, ctx.Err())
+			return fmt.Errorf("its file system is not mounted, or has no size, after %v: %w", timeout, ctx.Err())
 		}
 	}
 }

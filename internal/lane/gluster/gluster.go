@@ -44,9 +44,9 @@ const (
 	// address is the server's; Gluster refuses those that begin with 127.
 	address = "10.73.0.1"
 
-	// patience is for the start, on a machine that is busy: 5 s are enough on one
+	// timeout is for the start, on a machine that is busy: 5 s are enough on one
 	// that is not.
-	patience = 2 * time.Minute
+	timeout = 2 * time.Minute
 	// farewell is what the client has to end once it is unmounted, and the server
 	// once its programs are killed.
 	farewell = 10 * time.Second
@@ -65,7 +65,7 @@ func Make(ctx context.Context) (*Cluster, error) {
 	}
 	c := &Cluster{dir: dir, Mount: filepath.Join(dir, mount), Gluster: filepath.Join(dir, "gluster")}
 	c.daemons = daemon.New(dir, append(os.Environ(), "LC_ALL=C"))
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("make gluster: %w", err), c.Close())

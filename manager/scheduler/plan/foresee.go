@@ -97,9 +97,9 @@ func (f *foresight) pass(decisions []Decision) bool {
 	for i := range f.now.Running {
 		sooner(f.now.Running[i].Ends) // where it is overdue it will be over by the next
 	}
-	patience := map[uuid.UUID]time.Duration{}
+	holdAfter := map[uuid.UUID]time.Duration{}
 	for _, g := range f.now.Groups {
-		patience[g.ID] = cmp.Or(g.HoldAfter, DefaultHoldAfter)
+		holdAfter[g.ID] = cmp.Or(g.HoldAfter, DefaultHoldAfter)
 	}
 	waits := map[uuid.UUID]*report.Pending{}
 	for i := range decisions {
@@ -110,8 +110,8 @@ func (f *foresight) pass(decisions []Decision) bool {
 		if at := r.until(f.now.Now); at != nil {
 			sooner(*at)
 		}
-		if w := waits[r.SessionID]; w != nil && w.Stage == report.StageRoom && patience[r.Group] > 0 {
-			sooner(r.Created.Add(patience[r.Group]))
+		if w := waits[r.SessionID]; w != nil && w.Stage == report.StageRoom && holdAfter[r.Group] > 0 {
+			sooner(r.Created.Add(holdAfter[r.Group]))
 		}
 	}
 	if next.IsZero() {

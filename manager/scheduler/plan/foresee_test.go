@@ -84,8 +84,8 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 	for seed := range n {
 		w := newWorld(seed + n)
 		c := newQueueAt(t, seed, pick(w, single, gang), true)
-		patience := pick(w, -1, time.Nanosecond, 90*time.Minute)
-		c.Groups[0].HoldAfter, c.Groups[0].Order = patience, pick(w, plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF)
+		holdAfter := pick(w, -1, time.Nanosecond, 90*time.Minute)
+		c.Groups[0].HoldAfter, c.Groups[0].Order = holdAfter, pick(w, plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF)
 		c.Groups[0].Strategy = pick(w, plan.Strategies...)
 		c.hold()
 		told := review(c.Snapshot)
@@ -94,7 +94,7 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 			c.decide()
 			due := until
 			for _, r := range c.Pending {
-				if at := r.Created.Add(patience); patience > 0 && at.After(c.Now) && at.Before(due) {
+				if at := r.Created.Add(holdAfter); holdAfter > 0 && at.After(c.Now) && at.Before(due) {
 					due = at
 				}
 			}

@@ -88,7 +88,7 @@ func (b *bench) withDevices(ctx context.Context) (*accelerator.Client, *pb.Devic
 
 // snapshot returns the first message of WatchDevices, checked.
 func snapshot(ctx context.Context, c *accelerator.Client) (*pb.DeviceSnapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	w, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{})
 	if err != nil {

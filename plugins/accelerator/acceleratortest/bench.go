@@ -157,13 +157,13 @@ func (b *bench) close() error {
 func (b *bench) options() accelerator.Options {
 	return accelerator.Options{
 		Path: b.plugin.Path, Env: b.plugin.Env, SocketDir: filepath.Join(b.dir, "run"), Plain: true,
-		StartTimeout: 2 * patience, Logger: b.logger,
+		StartTimeout: 2 * timeout, Logger: b.logger,
 	}
 }
 
 // program is the plugin, to be started by hand.
 func (b *bench) program() suite.Program {
-	return suite.Program{Path: b.plugin.Path, Env: b.plugin.Env, Dir: b.dir, Contract: accelerator.Contract(), Patience: 2 * patience}
+	return suite.Program{Path: b.plugin.Path, Env: b.plugin.Env, Dir: b.dir, Contract: accelerator.Contract(), Timeout: 2 * timeout}
 }
 
 // asking is who the suite says it is.

@@ -79,7 +79,7 @@ func (b *bench) change(ctx context.Context, n int, name string, expect fixture.O
 			return 0, fmt.Errorf("the fixture speaks of %s, which is not among %s", id, names(s))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	devices, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{})
 	if err != nil {

@@ -110,7 +110,7 @@ func health(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	w, err := c.WatchHealth(ctx, &pb.WatchHealthRequest{})
 	if err != nil {

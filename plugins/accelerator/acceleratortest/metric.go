@@ -22,7 +22,7 @@ func nodeMetrics(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	w, err := c.WatchNodeMetrics(ctx, &pb.WatchNodeMetricsRequest{IntervalMs: 100})
 	if err != nil {
@@ -74,7 +74,7 @@ func workloadMetrics(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	w, err := c.WatchWorkloadMetrics(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ var processChecks = []Check{
 	{"frugal", "it starts within 5 s and stays below 256 MiB", frugal},
 }
 
-const maxStart = patience
+const maxStart = timeout
 
 func sigterm(ctx context.Context, b *bench) error {
 	c, _, err := b.ready(ctx)
@@ -29,7 +29,7 @@ func sigterm(ctx context.Context, b *bench) error {
 	if _, err := w.Recv(); err != nil {
 		return err
 	}
-	return suite.Terminates(c.Process, patience)
+	return suite.Terminates(c.Process, timeout)
 }
 
 func stdout(ctx context.Context, b *bench) error { return b.program().Stdout(ctx) }

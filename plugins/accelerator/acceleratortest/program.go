@@ -133,7 +133,7 @@ func programFails(ctx context.Context, b *bench) error {
 
 // recovers waits until everything is as it was.
 func (b *bench) recovers(ctx context.Context, c *accelerator.Client, before *pb.DeviceSnapshot) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
 	for {
 		_, after, err := b.again(ctx, c)
@@ -208,7 +208,7 @@ func stat(file string) (id, parent int, start string) {
 
 // gone waits until none of the processes lives.
 func gone(ctx context.Context, seen map[string]bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		var left []string

@@ -12,9 +12,9 @@ import (
 const (
 	// checkTimeout ends a check that would otherwise never end.
 	checkTimeout = 90 * time.Second
-	// patience is what a plugin gets for what the contract promises within 5 s:
+	// timeout is what a plugin gets for what the contract promises within 5 s:
 	// the suite also runs on machines that are busy with other things.
-	patience = 15 * time.Second
+	timeout = 15 * time.Second
 	// atOnce is how many checks run at the same time.
 	atOnce = 4
 )

@@ -61,7 +61,7 @@ func (h *Host) answer(name string, args []string) *answer {
 	a := &answer{done: make(chan struct{})}
 	h.said.all[key] = a
 	go func() { // for as long as the program runs
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		a.out, a.err = h.Run(ctx, name, args...)
 		a.at = time.Now()

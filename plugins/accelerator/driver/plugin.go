@@ -18,11 +18,11 @@ import (
 const (
 	// scanEvery keeps changes within the contract's 5 seconds.
 	scanEvery = 2 * time.Second
-	// patience is how long one look at the hardware may take.
-	patience = 4 * time.Second
-	// firstPatience is longer, for drivers that wake the hardware when they are
+	// timeout is how long one look at the hardware may take.
+	timeout = 4 * time.Second
+	// firstTimeout is longer, for drivers that wake the hardware when they are
 	// opened, and less than the call's 10 seconds.
-	firstPatience = 8 * time.Second
+	firstTimeout = 8 * time.Second
 )
 
 // errHanging is a look at the hardware that does not heed its context.
@@ -80,11 +80,11 @@ func (p *Plugin) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 	p.mu.Lock()
 	p.now = &opened{m, req.GetDeviceMask()}
 	p.mu.Unlock()
-	p.scan(ctx, firstPatience)
+	p.scan(ctx, firstTimeout)
 	p.follow.Do(func() {
 		go func() { // for the life of the process
 			for range time.Tick(scanEvery) {
-				p.scan(context.Background(), patience)
+				p.scan(context.Background(), timeout)
 			}
 		}()
 	})
@@ -161,7 +161,7 @@ func (p *Plugin) Preflight(ctx context.Context, _ *pb.PreflightRequest) (*pb.Pre
 		out.Checks = append(out.Checks, Checked("look", false, "", l.GetMessage()))
 	}
 	if c, ok := m.Machine.(Checker); ok {
-		ctx, cancel := context.WithTimeout(ctx, patience) // less than the call's deadline, so that there is an answer
+		ctx, cancel := context.WithTimeout(ctx, timeout) // less than the call's deadline, so that there is an answer
 		out.Checks = append(out.Checks, c.Check(ctx)...)
 		cancel()
 	}
@@ -274,7 +274,7 @@ func (p *Plugin) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accele
 		m, s, _ := p.ready()
 		sample := &pb.NodeSample{}
 		if sampler, ok := m.Machine.(Sampler); ok {
-			ctx, cancel := context.WithTimeout(out.Context(), patience)
+			ctx, cancel := context.WithTimeout(out.Context(), timeout)
 			sample.Metrics = sampler.Sample(ctx, s)
 			cancel()
 		}
@@ -296,7 +296,7 @@ func (p *Plugin) WatchWorkloadMetrics(stream pb.Accelerator_WatchWorkloadMetrics
 		m, s, _ := p.ready()
 		sample := &pb.WorkloadSample{}
 		if sampler, ok := m.Machine.(WorkloadSampler); ok {
-			ctx, cancel := context.WithTimeout(stream.Context(), patience)
+			ctx, cancel := context.WithTimeout(stream.Context(), timeout)
 			sample.Workloads = sampler.SampleWorkloads(ctx, s, set)
 			cancel()
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// smiPatience leaves a sample time for what the drivers say.
-const smiPatience = 1500 * time.Millisecond
+// smiTimeout leaves a sample time for what the drivers say.
+const smiTimeout = 1500 * time.Millisecond
 
 // reading is what furiosa-smi tells of a card.
 type reading struct {
@@ -62,7 +62,7 @@ func (r reading) busy() (float64, error) {
 // smi asks furiosa-smi, by card name. Its two reports add to each other; older versions
 // want the format under another name.
 func (m *machine) smi(ctx context.Context) (map[string]reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, smiPatience)
+	ctx, cancel := context.WithTimeout(ctx, smiTimeout)
 	defer cancel()
 	flag := "--format"
 	out := map[string]reading{}

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// patience with one run; it takes half a second for eight devices.
-const patience = 2 * time.Second
+// timeout of one run, which takes half a second for eight devices.
+const timeout = 2 * time.Second
 
 var (
 	query    = []string{"bus_id", "memory.total", "memory.used", "power.draw", "power.max", "temperature.aip", "utilization.aip"}
@@ -40,7 +40,7 @@ func (r reading) number(name string) (float64, error) {
 
 // smi asks hl-smi, and returns what it says by address.
 func (m *machine) smi(ctx context.Context, query []string) (map[string]reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	raw, err := m.host.Ask(ctx, "hl-smi", "-Q", strings.Join(query, ","), "--format=csv,noheader")
 	if err != nil {

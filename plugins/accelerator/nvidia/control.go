@@ -19,8 +19,8 @@ import (
 const (
 	// mpsControl is NVIDIA's program that starts a GPU's server and speaks to it.
 	mpsControl = "nvidia-cuda-mps-control"
-	// mpsPatience is a quarter of what Prepare may take.
-	mpsPatience = 15 * time.Second
+	// mpsTimeout is a quarter of what Prepare may take.
+	mpsTimeout = 15 * time.Second
 )
 
 // control starts, asks and ends the MPS server of one GPU.
@@ -68,7 +68,7 @@ func (c control) start(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(c.dir, "gpu"), []byte(c.gpu+"\n"), 0o600); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, mpsPatience)
+	ctx, cancel := context.WithTimeout(ctx, mpsTimeout)
 	defer cancel()
 	cmd := c.command(ctx, program, "unshare", "--mount", "--propagation", "private", "sh", "-c",
 		`mount --bind "$1" /dev/shm && exec "$2" -d`, "sh", c.shm, program)
@@ -108,7 +108,7 @@ func (c control) tell(ctx context.Context, order string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, mpsPatience)
+	ctx, cancel := context.WithTimeout(ctx, mpsTimeout)
 	defer cancel()
 	cmd := c.command(ctx, program, program)
 	var said bytes.Buffer
@@ -137,7 +137,7 @@ func (c control) end(ctx context.Context) error {
 
 // gone waits for the server to end.
 func (c control) gone(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, mpsPatience/3)
+	ctx, cancel := context.WithTimeout(ctx, mpsTimeout/3)
 	defer cancel()
 	for c.pid() > 0 {
 		select {

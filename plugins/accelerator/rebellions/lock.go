@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// lockPatience leaves most of Prepare's minute to rbln-smi.
-	lockPatience = 20 * time.Second
-	lockEvery    = 50 * time.Millisecond
+	// lockTimeout leaves most of Prepare's minute to rbln-smi.
+	lockTimeout = 20 * time.Second
+	lockEvery   = 50 * time.Millisecond
 )
 
 // locked runs do while nobody else on the host, who keeps to the lock file, changes
@@ -36,7 +36,7 @@ func (m *machine) locked(ctx context.Context, do func() error) error {
 		return fmt.Errorf("lock file: %w", err)
 	}
 	defer f.Close() // which unlocks
-	end := time.After(lockPatience)
+	end := time.After(lockTimeout)
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -46,7 +46,7 @@ func (m *machine) locked(ctx context.Context, do func() error) error {
 		case <-ctx.Done():
 			return status.Errorf(codes.Unavailable, "another program holds %s: %v", m.config.LockFile, ctx.Err())
 		case <-end:
-			return status.Errorf(codes.Unavailable, "another program has held %s for %s", m.config.LockFile, lockPatience)
+			return status.Errorf(codes.Unavailable, "another program has held %s for %s", m.config.LockFile, lockTimeout)
 		case <-time.After(lockEvery):
 		}
 	}

@@ -61,10 +61,10 @@ func (m *machine) program() string {
 }
 
 const (
-	// askPatience leaves a call that waits for an answer in vain time for its own.
-	askPatience = 4 * time.Second
-	// groupPatience is what the firmware gets to regroup; Prepare has a minute.
-	groupPatience = 20 * time.Second
+	// askTimeout leaves a call that waits for an answer in vain time for its own.
+	askTimeout = 4 * time.Second
+	// groupTimeout is what the firmware gets to regroup; Prepare has a minute.
+	groupTimeout = 20 * time.Second
 )
 
 // ask returns what the NPUs are, for who looks at them.
@@ -80,7 +80,7 @@ func (m *machine) groups(ctx context.Context) (*report, error) {
 
 // report has the NPUs by their places: the program's order changes with the groups.
 func (m *machine) report(ctx context.Context, run func(context.Context, any, string, ...string) error, args ...string) (*report, error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	r := &report{}
 	if err := run(ctx, r, m.program(), args...); err != nil {
@@ -92,7 +92,7 @@ func (m *machine) report(ctx context.Context, run func(context.Context, any, str
 
 // regroup makes or destroys groups.
 func (m *machine) regroup(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, groupPatience)
+	ctx, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
 	_, err := m.Run(ctx, m.program(), append([]string{"group"}, args...)...)
 	return err

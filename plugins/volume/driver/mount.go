@@ -135,12 +135,12 @@ func answer[T any](m *Mount, ask func() (T, error), drop func(T)) (out T, err er
 		r.out, r.err = ask()
 		answered <- r
 	}()
-	patience := time.NewTimer(answerTime)
-	defer patience.Stop()
+	timer := time.NewTimer(answerTime)
+	defer timer.Stop()
 	select {
 	case r := <-answered:
 		return r.out, r.err
-	case <-patience.C:
+	case <-timer.C:
 	}
 	m.late.Add(1)
 	go func() {

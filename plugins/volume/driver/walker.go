@@ -12,10 +12,10 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// patience is how long a call waits for a walk that it started: about 50,000
+// timeout is how long a call waits for a walk that it started: about 50,000
 // files. After that it answers with the older figure, or none, and the walk
 // goes on for the next caller.
-const patience = 250 * time.Millisecond
+const timeout = 250 * time.Millisecond
 
 // Walker measures scopes by walking them, for products that do not know what a
 // directory holds. Make it with NewWalker; the volume's Close closes it.
@@ -73,7 +73,7 @@ func (w *Walker) Measure(ctx context.Context, scope string) *pb.TreeUsageReport 
 	walking := u.walking
 	w.mu.Unlock()
 
-	wait, cancel := context.WithTimeout(ctx, patience)
+	wait, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	select {
 	case <-walking:

@@ -22,8 +22,8 @@ import (
 
 const (
 	volumeName = "conformance"
-	// patience is how long a product may take until it shows what was done to it.
-	patience = time.Minute
+	// timeout is how long a product may take until it shows what was done to it.
+	timeout = time.Minute
 )
 
 // bench is the place one check works at, and every process it started.
@@ -55,7 +55,7 @@ func newBench(p Plugin) (*bench, error) {
 func (b *bench) close() error {
 	var errs []error
 	if len(b.scopes) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		errs = append(errs, b.sweep(ctx))
 		cancel()
 	}
@@ -121,7 +121,7 @@ func (b *bench) options() volume.Options {
 
 // program is the plugin, to be started by hand.
 func (b *bench) program() suite.Program {
-	return suite.Program{Path: b.plugin.Path, Env: b.plugin.Env, Dir: b.dir, Contract: volume.Contract(), Patience: startTime}
+	return suite.Program{Path: b.plugin.Path, Env: b.plugin.Env, Dir: b.dir, Contract: volume.Contract(), Timeout: startTime}
 }
 
 // launch starts a process that has only been described.
@@ -198,7 +198,7 @@ func want(what string, err error, any ...codes.Code) error {
 
 // eventually asks until it is true: products take a while to show what was done.
 func (b *bench) eventually(ctx context.Context, ask func() error) error {
-	for end := time.Now().Add(cmp.Or(b.plugin.Lane.Patience, patience)); ; {
+	for end := time.Now().Add(cmp.Or(b.plugin.Lane.Timeout, timeout)); ; {
 		err := ask()
 		if err == nil || time.Now().After(end) {
 			return err

@@ -36,9 +36,9 @@ type Lane struct {
 	// Tolerance is how much of a limit may be on the disk: 1.01. 0 = what the
 	// enforcement promises: 1.02 when HARD, 1.5 when DELAYED.
 	Tolerance float64
-	// Patience is how long the product may take until it shows what was done to it; 0
+	// Timeout is how long the product may take until it shows what was done to it; 0
 	// = a minute.
-	Patience time.Duration
+	Timeout time.Duration
 	// Pause is what writers wait after every 4 MiB and every 20 files, for products that
 	// stop them some time after the limit: what is stored past it is what they
 	// write in that time.

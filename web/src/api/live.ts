@@ -9,7 +9,7 @@ export const backoff = (attempt: number, random = Math.random()) =>
   Math.min(10_000, 300 * 2 ** Math.min(attempt, 10)) * (0.7 + 0.6 * random);
 
 const pingEvery = 10_000;
-const patience = 5_000;
+const pongTimeout = 5_000;
 
 /** The code that the server closes with when the login is over. */
 const unauthorized = 4401;
@@ -49,7 +49,7 @@ export function socket(): Client {
       },
       // A dead line looks like a quiet one: only a missing answer tells.
       ping: (received) => {
-        if (!received) unanswered = setTimeout(() => client?.terminate(), patience);
+        if (!received) unanswered = setTimeout(() => client?.terminate(), pongTimeout);
       },
       pong: (received) => {
         if (received) clearTimeout(unanswered);

@@ -23,8 +23,8 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 )
 
-// patience bounds every wait, also on a machine that has other things to do.
-const patience = 2 * time.Minute
+// timeout bounds every wait, also on a machine that has other things to do.
+const timeout = 2 * time.Minute
 
 func TestMain(m *testing.M) { containerdtest.Main(m) }
 
@@ -40,7 +40,7 @@ func start(t *testing.T, dir string) *daemon.Daemon {
 	}
 	t.Logf("started in %v", time.Since(begun).Round(time.Millisecond))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := d.Stop(ctx); err != nil {
 			t.Error(err)
@@ -108,13 +108,13 @@ func TestContainersOutliveTheDaemon(t *testing.T) {
 	}
 	begun := time.Now()
 	for d.PID() == old || d.PID() == 0 {
-		if time.Since(begun) > patience {
+		if time.Since(begun) > timeout {
 			t.Fatal("the daemon is not started again")
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 	con, err := c.LoadContainer(ctx, "sleeper")
-	for err != nil && time.Since(begun) < patience {
+	for err != nil && time.Since(begun) < timeout {
 		con, err = c.LoadContainer(ctx, "sleeper")
 	}
 	if err != nil {

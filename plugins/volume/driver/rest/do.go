@@ -15,7 +15,7 @@ const (
 	attempts = 5
 	// pause is before the second attempt, and doubles, where the product does not say.
 	pause = 500 * time.Millisecond
-	// longestPause is what a call waits for; the proxy has patience for longer ones.
+	// longestPause is what a call waits for; the proxy waits longer than that.
 	longestPause = 15 * time.Second
 )
 

@@ -6,8 +6,8 @@ import { useGeneration } from "../../api/live";
 
 /** The server searches for at most so many at once. */
 const foundAtOnce = 100;
-/** A search may give pages with nothing on them: so many are turned before a person is asked. */
-const patience = 20;
+/** A search may return empty pages: it stops after this many requests until the person asks for more. */
+const maxPages = 20;
 
 /** One directory, or what a search below it finds, page by page. */
 export function useFiles(folder: string, path: string, text: string) {
@@ -33,7 +33,7 @@ export function useFiles(folder: string, path: string, text: string) {
       try {
         let files = had;
         let cursor = after;
-        for (let pages = 0; !text || pages < patience; pages++) {
+        for (let pages = 0; !text || pages < maxPages; pages++) {
           const next = await fetchPage(Math.min(text ? foundAtOnce : page, want), cursor);
           if (mine !== turn.current) return;
           files = [...files, ...next.files];

@@ -17,8 +17,8 @@ const theme = {
   background: "#0b1110", foreground: "#dfe8e5", cursor: "#3cc7b4", cursorAccent: "#0b1110", selectionBackground: "#23534c",
 };
 
-/** A failure before the shell began is tried this often; then the person decides. */
-const patience = 6;
+/** How often a connection is tried before the person is asked. */
+const maxTries = 6;
 
 export default function Terminal({ session, status }: { session: string; status: string }) {
   const [round, setRound] = useState(0);
@@ -78,7 +78,7 @@ function Shell({ session, onAgain }: { session: string; onAgain: () => void }) {
       };
       ws.onclose = () => {
         if (over) return;
-        if (tries >= patience) {
+        if (tries >= maxTries) {
           setState({ is: "refused", message: t("The connection could not be made.") });
           return;
         }

@@ -10,22 +10,22 @@ import (
 // loses nothing: the client resumes.
 const idle = time.Minute
 
-// patience is the read deadline of one request: it moves on with every read
+// readDeadline is the read deadline of one request: it moves on with every read
 // until somebody ends it.
-type patience struct {
+type readDeadline struct {
 	control *http.ResponseController
 
 	mu    sync.Mutex
 	cause error // why it ended
 }
 
-func newPatience(w http.ResponseWriter) *patience {
-	return &patience{control: http.NewResponseController(w)}
+func newReadDeadline(w http.ResponseWriter) *readDeadline {
+	return &readDeadline{control: http.NewResponseController(w)}
 }
 
 // more gives the next read its time. Not every connection has deadlines; one
 // without can only be ended by its client.
-func (p *patience) more() {
+func (p *readDeadline) more() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cause == nil {
@@ -38,7 +38,7 @@ func (p *patience) more() {
 const refused = 2 * time.Second
 
 // shorten lets a client that sends nothing hold up its own refusal no longer.
-func (p *patience) shorten() {
+func (p *readDeadline) shorten() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cause == nil {
@@ -48,7 +48,7 @@ func (p *patience) shorten() {
 
 // over takes the deadline off after the last read, for the next request on
 // the connection.
-func (p *patience) over() {
+func (p *readDeadline) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cause == nil {
@@ -57,14 +57,14 @@ func (p *patience) over() {
 }
 
 // gone is why somebody ended it, nil when nobody did.
-func (p *patience) gone() error {
+func (p *readDeadline) gone() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cause
 }
 
 // end makes a pending read, and every later one, fail now.
-func (p *patience) end(cause error) {
+func (p *readDeadline) end(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cause = cause
