@@ -26,8 +26,8 @@ func mostFrequent(all []string) (text string) {
 	return text
 }
 
-// Sessions that just run are not read again and again: the statements of some seconds
-// do not grow with their number.
+// Neither the reconciler nor the scheduler reads sessions that just run again and
+// again: the statements of some seconds do not grow with their number.
 func TestIdleSessionsAreNotRead(t *testing.T) {
 	c := newCluster(t, 1)
 	const sessions = 12
@@ -41,11 +41,12 @@ func TestIdleSessionsAreNotRead(t *testing.T) {
 		reads = 0
 		all := c.Statements.Of(func() { time.Sleep(window) })
 		for _, q := range all {
-			if strings.Contains(q, `FROM "session_mounts"`) { // of which each read of a session has one
+			// Each read of a session has the first, each repair of the scheduler the second.
+			if strings.Contains(q, `FROM "session_mounts"`) || strings.Contains(q, `FROM "slot_types"`) {
 				reads++
 			}
 		}
 		t.Logf("%d statements in %s with %d idle sessions, %d reads of sessions; the most frequent:%s", len(all), window, sessions, reads, mostFrequent(all))
-		return reads < sessions
+		return reads == 0 // all sessions are read once a minute: four of five windows have no read
 	})
 }

@@ -17,12 +17,15 @@ import (
 )
 
 const (
-	// repairEvery is how often at least the rows are read anew and compared with
-	// what is known, for events that were lost; in a large cluster that is done
-	// repairShare times as rarely as it takes, and at least every repairMost.
+	// repairEvery is the time between two repairs: a repair reads all rows again and
+	// compares them with the model, for events that were lost. In a large cluster
+	// the time is repairShare times the duration of a repair, at most repairMost.
+	// While no event comes and nothing differs, the time doubles after each repair,
+	// up to repairIdle.
 	repairEvery = 2 * time.Second
 	repairShare = 50
 	repairMost  = 30 * time.Second
+	repairIdle  = time.Minute
 	// reviewEvery is the same for deciding on all that waits, though nothing says
 	// that it could start: the numbers in the reasons, and positions, grow old.
 	reviewEvery = 2 * time.Second
@@ -50,6 +53,8 @@ type term struct {
 	repaired, reviewed time.Time // when that is due
 	repair             chan repaired
 	repairing, lagged  bool               // lagged: events were lost while a repair reads
+	pace               time.Duration      // between two repairs while events come
+	quiet              int                // repairs since the last event or difference
 	touched            map[uuid.UUID]bool // sessions and agents, while a repair reads
 }
 
@@ -143,6 +148,9 @@ func (t *term) look(ctx context.Context) (err error) {
 	if news.Lagged {
 		t.repaired, t.lagged = time.Time{}, t.repairing
 	}
+	if news.Lagged || len(news.Changed) > 0 {
+		t.busy()
+	}
 	t.dirty(t.sessions, news.Changed[event.Session])
 	t.dirty(t.agents, news.Changed[event.Agent])
 	for _, topic := range []event.Topic{event.Pending, event.Policy} {
@@ -178,6 +186,14 @@ func (t *term) look(ctx context.Context) (err error) {
 		clear(t.sessions)
 	}
 	return nil
+}
+
+// busy brings the next repair near: an event can be lost only while rows change.
+func (t *term) busy() {
+	t.quiet = 0
+	if soon := time.Now().Add(t.pace); t.repaired.After(soon) {
+		t.repaired = soon
+	}
 }
 
 func (t *term) dirty(set, ids map[uuid.UUID]bool) {
@@ -221,10 +237,21 @@ func (t *term) beginRepair(ctx context.Context) {
 	}()
 }
 
+// rest returns the time until the next repair after quiet repairs without a change.
+func rest(pace time.Duration, quiet int) time.Duration {
+	for ; quiet > 0 && pace < repairIdle; quiet-- {
+		pace *= 2
+	}
+	return min(pace, repairIdle)
+}
+
 // compare reads again what was found to differ, but for what has changed while
 // everything was read: that is known better than by then.
 func (t *term) compare(ctx context.Context, r repaired) {
-	if t.repaired = time.Now().Add(min(max(repairEvery, repairShare*r.took), repairMost)); t.lagged {
+	if t.pace = min(max(repairEvery, repairShare*r.took), repairMost); r.err != nil {
+		t.quiet = 0
+	}
+	if t.repaired = time.Now().Add(rest(t.pace, t.quiet)); t.lagged {
 		t.repaired, t.lagged = time.Time{}, false
 	}
 	if r.err != nil {
@@ -257,7 +284,9 @@ func (t *term) compare(ctx context.Context, r repaired) {
 		look(t.agents, id, !there)
 	}
 	t.adopt(r.model.snap, r.model.limits)
+	t.quiet++
 	if missed > 0 {
+		t.busy()
 		t.log.Debug("changes that no event told of", "count", missed)
 	}
 }

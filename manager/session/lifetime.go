@@ -6,9 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/clock"
@@ -116,15 +118,12 @@ func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, err
 		return passEvery, err
 	}
 	limits = slices.DeleteFunc(limits, func(l policy.Limit) bool { return l.MaxSessionLifetime == nil })
-	q := s.Client.Session.Query().Where(session.StatusEQ(lifecycle.Running), session.StartedAtNotNil())
-	if len(limits) == 0 {
-		q.Where(session.LifetimeNotNil())
-	}
-	running, err := q.All(ctx)
+	now, next := clock.Now(), passEvery
+	running, err := s.Client.Session.Query().
+		Where(session.StatusEQ(lifecycle.Running), session.StartedAtNotNil(), nearEnd(limits, now.Add(passEvery))).All(ctx)
 	if err != nil {
 		return passEvery, fmt.Errorf("list running sessions: %w", err)
 	}
-	now, next := clock.Now(), passEvery
 	var soon []ending
 	for _, sess := range running {
 		t := termOf(limits, sess)
@@ -148,6 +147,28 @@ func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, err
 		}
 	}
 	return next, s.warn(ctx, epoch, soon)
+}
+
+// nearEnd selects the sessions that may need a warning by then. A warning comes after
+// nine tenths of a session's time at the earliest, and that time is at least the
+// smaller of its own lifetime and of the shortest limit of any policy.
+func nearEnd(limits []policy.Limit, then time.Time) predicate.Session {
+	var least policy.Limit
+	for i, l := range limits {
+		if i == 0 || *l.MaxSessionLifetime < *least.MaxSessionLifetime {
+			least = l
+		}
+	}
+	return func(q *sql.Selector) {
+		q.Where(sql.P(func(b *sql.Builder) {
+			b.WriteString(q.C(session.FieldStartedAt)).WriteString(" <= ").Arg(then).
+				WriteString("::timestamptz - interval '0.9 second' * LEAST(").WriteString(q.C(session.FieldLifetime))
+			if len(limits) > 0 {
+				b.WriteString(", ").Arg(*least.MaxSessionLifetime).WriteString("::int")
+			}
+			b.WriteString(")")
+		}))
+	}
 }
 
 // ending is a session that ends soon.
