@@ -86,6 +86,9 @@ async function why() {
 
 /** The sheet tries the request while one writes it, and says what would start. */
 async function launch() {
+  const tries = [];
+  const note = (request) => tries.push(request.postData() ?? "");
+  page.on("request", note);
   await page.keyboard.press("l");
   const sheet = page.getByRole("dialog", { name: "Launch a session" });
   await sheet.getByRole("radiogroup", { name: "Image" }).getByRole("radio").filter({ hasText: made.image.split("/").at(-1) }).first().click();
@@ -94,6 +97,9 @@ async function launch() {
   await sheet.getByRole("button", { name: "0.5", exact: true }).click();
   const preview = sheet.locator(".preview");
   await preview.getByText(/^Waits/).waitFor();
+  page.off("request", note);
+  // Nothing was tried before there was an image to try it with.
+  assert.deepEqual(tries.filter((body) => body.includes("query DryRun") && body.includes('"image":""')), []);
   await look("launch-waits");
   await preview.getByRole("button", { name: /0\.2/ }).first().click();
   await preview.getByText(`Starts now on ${made.agent}`).waitFor();

@@ -34,11 +34,13 @@ interface Props {
 /** Whether a session would start, tried at the server while one still chooses. */
 export function Preview({ wish, fit, onChange }: Props) {
   const complete = Object.keys(check(wish)).length === 0;
-  const { idempotencyKey: _, ...input } = inputOf(wish, "");
-  const [asked] = useDebouncedValue(JSON.stringify(input), 400);
-  const [{ data, error, fetching }] = useQuery({ query: DryRunQuery, variables: { input: JSON.parse(asked) as VariablesOf<typeof DryRunQuery>["input"] }, pause: !complete, requestPolicy: "network-only" });
-  const trial = complete ? data?.dryRun : null;
-  const current = asked === JSON.stringify(input) && !fetching;
+  const { idempotencyKey: _, ...wanted } = inputOf(wish, "");
+  // Empty while something is missing: the server never sees a request that is not complete.
+  const input = complete ? JSON.stringify(wanted) : "";
+  const [asked] = useDebouncedValue(input, 400);
+  const [{ data, error, fetching }] = useQuery({ query: DryRunQuery, variables: { input: JSON.parse(asked || "{}") as VariablesOf<typeof DryRunQuery>["input"] }, pause: !complete || !asked, requestPolicy: "network-only" });
+  const trial = complete && asked ? data?.dryRun : null;
+  const current = asked === input && !fetching;
   return (
     <div className="stack small preview" role="status" aria-busy={!current} style={{ flex: 1, minWidth: 0, opacity: current ? 1 : 0.75 }}>
       {error && complete ? <span className="tone-bad">{fromGraphQL(error).message}</span> : trial ? <Verdict trial={trial} onChange={onChange} /> : <FitNote fit={fit} />}
