@@ -171,3 +171,23 @@ func TestRedisDies(t *testing.T) {
 	for next(t, there).Version != 1000 {
 	}
 }
+
+// While Redis is away, subscribers read again and again what they cannot hear of.
+func TestRedisIsAway(t *testing.T) {
+	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	b := event.New(client, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	var run sync.WaitGroup
+	run.Go(func() { _ = b.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		run.Wait()
+		_ = client.Close()
+	})
+	changes := b.Subscribe(ctx, event.Session)
+	for range 3 {
+		if e := next(t, changes); e.Topic != event.Lagged {
+			t.Fatalf("got %v", e)
+		}
+	}
+}

@@ -17,6 +17,8 @@ const (
 	// ping, is dead.
 	silence   = 5 * time.Second
 	retryWait = 200 * time.Millisecond
+	// While nothing is received, subscribers find a Lagged event this often.
+	lagEvery  = 2 * time.Second
 	batchSize = 128
 )
 
@@ -27,8 +29,9 @@ type message struct {
 }
 
 // Run exchanges events with the other managers until ctx ends. While Redis is
-// away the bus goes on inside this process; when it is back, subscribers
-// everywhere find a Lagged event.
+// away the bus still delivers what this process publishes, and a Lagged event
+// every two seconds for what the others may have published. When Redis is back,
+// subscribers everywhere find a Lagged event.
 func (b *Bus) Run(ctx context.Context) error {
 	var both sync.WaitGroup
 	both.Go(func() { b.send(ctx) })
@@ -97,10 +100,15 @@ func (b *Bus) publish(ctx context.Context, batch []Event) error {
 
 // receive delivers what the other managers sent.
 func (b *Bus) receive(ctx context.Context) {
+	var marked time.Time
 	for first := true; ; first = false {
 		err := b.listen(ctx, !first)
 		if ctx.Err() != nil {
 			return
+		}
+		if time.Since(marked) >= lagEvery {
+			marked = time.Now()
+			b.deliver(Event{Topic: Lagged})
 		}
 		b.log.Warn("events not received", "error", err)
 		if !pause(ctx) {
