@@ -27,6 +27,8 @@ GO       ?= go
 RACE     ?= $(patsubst %,./%/...,$(wildcard internal plugins agent/device)) ./manager/scheduler
 # Most tests wait, for timers, products and other processes. `make lint` vets.
 SIDE     := -timeout 20m -p 4 -parallel 4 -vet=off
+# Each in a network of its own: a browser drops requests when an interface comes or goes.
+E2E      := -timeout 20m -p 3 -vet=off -exec $(CURDIR)/tools/ci/netns.sh
 # The packages that people write: generated ones are not linted.
 READ     := { $(GO) list ./... | grep -vE '/ent(/[a-z]+)?$$|/graph/exec$$|pb$$'; $(GO) list ./ent/schema ./ent/migrate; }
 
@@ -44,6 +46,9 @@ LIMIT    := plugins/accelerator/nvidia/limit/lib
 PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
 
 BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/plugins/lib/libberthlimit.so bin/containerd-shim-runc-v2 bin/runc
+# What `make run` starts: plugins of vendors only where this machine may have a device.
+EVERYHERE := accelerator/mock volume/vfs
+PLATFORM := $(if $(shell tools/setup/accelerators.sh),$(BIN),bin/berthd bin/berth bin/berth-runner $(EVERYHERE:%=bin/plugins/%) bin/containerd-shim-runc-v2 bin/runc)
 BUNDLE   := web/dist/index.html
 
 ##@ Everyday
@@ -53,11 +58,16 @@ help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## install what is missing from Debian 12 (as root); starts nothing
+setup: ## install what building and testing need from Debian 12 (as root); starts nothing
+	@tools/setup/debian.sh test
+
+.PHONY: setup-run
+setup-run:
 	@tools/setup/debian.sh
 
 .PHONY: run
-run: setup build images ## set up, build and start the whole platform on this machine
+run: setup-run ## set up, build and start the whole platform on this machine
+	@tools/stages.sh platform images
 	@exec bin/berthd up --data "$(DATA)" --mock-accelerators $(MOCK)
 
 .PHONY: demo
@@ -66,6 +76,9 @@ demo: ## walk through the running platform: folder, batch session, result
 
 .PHONY: build
 build: $(BIN) ## build every binary into bin/
+
+.PHONY: platform
+platform: $(PLATFORM) ## build what runs here: without accelerators in this machine no plugin but mock
 
 .PHONY: images
 images: $(IMAGES:%=build/images/%/index.json) ## build the starter images into build/images
@@ -85,7 +98,7 @@ test: setup build images test-web race test-go ## every test: web units, Go, bro
 .PHONY: test-go
 test-go: bin/tools/versitygw
 	$(GO) test $(SIDE) ./e2e/sim ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)' | grep -vxF "$$($(GO) list -e $(RACE))") # the longest first
-	$(GO) test -timeout 20m -p 1 -vet=off $$($(GO) list ./e2e/... | grep -v /sim$$) # alone: a browser drops requests when other tests change the host's network
+	$(GO) test $(E2E) $$($(GO) list ./e2e/... | grep -v /sim$$)
 
 .PHONY: test-web
 test-web: web/node_modules/.package-lock.json
@@ -118,7 +131,7 @@ smb-lane: setup ## the smb plugin on a real Samba, inside user-mode Linux; insta
 .PHONY: e2e
 e2e: setup build images ## who may do what, whole-cluster and browser scenarios
 	@$(GO) test -count 1 -run TestAccessMatrix -v ./graph | grep -v '^ *\(===\|---\) '
-	$(GO) test -count 1 -timeout 20m ./e2e/...
+	$(GO) test -count 1 $(E2E) ./e2e/...
 
 .PHONY: lint
 lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository rules
@@ -162,7 +175,7 @@ current: ## fail when `make gen` would change a file
 
 .PHONY: ci
 ci: setup ## what .ci/run runs
-	@tools/ci/stages.sh current lint build images test-web race test-go
+	@tools/stages.sh current lint build images test-web race test-go
 
 .PHONY: nightly
 nightly: setup build images ## what takes too long for every change: 1,000 simulated seeds, test VMs, conformance
@@ -181,7 +194,12 @@ bin/berth-runner: $(GO_FILES)
 	$(GO) build -tags netgo,osusergo $(LINK) -o $@ ./cmd/berth-runner
 	@touch $@
 
-PURE     := $(filter-out $(CGO),$(VENDORS))
+$(EVERYHERE:%=bin/plugins/%): bin/plugins/%: $(GO_FILES)
+	@mkdir -p $(@D)
+	$(GO) build $(LINK) -o $@ ./plugins/$*
+	@touch $@
+
+PURE     := $(filter-out $(CGO) $(EVERYHERE),$(VENDORS))
 
 $(PURE:%=bin/plugins/%) &: $(GO_FILES)
 	@mkdir -p bin/plugins/accelerator bin/plugins/volume
@@ -229,7 +247,7 @@ bin/tools/mkimage: $(wildcard tools/mkimage/*.go) go.mod
 	$(GO) build -o $@ ./tools/mkimage
 	@touch $@
 
-build/images/%/index.json: $$(wildcard images/$$*/*) | setup bin/tools/mkimage
+build/images/%/index.json: $$(wildcard images/$$*/*) | setup-run bin/tools/mkimage
 	bin/tools/mkimage -o build/images/$* images/$*
 
 web/node_modules/.package-lock.json: web/package-lock.json

@@ -1,23 +1,30 @@
 #!/usr/bin/env bash
-# Installs what Berth needs from Debian 12 and is not there yet. Nothing is
-# started: databases run as private children of berthd, never as services.
+# usage: debian.sh [test|ceph|gluster|samba]
+# Installs what Berth needs from Debian 12 and is not there yet: what it takes to build
+# and run, and with an argument what tests need too. Nothing is started: databases run
+# as private children of berthd, never as services.
 set -euo pipefail
 
 packages=(
   ca-certificates git make         # fetch and build
   gcc libc6-dev pkg-config libseccomp-dev  # runc is the one cgo program
-  protobuf-compiler                # make gen
-  python3-grpcio python3-protobuf  # the Python example of an accelerator plugin
   postgresql-15 redis-server       # private children of berthd up
   mmdebstrap                       # container images out of Debian packages
-  e2fsprogs iproute2               # mkfs.ext4 for scratch disks; ip in tests
-  user-mode-linux xfsprogs         # kernels and disks of make volume-lanes
-  btrfs-progs                      # mkfs.btrfs for tests of limits
-  strace                           # tests that downloads are sent by the kernel
-  litmus rclone openssh-client     # WebDAV and SFTP clients, for tests
-  openssh-sftp-server              # what SFTP is measured beside
-  chromium fonts-dejavu-core       # browser tests
+  e2fsprogs                        # mkfs.ext4 for scratch disks
 )
+if [[ ${1:-} ]]; then
+  packages+=(
+    protobuf-compiler                # make gen
+    python3-grpcio python3-protobuf  # the Python example of an accelerator plugin
+    iproute2                         # ip
+    user-mode-linux xfsprogs         # kernels and disks of make volume-lanes
+    btrfs-progs                      # mkfs.btrfs for tests of limits
+    strace                           # tests that downloads are sent by the kernel
+    litmus rclone openssh-client     # WebDAV and SFTP clients
+    openssh-sftp-server              # what SFTP is measured beside
+    chromium fonts-dejavu-core       # browser tests
+  )
+fi
 if [[ ${1:-} == ceph ]]; then # make ceph-lane: 300 MB that nothing else needs
   packages+=(ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common)
 fi

@@ -3,7 +3,7 @@
 # Makes the targets one after the other and prints how long each took. Images are
 # assembled beside the stages before them, since that waits for packages most of the time.
 set -euo pipefail
-cd "$(git rev-parse --show-toplevel)"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 make --no-print-directory images &
 images=$!
@@ -15,6 +15,6 @@ for target in "$@"; do
   [[ $target != images ]] || wait "$images"
   make --no-print-directory "$target"
   summary+=$(printf '%s %ds' "$target" $((SECONDS - start)))$'\n'
-  printf 'ci: %s took %d s\n' "$target" $((SECONDS - start))
+  printf 'make: %s took %d s\n' "$target" $((SECONDS - start))
 done
-printf '\nci: %d s in all\n%s' "$SECONDS" "$summary"
+printf '\nmake: %d s in all\n%s' "$SECONDS" "$summary"
