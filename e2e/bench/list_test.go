@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver named pgx
+	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/resource"
@@ -49,15 +50,29 @@ func BenchmarkList50(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var graphql, bare time.Duration
+	var graphql, bare, graphqlCPU, bareCPU time.Duration
 	for b.Loop() {
+		at := cpu(b)
 		graphql += fetch(b, c, api.URL+"/graphql", query)
+		between := cpu(b)
 		bare += fetch(b, c, raw.URL, nil)
+		graphqlCPU, bareCPU = graphqlCPU+between-at, bareCPU+cpu(b)-between
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(graphql.Microseconds())/float64(b.N), "graphql-us")
 	b.ReportMetric(float64(bare.Microseconds())/float64(b.N), "bare-us")
+	b.ReportMetric(float64(graphqlCPU.Microseconds())/float64(b.N), "graphql-cpu-us")
+	b.ReportMetric(float64(bareCPU.Microseconds())/float64(b.N), "bare-cpu-us")
 	b.ReportMetric(bare.Seconds()/graphql.Seconds(), "of-bare-rate")
+}
+
+// cpu is the processor time of this process so far: manager, bare handler and client.
+func cpu(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func newManager(b *testing.B, dsn string) (*manager.Manager, *http.Client) {

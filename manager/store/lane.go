@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -123,6 +124,10 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if c, ok := conn.(*stdlib.Conn); ok {
+		types := c.Conn().TypeMap()
+		types.TryWrapEncodePlanFuncs = append([]pgtype.TryWrapEncodePlanFunc{wrapUUID}, types.TryWrapEncodePlanFuncs...)
 	}
 	set := fmt.Sprintf("SET statement_timeout = %d", c.statement.Milliseconds())
 	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, set, nil); err != nil {

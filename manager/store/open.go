@@ -159,11 +159,17 @@ func (t *tx) Rollback() error {
 func exec(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
+	if list, ok := args.([]any); ok {
+		query, args = joinIDs(query, list)
+	}
 	return explain(ctx, on.Exec(bounded, query, args, v))
 }
 
 func runQuery(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
+	if list, ok := args.([]any); ok {
+		query, args = joinIDs(query, list)
+	}
 	err := on.Query(bounded, query, args, v)
 	out, ok := v.(*sql.Rows)
 	if err != nil || !ok {

@@ -1,0 +1,58 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager"
+)
+
+// TestListsOfIDs reads rows by lists of ids of several lengths, beside other
+// conditions: each gives its rows, and all of them are one statement.
+func TestListsOfIDs(t *testing.T) {
+	client, _, err := manager.OpenStore(t.Context(), testenv.Postgres(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	ctx := viewer.SystemContext(t.Context())
+	var ids []uuid.UUID
+	for i := range 12 {
+		ids = append(ids, client.Domain.Create().SetName("d"+string(rune('a'+i))).SaveX(ctx).ID)
+	}
+	for n := 4; n <= len(ids); n++ {
+		got := client.Domain.Query().Where(domain.NameNEQ("da"), domain.IDIn(ids[:n]...), domain.NameNEQ("db")).
+			Order(domain.ByName()).Select(domain.FieldName).StringsX(ctx)
+		if len(got) != n-2 || got[0] != "dc" || !slices.IsSorted(got) {
+			t.Errorf("of %d ids: %v", n, got)
+		}
+	}
+	rows, err := client.QueryContext(ctx, `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'SELECT "domains"% ANY (%'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if prepared := 0; !rows.Next() || rows.Scan(&prepared) != nil || prepared != 1 {
+		t.Errorf("%d prepared statements, want 1", prepared)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := client.Domain.Query().CountX(ctx)
+	if n := client.Domain.Query().Where(domain.IDNotIn(ids...)).CountX(ctx); n != all-len(ids) {
+		t.Errorf("%d domains beside those, want %d", n, all-len(ids))
+	}
+	if n := client.Domain.Query().Where(domain.Or(domain.IDIn(ids[:3]...), domain.IDIn(ids[3:8]...))).CountX(ctx); n != 8 {
+		t.Errorf("%d domains by two lists, want 8", n)
+	}
+	if n := client.Domain.Query().Where(domain.NameIn("da", "db", "dc", "dd", "de")).CountX(ctx); n != 5 {
+		t.Errorf("%d domains by their names, want 5", n)
+	}
+	if n := client.Domain.Update().Where(domain.IDIn(ids[:6]...)).SetDescription("x").SaveX(ctx); n != 6 {
+		t.Errorf("%d domains changed, want 6", n)
+	}
+}
