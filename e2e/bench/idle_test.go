@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/e2e/cluster"
 	"github.com/berthhq/berth/internal/client"
 )
@@ -46,18 +47,19 @@ func BenchmarkIdleSessions(b *testing.B) {
 // busy is how much of a core the platform takes, in percent, over some samples.
 func busy(b *testing.B) float64 {
 	const window = 30 * time.Second
-	before, began := ticks(b), time.Now()
+	before, began := spent(b), time.Now()
 	time.Sleep(window)
-	used := int64(0)
-	for pid, now := range ticks(b) {
+	used := time.Duration(0)
+	for pid, now := range spent(b) {
 		used += now - before[pid]
 	}
-	const perSecond = 100 // USER_HZ of every Linux that Go runs on
-	return float64(used) / perSecond / time.Since(began).Seconds() * 100
+	return used.Seconds() / time.Since(began).Seconds() * 100
 }
 
-// ticks is the processor time of each of the platform's processes.
-func ticks(b *testing.B) map[int]int64 {
+// spent is the processor time of each of the platform's processes, and of those that
+// it started and that have ended.
+func spent(b *testing.B) map[int]time.Duration {
+	const tick = time.Second / 100 // USER_HZ of every Linux that Go runs on
 	found := map[int]bool{}
 	for _, pid := range tree(b, platform.Pid()) {
 		found[pid] = true
@@ -66,22 +68,23 @@ func ticks(b *testing.B) map[int]int64 {
 	if err != nil {
 		b.Fatal(err)
 	}
+	socket := daemon.Config{Dir: filepath.Join(platform.Data(), "containerd")}.Address()
 	for _, name := range lines { // shims are nobody's children
-		if text, err := os.ReadFile(name); err == nil && bytes.Contains(text, []byte(platform.Data())) {
+		if text, err := os.ReadFile(name); err == nil && bytes.Contains(text, []byte(socket)) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 			found[pid] = true
 		}
 	}
-	out := map[int]int64{}
+	out := map[int]time.Duration{}
 	for _, pid := range slices.Collect(maps.Keys(found)) {
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		if err != nil {
 			continue // it ended
 		}
 		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		for _, i := range []int{11, 12} { // utime, stime
+		for _, i := range []int{11, 12, 13, 14} { // utime, stime, and both of children that ended
 			n, _ := strconv.ParseInt(fields[i], 10, 64)
-			out[pid] += n
+			out[pid] += time.Duration(n) * tick
 		}
 	}
 	return out

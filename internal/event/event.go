@@ -37,8 +37,13 @@ const (
 	Lagged Topic = "lagged"
 )
 
-// BySamples marks events that only bring new samples of what an entity uses.
-const BySamples = "samples"
+// Marks of events that loops may pass over.
+const (
+	// BySamples marks events that only bring new samples of what an entity uses.
+	BySamples = "samples"
+	// ByReasons marks events of sessions that only bring why they wait.
+	ByReasons = "reasons"
+)
 
 // Event says that an entity changed.
 type Event struct {

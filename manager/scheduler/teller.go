@@ -200,7 +200,7 @@ func (t *teller) explain(ctx context.Context, batch []session.Wait) error {
 		return err
 	}
 	for _, w := range batch {
-		t.bus.Publish(ctx, event.Event{Topic: event.Session, ID: w.Session, By: by})
+		t.bus.Publish(ctx, event.Event{Topic: event.Session, ID: w.Session, By: event.ByReasons})
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ type repaired struct {
 func (s *Scheduler) newTerm(ctx context.Context, epoch int64) *term {
 	return &term{
 		Scheduler: s, epoch: epoch, told: newTeller(s, epoch), repair: make(chan repaired, 1),
-		news:     s.bus.Gather(ctx, []event.Topic{event.Session, event.Agent, event.Pending, event.Policy}, by, event.BySamples),
+		news:     s.bus.Gather(ctx, []event.Topic{event.Session, event.Agent, event.Pending, event.Policy}, by, event.BySamples, event.ByReasons),
 		sessions: map[uuid.UUID]bool{}, agents: map[uuid.UUID]bool{},
 	}
 }

@@ -55,7 +55,7 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 	if err != nil {
 		return nil, err
 	}
-	s.changed(ctx, created.ID)
+	s.changedBy(ctx, created.ID, byCreation)
 	return &SessionPayload{Session: created}, nil
 }
 

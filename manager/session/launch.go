@@ -185,7 +185,7 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
 			return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message, k)
 		case state.Phase == agentpb.KernelState_CREATING, state.Phase == agentpb.KernelState_UNKNOWN:
-			return false, retryAfter, s.says(ctx, state.Message)
+			return false, startingAgain, s.says(ctx, state.Message)
 		}
 	}
 	return true, 0, s.move(ctx, move{to: lifecycle.Running, phase: "create", message: "running", steps: steps})

@@ -134,8 +134,17 @@ func moveKernels(ctx context.Context, tx *ent.Tx, id uuid.UUID, m move, now time
 	return disconnect(ctx, tx, id, now)
 }
 
-// apply runs one fenced move in its own transaction and tells listeners.
+// apply stores one move and publishes an event of it.
 func (s *Service) apply(ctx context.Context, epoch int64, sess *ent.Session, m move) error {
+	if err := s.commit(ctx, epoch, sess, m); err != nil {
+		return err
+	}
+	s.changed(ctx, sess.ID)
+	return nil
+}
+
+// commit runs one fenced move in its own transaction.
+func (s *Service) commit(ctx context.Context, epoch int64, sess *ent.Session, m move) error {
 	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return err
@@ -147,9 +156,5 @@ func (s *Service) apply(ctx context.Context, epoch int64, sess *ent.Session, m m
 	if err := Move(ctx, tx, sess, m); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	s.changed(ctx, sess.ID)
-	return nil
+	return tx.Commit()
 }

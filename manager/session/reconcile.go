@@ -28,9 +28,19 @@ const (
 	wholeEvery = time.Minute
 	// retryAfter paces a step that could not be taken now.
 	retryAfter = time.Second
+	// startingAgain paces the question whether an agent still starts a kernel, for a
+	// report of that agent that was lost.
+	startingAgain = 5 * time.Second
 	// callTimeout bounds a call of an agent; the longest waits 20 s there for
 	// the end of an earlier launch. One that hangs must not hold a worker.
 	callTimeout = 30 * time.Second
+)
+
+// Marks of the events that the reconciler passes over. It knows of its own moves; of
+// a session that waits, the scheduler does the next one.
+const (
+	byMoves    = "reconciler"
+	byCreation = "creation"
 )
 
 // Lead drives all sessions until ctx ends. Only the elected leader calls it.
@@ -74,7 +84,9 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 				s.pass(ctx, false)
 				continue
 			}
-			s.queue.add(e.ID)
+			if e.By != byMoves && e.By != byCreation && e.By != event.ByReasons {
+				s.queue.add(e.ID)
+			}
 		}
 	}
 }
@@ -184,9 +196,12 @@ func (s step) move(ctx context.Context, m move) error {
 	if m.to == lifecycle.Pending || m.to.Final() {
 		s.abandon(ctx)
 	}
-	if err := s.apply(ctx, s.epoch, s.sess, m); err != nil {
+	if err := s.commit(ctx, s.epoch, s.sess, m); err != nil {
 		return err // it may have been stored all the same
 	}
+	s.changedBy(ctx, s.sess.ID, byMoves)
+	s.sess.Version++
+	s.seen.put(s.sess.ID, s.sess.Version)
 	now := clock.Now()
 	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.to, m.message, nil
 	if d := lifecycle.Deadline(m.to); d > 0 {

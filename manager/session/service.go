@@ -115,6 +115,9 @@ func New(cfg Config) *Service {
 
 // changed tells listeners, this manager's reconciler and scheduler among them,
 // that a session has a new version. Call it after the transaction has committed.
-func (s *Service) changed(ctx context.Context, id uuid.UUID) {
-	s.Bus.Publish(ctx, event.Event{Topic: event.Session, ID: id})
+func (s *Service) changed(ctx context.Context, id uuid.UUID) { s.changedBy(ctx, id, "") }
+
+// changedBy is changed for what a loop did, or what a loop need not look at.
+func (s *Service) changedBy(ctx context.Context, id uuid.UUID, by string) {
+	s.Bus.Publish(ctx, event.Event{Topic: event.Session, ID: id, By: by})
 }

@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+)
+
+// BenchmarkStartMany makes 100 sessions at once. It measures the time until all run
+// and the processor time of the platform for each: the server, containerd, shims,
+// runc and the programs that they start.
+func BenchmarkStartMany(b *testing.B) {
+	const sessions = 100
+	u := platform.User(b)
+	warm := u.Run(cluster.Interactive()) // the image is pulled
+	u.Until(warm.ID, "running")
+	u.End(warm.ID)
+	var took, used time.Duration
+	for b.Loop() {
+		before, began := spent(b), time.Now()
+		all := make([]*client.Session, sessions)
+		for i := range all {
+			in := cluster.Interactive()
+			in.Slots = cluster.Slots("cpu", "0.01", "mem", "16m")
+			all[i] = u.Run(in)
+		}
+		for _, s := range all {
+			u.Until(s.ID, "running")
+		}
+		took += time.Since(began)
+		for pid, now := range spent(b) {
+			used += now - before[pid]
+		}
+		for _, s := range all {
+			if _, err := u.TerminateSession(b.Context(), s.ID, true); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for _, s := range all {
+			u.Until(s.ID, "terminated")
+		}
+	}
+	n := float64(b.N)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(took.Seconds()/n, "s-until-all-run")
+	b.ReportMetric(float64(used.Milliseconds())/n/sessions, "cpu-ms/session")
+}
