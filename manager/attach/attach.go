@@ -235,6 +235,9 @@ func join(ctx context.Context, e entered, stream agentpb.Agent_DialClient) {
 			return
 		}
 		e.visit.Moved()
+		if len(m.Data) == 0 { // the agent says that somebody listens
+			continue
+		}
 		if e.conn.Write(ctx, websocket.MessageBinary, m.Data) != nil {
 			return
 		}
