@@ -124,7 +124,7 @@ func (a *app) projectCreate() *cobra.Command {
 		}
 		return a.table(p, func() *output.Table { return projectTable(*p) })
 	})
-	given(cmd, &kind, "type", "`kind` of project: general (default) or model-store", choice("general", "model_store"))
+	given(cmd, &kind, "type", "`kind` of project: general (default) or model-store, whose folders are models that members read and its administrators write", choice("general", "model_store"))
 	flags := cmd.Flags()
 	flags.StringVar(&in.Description, "description", "", "what it is for")
 	flags.StringVar(&domain, "domain", "", "domain (default: yours)")

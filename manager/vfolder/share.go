@@ -106,6 +106,9 @@ func (s *Service) shareable(ctx context.Context, folder uuid.UUID, p access.Fold
 	if err := mayShare(ctx, f, p); err != nil {
 		return nil, err
 	}
+	if err := s.allowedIn(ctx, f, nil, &p); err != nil {
+		return nil, err
+	}
 	return f, s.Allow(ctx, f, atom)
 }
 

@@ -132,7 +132,7 @@ func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (
 	if err != nil {
 		return nil, err
 	}
-	w := &wanted{folderWish: in, volume: vol, domain: v.Domain}
+	domain := v.Domain
 	on := access.Object{Domain: v.Domain, Owner: v.User}
 	holder, kind := v.User, quotascope.KindUser
 	if in.project != nil {
@@ -141,15 +141,19 @@ func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (
 			return nil, permit.Missing(err, "project", "project")
 		}
 		on = access.Object{Domain: p.DomainID, Project: p.ID}
-		w.domain, holder, kind = p.DomainID, p.ID, quotascope.KindProject
+		domain, holder, kind = p.DomainID, p.ID, quotascope.KindProject
+		if err := in.inModelStore(p); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := permit.Check(ctx, access.Create, access.Vfolder, on); err != nil {
 		return nil, err
 	}
-	if err := s.allow(ctx, vol, w.domain, in.project, access.VolumeCreate); err != nil {
+	w := &wanted{folderWish: in, volume: vol, domain: domain}
+	if err := s.allow(ctx, vol, domain, in.project, access.VolumeCreate); err != nil {
 		return nil, err
 	}
-	w.scope, err = s.scope(ctx, vol, kind, holder, w.domain)
+	w.scope, err = s.scope(ctx, vol, kind, holder, domain)
 	return w, err
 }
 
@@ -249,6 +253,9 @@ func (s *Service) UpdateVfolder(ctx context.Context, in UpdateVfolderInput) (*Vf
 		return nil, err
 	}
 	if err := s.changeable(ctx, f, access.VolumeModify, access.Update); err != nil {
+		return nil, err
+	}
+	if err := s.allowedIn(ctx, f, in.UsageMode, in.Permission); err != nil {
 		return nil, err
 	}
 	up := s.client.Vfolder.UpdateOneID(f.ID).Where(vfolder.StatusEQ(vfolder.StatusReady)).SetNillableUsageMode(in.UsageMode).SetNillableName(in.Name)

@@ -6,7 +6,7 @@ export const ViewerQuery = graphql(`
     viewer {
       initialPassword
       user { id email username fullName role occupied policies { id policy { id name totalSlots maxSessions } } domain { id name } memberships { id admin project { id } } roleGrants { id scope role { id allows { entity operations } } } }
-      projects { id name }
+      projects { id name type }
       resourceGroups { id name }
     }
   }

@@ -48,19 +48,20 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
   const { projects } = useViewer();
   const { data } = useLiveQuery({ query: VolumesToChoose });
   const volumes = data?.volumes ?? [];
+  const store = projects.some((p) => p.id === draft.project && p.type === "model_store");
   const bad = draft.name !== "" && !goodFolderName(draft.name);
   return (
     <>
       <TextInput label={t("Name")} description={t("Letters, digits, dot, dash, underscore; at most 64. Begin it with a dot to have it in every session.")} value={draft.name} data-autofocus
         onChange={(e) => set({ name: e.currentTarget.value })} error={wrong.name ?? (bad ? t("Such a name is not possible.") : undefined)} />
       {draft.name.startsWith(".") && !bad ? <p className="dim" role="status">{autoMounted(draft.name, projects.find((p) => p.id === draft.project)?.name)} {t("Good for settings, packages and caches.")}</p> : null}
-      <Select label={t("What for")} description={t("A note for people and lists; it changes nothing in the folder.")} value={draft.usageMode} error={wrong.usageMode} allowDeselect={false} data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
+      <Select label={t("What for")} description={store ? t("The project is a model store: its folders are for models. Members read, and its administrators write.") : t("A note for people and lists; it changes nothing in the folder.")} value={draft.usageMode} error={wrong.usageMode} disabled={store && draft.usageMode === "model"} allowDeselect={false} data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
         onChange={(v) => set({ usageMode: usageModes.find((m) => m.value === v)?.value ?? draft.usageMode })} />
       {!placed && projects.length > 0 ? (
-        <Select label={t("Belongs to")} description={draft.project ? t("It counts for the project, and stays when you leave it.") : t("It counts for you. You can share it with others.")} value={draft.project} onChange={(p) => set({ project: p ?? "" })} error={wrong.project} allowDeselect={false}
+        <Select label={t("Belongs to")} description={draft.project ? t("It counts for the project, and stays when you leave it.") : t("It counts for you. You can share it with others.")} value={draft.project} onChange={(p) => set({ project: p ?? "", ...(projects.some((one) => one.id === p && one.type === "model_store") ? { usageMode: "model", permission: "read_only" } : {}) })} error={wrong.project} allowDeselect={false}
           data={[{ value: "", label: t("me") }, ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) }))]} />
       ) : null}
-      {draft.project ? <PermissionSelect label={t("What each member may")} value={draft.permission} error={wrong.permission} onChange={(permission) => set({ permission })} /> : null}
+      {draft.project && !(store && draft.permission === "read_only") ? <PermissionSelect label={t("What each member may")} value={draft.permission} error={wrong.permission} onChange={(permission) => set({ permission })} /> : null}
       {!placed && volumes.length > 1 ? (
         <Select label={t("Volume")} value={draft.volume} onChange={(v) => set({ volume: v ?? "" })} error={wrong.volume} allowDeselect={false}
           data={[{ value: "", label: anyVolume }, ...volumes.map((v) => ({ value: v.id, label: v.health === "healthy" ? v.name : `${v.name} (${t(v.health)})`, disabled: v.health === "unavailable" }))]} />

@@ -1,0 +1,51 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// modelFolder refuses for a project that is a model store any use but models, and more for
+// its members than reading. Its administrators write, as in every project.
+func modelFolder(p *ent.Project, mode *vfolder.UsageMode, permission *access.FolderPermission) error {
+	switch {
+	case p.Type != project.TypeModelStore:
+		return nil
+	case mode != nil && *mode != vfolder.UsageModeModel:
+		return problem.Invalid("usageMode", "project %s is a model store: its folders are for models, not %s", p.Name, *mode).
+			WithLimit(vfolder.UsageModeModel.String())
+	case permission != nil && *permission != access.ReadOnly:
+		return problem.Invalid("permission", "project %s is a model store: its members read, and its administrators write", p.Name).
+			WithLimit(string(access.ReadOnly))
+	}
+	return nil
+}
+
+// inModelStore makes a new folder one of the model store, if the project is one.
+func (w *folderWish) inModelStore(p *ent.Project) error {
+	if err := modelFolder(p, w.mode, w.permission); err != nil || p.Type != project.TypeModelStore {
+		return err
+	}
+	mode, permission := vfolder.UsageModeModel, access.ReadOnly
+	w.mode, w.permission = &mode, &permission
+	return nil
+}
+
+// allowedIn is modelFolder for a folder that exists.
+func (s *Service) allowedIn(ctx context.Context, f *ent.Vfolder, mode *vfolder.UsageMode, permission *access.FolderPermission) error {
+	if f.ProjectID == nil || mode == nil && permission == nil {
+		return nil
+	}
+	p, err := s.client.Project.Get(viewer.SystemContext(ctx), *f.ProjectID)
+	if err != nil {
+		return fmt.Errorf("read project: %w", err)
+	}
+	return modelFolder(p, mode, permission)
+}
