@@ -20,7 +20,7 @@ func TestNewLab(t *testing.T) {
 	var agents []struct{ Name string }
 	answer(t, admin.Must("agent", "ls", "-o", "json"), &agents)
 	machine := agents[0].Name
-	t.Cleanup(func() { admin.Must("agent", "move", machine, "--group", "default") })
+	t.Cleanup(func() { admin.Must("agent", "move", machine, "--force", "--group", "default") })
 
 	admin.Must("admin", "domain", "create", "vision", "--description", "the vision lab")
 	admin.Must("admin", "project", "create", "thesis", "--domain", "vision")
@@ -53,7 +53,7 @@ func TestNewLab(t *testing.T) {
 	admin.Must("admin", "policy", "create", "student", "--slots", "cpu=0.5,mem=512m", "--other-slots", "zero", "--sessions", "1")
 	admin.Must("admin", "policy", "attach", "student", "--project", "thesis")
 	admin.Must("admin", "group", "create", "lab")
-	admin.Must("agent", "move", machine, "--group", "lab")
+	admin.Must("agent", "move", machine, "--force", "--group", "lab")
 
 	// Ann logs in. The password that was made for her gives way to her own.
 	ann := newcomer(t, admin, made[0].Email, made[0].Password, "Sunlit harbour 42")

@@ -4870,30 +4870,10 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxDiskBytes)
 				fieldSeen[resourcepolicy.FieldMaxDiskBytes] = struct{}{}
 			}
-		case "maxCustomizedImages":
-			if _, ok := fieldSeen[resourcepolicy.FieldMaxCustomizedImages]; !ok {
-				selectedFields = append(selectedFields, resourcepolicy.FieldMaxCustomizedImages)
-				fieldSeen[resourcepolicy.FieldMaxCustomizedImages] = struct{}{}
-			}
-		case "maxReplicas":
-			if _, ok := fieldSeen[resourcepolicy.FieldMaxReplicas]; !ok {
-				selectedFields = append(selectedFields, resourcepolicy.FieldMaxReplicas)
-				fieldSeen[resourcepolicy.FieldMaxReplicas] = struct{}{}
-			}
 		case "maxLogins":
 			if _, ok := fieldSeen[resourcepolicy.FieldMaxLogins]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxLogins)
 				fieldSeen[resourcepolicy.FieldMaxLogins] = struct{}{}
-			}
-		case "maxNetworks":
-			if _, ok := fieldSeen[resourcepolicy.FieldMaxNetworks]; !ok {
-				selectedFields = append(selectedFields, resourcepolicy.FieldMaxNetworks)
-				fieldSeen[resourcepolicy.FieldMaxNetworks] = struct{}{}
-			}
-		case "maxSSHSessions":
-			if _, ok := fieldSeen[resourcepolicy.FieldMaxSSHSessions]; !ok {
-				selectedFields = append(selectedFields, resourcepolicy.FieldMaxSSHSessions)
-				fieldSeen[resourcepolicy.FieldMaxSSHSessions] = struct{}{}
 			}
 		case "id":
 		case "__typename":

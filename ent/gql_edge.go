@@ -247,7 +247,7 @@ func (_m *Image) Registry(ctx context.Context) (*Registry, error) {
 	if IsNotLoaded(err) {
 		result, err = _m.QueryRegistry().Only(ctx)
 	}
-	return result, err
+	return result, MaskNotFound(err)
 }
 
 func (_m *Invitation) Domain(ctx context.Context) (*Domain, error) {

@@ -6450,10 +6450,12 @@ type ImageWhereInput struct {
 	StatusNotIn []image.Status `json:"statusNotIn,omitempty"`
 
 	// "registry_id" field predicates.
-	RegistryID      *uuid.UUID  `json:"registryID,omitempty"`
-	RegistryIDNEQ   *uuid.UUID  `json:"registryIDNEQ,omitempty"`
-	RegistryIDIn    []uuid.UUID `json:"registryIDIn,omitempty"`
-	RegistryIDNotIn []uuid.UUID `json:"registryIDNotIn,omitempty"`
+	RegistryID       *uuid.UUID  `json:"registryID,omitempty"`
+	RegistryIDNEQ    *uuid.UUID  `json:"registryIDNEQ,omitempty"`
+	RegistryIDIn     []uuid.UUID `json:"registryIDIn,omitempty"`
+	RegistryIDNotIn  []uuid.UUID `json:"registryIDNotIn,omitempty"`
+	RegistryIDIsNil  bool        `json:"registryIDIsNil,omitempty"`
+	RegistryIDNotNil bool        `json:"registryIDNotNil,omitempty"`
 
 	// "registry" edge predicates.
 	HasRegistry     *bool                 `json:"hasRegistry,omitempty"`
@@ -6782,6 +6784,12 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 	}
 	if len(i.RegistryIDNotIn) > 0 {
 		predicates = append(predicates, image.RegistryIDNotIn(i.RegistryIDNotIn...))
+	}
+	if i.RegistryIDIsNil {
+		predicates = append(predicates, image.RegistryIDIsNil())
+	}
+	if i.RegistryIDNotNil {
+		predicates = append(predicates, image.RegistryIDNotNil())
 	}
 
 	if i.HasRegistry != nil {
@@ -13420,30 +13428,6 @@ type ResourcePolicyWhereInput struct {
 	MaxDiskBytesIsNil  bool    `json:"maxDiskBytesIsNil,omitempty"`
 	MaxDiskBytesNotNil bool    `json:"maxDiskBytesNotNil,omitempty"`
 
-	// "max_customized_images" field predicates.
-	MaxCustomizedImages       *int  `json:"maxCustomizedImages,omitempty"`
-	MaxCustomizedImagesNEQ    *int  `json:"maxCustomizedImagesNEQ,omitempty"`
-	MaxCustomizedImagesIn     []int `json:"maxCustomizedImagesIn,omitempty"`
-	MaxCustomizedImagesNotIn  []int `json:"maxCustomizedImagesNotIn,omitempty"`
-	MaxCustomizedImagesGT     *int  `json:"maxCustomizedImagesGT,omitempty"`
-	MaxCustomizedImagesGTE    *int  `json:"maxCustomizedImagesGTE,omitempty"`
-	MaxCustomizedImagesLT     *int  `json:"maxCustomizedImagesLT,omitempty"`
-	MaxCustomizedImagesLTE    *int  `json:"maxCustomizedImagesLTE,omitempty"`
-	MaxCustomizedImagesIsNil  bool  `json:"maxCustomizedImagesIsNil,omitempty"`
-	MaxCustomizedImagesNotNil bool  `json:"maxCustomizedImagesNotNil,omitempty"`
-
-	// "max_replicas" field predicates.
-	MaxReplicas       *int  `json:"maxReplicas,omitempty"`
-	MaxReplicasNEQ    *int  `json:"maxReplicasNEQ,omitempty"`
-	MaxReplicasIn     []int `json:"maxReplicasIn,omitempty"`
-	MaxReplicasNotIn  []int `json:"maxReplicasNotIn,omitempty"`
-	MaxReplicasGT     *int  `json:"maxReplicasGT,omitempty"`
-	MaxReplicasGTE    *int  `json:"maxReplicasGTE,omitempty"`
-	MaxReplicasLT     *int  `json:"maxReplicasLT,omitempty"`
-	MaxReplicasLTE    *int  `json:"maxReplicasLTE,omitempty"`
-	MaxReplicasIsNil  bool  `json:"maxReplicasIsNil,omitempty"`
-	MaxReplicasNotNil bool  `json:"maxReplicasNotNil,omitempty"`
-
 	// "max_logins" field predicates.
 	MaxLogins       *int  `json:"maxLogins,omitempty"`
 	MaxLoginsNEQ    *int  `json:"maxLoginsNEQ,omitempty"`
@@ -13455,30 +13439,6 @@ type ResourcePolicyWhereInput struct {
 	MaxLoginsLTE    *int  `json:"maxLoginsLTE,omitempty"`
 	MaxLoginsIsNil  bool  `json:"maxLoginsIsNil,omitempty"`
 	MaxLoginsNotNil bool  `json:"maxLoginsNotNil,omitempty"`
-
-	// "max_networks" field predicates.
-	MaxNetworks       *int  `json:"maxNetworks,omitempty"`
-	MaxNetworksNEQ    *int  `json:"maxNetworksNEQ,omitempty"`
-	MaxNetworksIn     []int `json:"maxNetworksIn,omitempty"`
-	MaxNetworksNotIn  []int `json:"maxNetworksNotIn,omitempty"`
-	MaxNetworksGT     *int  `json:"maxNetworksGT,omitempty"`
-	MaxNetworksGTE    *int  `json:"maxNetworksGTE,omitempty"`
-	MaxNetworksLT     *int  `json:"maxNetworksLT,omitempty"`
-	MaxNetworksLTE    *int  `json:"maxNetworksLTE,omitempty"`
-	MaxNetworksIsNil  bool  `json:"maxNetworksIsNil,omitempty"`
-	MaxNetworksNotNil bool  `json:"maxNetworksNotNil,omitempty"`
-
-	// "max_ssh_sessions" field predicates.
-	MaxSSHSessions       *int  `json:"maxSSHSessions,omitempty"`
-	MaxSSHSessionsNEQ    *int  `json:"maxSSHSessionsNEQ,omitempty"`
-	MaxSSHSessionsIn     []int `json:"maxSSHSessionsIn,omitempty"`
-	MaxSSHSessionsNotIn  []int `json:"maxSSHSessionsNotIn,omitempty"`
-	MaxSSHSessionsGT     *int  `json:"maxSSHSessionsGT,omitempty"`
-	MaxSSHSessionsGTE    *int  `json:"maxSSHSessionsGTE,omitempty"`
-	MaxSSHSessionsLT     *int  `json:"maxSSHSessionsLT,omitempty"`
-	MaxSSHSessionsLTE    *int  `json:"maxSSHSessionsLTE,omitempty"`
-	MaxSSHSessionsIsNil  bool  `json:"maxSSHSessionsIsNil,omitempty"`
-	MaxSSHSessionsNotNil bool  `json:"maxSSHSessionsNotNil,omitempty"`
 
 	// "attachments" edge predicates.
 	HasAttachments     *bool                         `json:"hasAttachments,omitempty"`
@@ -13925,66 +13885,6 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	if i.MaxDiskBytesNotNil {
 		predicates = append(predicates, resourcepolicy.MaxDiskBytesNotNil())
 	}
-	if i.MaxCustomizedImages != nil {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesEQ(*i.MaxCustomizedImages))
-	}
-	if i.MaxCustomizedImagesNEQ != nil {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNEQ(*i.MaxCustomizedImagesNEQ))
-	}
-	if len(i.MaxCustomizedImagesIn) > 0 {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesIn(i.MaxCustomizedImagesIn...))
-	}
-	if len(i.MaxCustomizedImagesNotIn) > 0 {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNotIn(i.MaxCustomizedImagesNotIn...))
-	}
-	if i.MaxCustomizedImagesGT != nil {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesGT(*i.MaxCustomizedImagesGT))
-	}
-	if i.MaxCustomizedImagesGTE != nil {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesGTE(*i.MaxCustomizedImagesGTE))
-	}
-	if i.MaxCustomizedImagesLT != nil {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesLT(*i.MaxCustomizedImagesLT))
-	}
-	if i.MaxCustomizedImagesLTE != nil {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesLTE(*i.MaxCustomizedImagesLTE))
-	}
-	if i.MaxCustomizedImagesIsNil {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesIsNil())
-	}
-	if i.MaxCustomizedImagesNotNil {
-		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNotNil())
-	}
-	if i.MaxReplicas != nil {
-		predicates = append(predicates, resourcepolicy.MaxReplicasEQ(*i.MaxReplicas))
-	}
-	if i.MaxReplicasNEQ != nil {
-		predicates = append(predicates, resourcepolicy.MaxReplicasNEQ(*i.MaxReplicasNEQ))
-	}
-	if len(i.MaxReplicasIn) > 0 {
-		predicates = append(predicates, resourcepolicy.MaxReplicasIn(i.MaxReplicasIn...))
-	}
-	if len(i.MaxReplicasNotIn) > 0 {
-		predicates = append(predicates, resourcepolicy.MaxReplicasNotIn(i.MaxReplicasNotIn...))
-	}
-	if i.MaxReplicasGT != nil {
-		predicates = append(predicates, resourcepolicy.MaxReplicasGT(*i.MaxReplicasGT))
-	}
-	if i.MaxReplicasGTE != nil {
-		predicates = append(predicates, resourcepolicy.MaxReplicasGTE(*i.MaxReplicasGTE))
-	}
-	if i.MaxReplicasLT != nil {
-		predicates = append(predicates, resourcepolicy.MaxReplicasLT(*i.MaxReplicasLT))
-	}
-	if i.MaxReplicasLTE != nil {
-		predicates = append(predicates, resourcepolicy.MaxReplicasLTE(*i.MaxReplicasLTE))
-	}
-	if i.MaxReplicasIsNil {
-		predicates = append(predicates, resourcepolicy.MaxReplicasIsNil())
-	}
-	if i.MaxReplicasNotNil {
-		predicates = append(predicates, resourcepolicy.MaxReplicasNotNil())
-	}
 	if i.MaxLogins != nil {
 		predicates = append(predicates, resourcepolicy.MaxLoginsEQ(*i.MaxLogins))
 	}
@@ -14014,66 +13914,6 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	}
 	if i.MaxLoginsNotNil {
 		predicates = append(predicates, resourcepolicy.MaxLoginsNotNil())
-	}
-	if i.MaxNetworks != nil {
-		predicates = append(predicates, resourcepolicy.MaxNetworksEQ(*i.MaxNetworks))
-	}
-	if i.MaxNetworksNEQ != nil {
-		predicates = append(predicates, resourcepolicy.MaxNetworksNEQ(*i.MaxNetworksNEQ))
-	}
-	if len(i.MaxNetworksIn) > 0 {
-		predicates = append(predicates, resourcepolicy.MaxNetworksIn(i.MaxNetworksIn...))
-	}
-	if len(i.MaxNetworksNotIn) > 0 {
-		predicates = append(predicates, resourcepolicy.MaxNetworksNotIn(i.MaxNetworksNotIn...))
-	}
-	if i.MaxNetworksGT != nil {
-		predicates = append(predicates, resourcepolicy.MaxNetworksGT(*i.MaxNetworksGT))
-	}
-	if i.MaxNetworksGTE != nil {
-		predicates = append(predicates, resourcepolicy.MaxNetworksGTE(*i.MaxNetworksGTE))
-	}
-	if i.MaxNetworksLT != nil {
-		predicates = append(predicates, resourcepolicy.MaxNetworksLT(*i.MaxNetworksLT))
-	}
-	if i.MaxNetworksLTE != nil {
-		predicates = append(predicates, resourcepolicy.MaxNetworksLTE(*i.MaxNetworksLTE))
-	}
-	if i.MaxNetworksIsNil {
-		predicates = append(predicates, resourcepolicy.MaxNetworksIsNil())
-	}
-	if i.MaxNetworksNotNil {
-		predicates = append(predicates, resourcepolicy.MaxNetworksNotNil())
-	}
-	if i.MaxSSHSessions != nil {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsEQ(*i.MaxSSHSessions))
-	}
-	if i.MaxSSHSessionsNEQ != nil {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsNEQ(*i.MaxSSHSessionsNEQ))
-	}
-	if len(i.MaxSSHSessionsIn) > 0 {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsIn(i.MaxSSHSessionsIn...))
-	}
-	if len(i.MaxSSHSessionsNotIn) > 0 {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsNotIn(i.MaxSSHSessionsNotIn...))
-	}
-	if i.MaxSSHSessionsGT != nil {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsGT(*i.MaxSSHSessionsGT))
-	}
-	if i.MaxSSHSessionsGTE != nil {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsGTE(*i.MaxSSHSessionsGTE))
-	}
-	if i.MaxSSHSessionsLT != nil {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsLT(*i.MaxSSHSessionsLT))
-	}
-	if i.MaxSSHSessionsLTE != nil {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsLTE(*i.MaxSSHSessionsLTE))
-	}
-	if i.MaxSSHSessionsIsNil {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsIsNil())
-	}
-	if i.MaxSSHSessionsNotNil {
-		predicates = append(predicates, resourcepolicy.MaxSSHSessionsNotNil())
 	}
 
 	if i.HasAttachments != nil {

@@ -37,7 +37,7 @@ type Image struct {
 	// Status holds the value of the "status" field.
 	Status image.Status `json:"status,omitempty"`
 	// RegistryID holds the value of the "registry_id" field.
-	RegistryID uuid.UUID `json:"registry_id,omitempty"`
+	RegistryID *uuid.UUID `json:"registry_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ImageQuery when eager-loading is set.
 	Edges        ImageEdges `json:"edges"`
@@ -71,6 +71,8 @@ func (*Image) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case image.FieldRegistryID:
+			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case image.FieldLabels:
 			values[i] = new([]byte)
 		case image.FieldSizeBytes:
@@ -79,7 +81,7 @@ func (*Image) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullString)
 		case image.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
-		case image.FieldID, image.FieldRegistryID:
+		case image.FieldID:
 			values[i] = new(uuid.UUID)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -153,10 +155,11 @@ func (_m *Image) assignValues(columns []string, values []any) error {
 				_m.Status = image.Status(value.String)
 			}
 		case image.FieldRegistryID:
-			if value, ok := values[i].(*uuid.UUID); !ok {
+			if value, ok := values[i].(*sql.NullScanner); !ok {
 				return fmt.Errorf("unexpected type %T for field registry_id", values[i])
-			} else if value != nil {
-				_m.RegistryID = *value
+			} else if value.Valid {
+				_m.RegistryID = new(uuid.UUID)
+				*_m.RegistryID = *value.S.(*uuid.UUID)
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -223,8 +226,10 @@ func (_m *Image) String() string {
 	builder.WriteString("status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Status))
 	builder.WriteString(", ")
-	builder.WriteString("registry_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.RegistryID))
+	if v := _m.RegistryID; v != nil {
+		builder.WriteString("registry_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -103,6 +103,14 @@ func (_c *ImageCreate) SetRegistryID(v uuid.UUID) *ImageCreate {
 	return _c
 }
 
+// SetNillableRegistryID sets the "registry_id" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableRegistryID(v *uuid.UUID) *ImageCreate {
+	if v != nil {
+		_c.SetRegistryID(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ImageCreate) SetID(v uuid.UUID) *ImageCreate {
 	_c.mutation.SetID(v)
@@ -210,12 +218,6 @@ func (_c *ImageCreate) check() error {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Image.status": %w`, err)}
 		}
 	}
-	if _, ok := _c.mutation.RegistryID(); !ok {
-		return &ValidationError{Name: "registry_id", err: errors.New(`ent: missing required field "Image.registry_id"`)}
-	}
-	if len(_c.mutation.RegistryIDs()) == 0 {
-		return &ValidationError{Name: "registry", err: errors.New(`ent: missing required edge "Image.registry"`)}
-	}
 	return nil
 }
 
@@ -298,7 +300,7 @@ func (_c *ImageCreate) createSpec() (*Image, *sqlgraph.CreateSpec) {
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
-		_node.RegistryID = nodes[0]
+		_node.RegistryID = &nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
@@ -419,6 +421,24 @@ func (u *ImageUpsert) UpdateStatus() *ImageUpsert {
 	return u
 }
 
+// SetRegistryID sets the "registry_id" field.
+func (u *ImageUpsert) SetRegistryID(v uuid.UUID) *ImageUpsert {
+	u.Set(image.FieldRegistryID, v)
+	return u
+}
+
+// UpdateRegistryID sets the "registry_id" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateRegistryID() *ImageUpsert {
+	u.SetExcluded(image.FieldRegistryID)
+	return u
+}
+
+// ClearRegistryID clears the value of the "registry_id" field.
+func (u *ImageUpsert) ClearRegistryID() *ImageUpsert {
+	u.SetNull(image.FieldRegistryID)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -444,9 +464,6 @@ func (u *ImageUpsertOne) UpdateNewValues() *ImageUpsertOne {
 		}
 		if _, exists := u.create.mutation.Name(); exists {
 			s.SetIgnore(image.FieldName)
-		}
-		if _, exists := u.create.mutation.RegistryID(); exists {
-			s.SetIgnore(image.FieldRegistryID)
 		}
 	}))
 	return u
@@ -553,6 +570,27 @@ func (u *ImageUpsertOne) SetStatus(v image.Status) *ImageUpsertOne {
 func (u *ImageUpsertOne) UpdateStatus() *ImageUpsertOne {
 	return u.Update(func(s *ImageUpsert) {
 		s.UpdateStatus()
+	})
+}
+
+// SetRegistryID sets the "registry_id" field.
+func (u *ImageUpsertOne) SetRegistryID(v uuid.UUID) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetRegistryID(v)
+	})
+}
+
+// UpdateRegistryID sets the "registry_id" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateRegistryID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateRegistryID()
+	})
+}
+
+// ClearRegistryID clears the value of the "registry_id" field.
+func (u *ImageUpsertOne) ClearRegistryID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearRegistryID()
 	})
 }
 
@@ -748,9 +786,6 @@ func (u *ImageUpsertBulk) UpdateNewValues() *ImageUpsertBulk {
 			if _, exists := b.mutation.Name(); exists {
 				s.SetIgnore(image.FieldName)
 			}
-			if _, exists := b.mutation.RegistryID(); exists {
-				s.SetIgnore(image.FieldRegistryID)
-			}
 		}
 	}))
 	return u
@@ -857,6 +892,27 @@ func (u *ImageUpsertBulk) SetStatus(v image.Status) *ImageUpsertBulk {
 func (u *ImageUpsertBulk) UpdateStatus() *ImageUpsertBulk {
 	return u.Update(func(s *ImageUpsert) {
 		s.UpdateStatus()
+	})
+}
+
+// SetRegistryID sets the "registry_id" field.
+func (u *ImageUpsertBulk) SetRegistryID(v uuid.UUID) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetRegistryID(v)
+	})
+}
+
+// UpdateRegistryID sets the "registry_id" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateRegistryID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateRegistryID()
+	})
+}
+
+// ClearRegistryID clears the value of the "registry_id" field.
+func (u *ImageUpsertBulk) ClearRegistryID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearRegistryID()
 	})
 }
 

@@ -418,7 +418,10 @@ func (_q *ImageQuery) loadRegistry(ctx context.Context, query *RegistryQuery, no
 	ids := make([]uuid.UUID, 0, len(nodes))
 	nodeids := make(map[uuid.UUID][]*Image)
 	for i := range nodes {
-		fk := nodes[i].RegistryID
+		if nodes[i].RegistryID == nil {
+			continue
+		}
+		fk := *nodes[i].RegistryID
 		if _, ok := nodeids[fk]; !ok {
 			ids = append(ids, fk)
 		}

@@ -12,6 +12,8 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/registry"
+	"github.com/google/uuid"
 )
 
 // ImageUpdate is the builder for updating Image entities.
@@ -97,9 +99,40 @@ func (_u *ImageUpdate) SetNillableStatus(v *image.Status) *ImageUpdate {
 	return _u
 }
 
+// SetRegistryID sets the "registry_id" field.
+func (_u *ImageUpdate) SetRegistryID(v uuid.UUID) *ImageUpdate {
+	_u.mutation.SetRegistryID(v)
+	return _u
+}
+
+// SetNillableRegistryID sets the "registry_id" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableRegistryID(v *uuid.UUID) *ImageUpdate {
+	if v != nil {
+		_u.SetRegistryID(*v)
+	}
+	return _u
+}
+
+// ClearRegistryID clears the value of the "registry_id" field.
+func (_u *ImageUpdate) ClearRegistryID() *ImageUpdate {
+	_u.mutation.ClearRegistryID()
+	return _u
+}
+
+// SetRegistry sets the "registry" edge to the Registry entity.
+func (_u *ImageUpdate) SetRegistry(v *Registry) *ImageUpdate {
+	return _u.SetRegistryID(v.ID)
+}
+
 // Mutation returns the ImageMutation object of the builder.
 func (_u *ImageUpdate) Mutation() *ImageMutation {
 	return _u.mutation
+}
+
+// ClearRegistry clears the "registry" edge to the Registry entity.
+func (_u *ImageUpdate) ClearRegistry() *ImageUpdate {
+	_u.mutation.ClearRegistry()
+	return _u
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -135,9 +168,6 @@ func (_u *ImageUpdate) check() error {
 		if err := image.StatusValidator(v); err != nil {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Image.status": %w`, err)}
 		}
-	}
-	if _u.mutation.RegistryCleared() && len(_u.mutation.RegistryIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "Image.registry"`)
 	}
 	return nil
 }
@@ -177,6 +207,35 @@ func (_u *ImageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(image.FieldStatus, field.TypeEnum, value)
+	}
+	if _u.mutation.RegistryCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   image.RegistryTable,
+			Columns: []string{image.RegistryColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RegistryIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   image.RegistryTable,
+			Columns: []string{image.RegistryColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -269,9 +328,40 @@ func (_u *ImageUpdateOne) SetNillableStatus(v *image.Status) *ImageUpdateOne {
 	return _u
 }
 
+// SetRegistryID sets the "registry_id" field.
+func (_u *ImageUpdateOne) SetRegistryID(v uuid.UUID) *ImageUpdateOne {
+	_u.mutation.SetRegistryID(v)
+	return _u
+}
+
+// SetNillableRegistryID sets the "registry_id" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableRegistryID(v *uuid.UUID) *ImageUpdateOne {
+	if v != nil {
+		_u.SetRegistryID(*v)
+	}
+	return _u
+}
+
+// ClearRegistryID clears the value of the "registry_id" field.
+func (_u *ImageUpdateOne) ClearRegistryID() *ImageUpdateOne {
+	_u.mutation.ClearRegistryID()
+	return _u
+}
+
+// SetRegistry sets the "registry" edge to the Registry entity.
+func (_u *ImageUpdateOne) SetRegistry(v *Registry) *ImageUpdateOne {
+	return _u.SetRegistryID(v.ID)
+}
+
 // Mutation returns the ImageMutation object of the builder.
 func (_u *ImageUpdateOne) Mutation() *ImageMutation {
 	return _u.mutation
+}
+
+// ClearRegistry clears the "registry" edge to the Registry entity.
+func (_u *ImageUpdateOne) ClearRegistry() *ImageUpdateOne {
+	_u.mutation.ClearRegistry()
+	return _u
 }
 
 // Where appends a list predicates to the ImageUpdate builder.
@@ -320,9 +410,6 @@ func (_u *ImageUpdateOne) check() error {
 		if err := image.StatusValidator(v); err != nil {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Image.status": %w`, err)}
 		}
-	}
-	if _u.mutation.RegistryCleared() && len(_u.mutation.RegistryIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "Image.registry"`)
 	}
 	return nil
 }
@@ -379,6 +466,35 @@ func (_u *ImageUpdateOne) sqlSave(ctx context.Context) (_node *Image, err error)
 	}
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(image.FieldStatus, field.TypeEnum, value)
+	}
+	if _u.mutation.RegistryCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   image.RegistryTable,
+			Columns: []string{image.RegistryColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RegistryIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   image.RegistryTable,
+			Columns: []string{image.RegistryColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Image{config: _u.config}

@@ -14921,7 +14921,7 @@ func (m *ImageMutation) RegistryID() (r uuid.UUID, exists bool) {
 // OldRegistryID returns the old "registry_id" field's value of the Image entity.
 // If the Image object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ImageMutation) OldRegistryID(ctx context.Context) (v uuid.UUID, err error) {
+func (m *ImageMutation) OldRegistryID(ctx context.Context) (v *uuid.UUID, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldRegistryID is only allowed on UpdateOne operations")
 	}
@@ -14935,9 +14935,22 @@ func (m *ImageMutation) OldRegistryID(ctx context.Context) (v uuid.UUID, err err
 	return oldValue.RegistryID, nil
 }
 
+// ClearRegistryID clears the value of the "registry_id" field.
+func (m *ImageMutation) ClearRegistryID() {
+	m.registry = nil
+	m.clearedFields[image.FieldRegistryID] = struct{}{}
+}
+
+// RegistryIDCleared returns if the "registry_id" field was cleared in this mutation.
+func (m *ImageMutation) RegistryIDCleared() bool {
+	_, ok := m.clearedFields[image.FieldRegistryID]
+	return ok
+}
+
 // ResetRegistryID resets all changes to the "registry_id" field.
 func (m *ImageMutation) ResetRegistryID() {
 	m.registry = nil
+	delete(m.clearedFields, image.FieldRegistryID)
 }
 
 // ClearRegistry clears the "registry" edge to the Registry entity.
@@ -14948,7 +14961,7 @@ func (m *ImageMutation) ClearRegistry() {
 
 // RegistryCleared reports if the "registry" edge to the Registry entity was cleared.
 func (m *ImageMutation) RegistryCleared() bool {
-	return m.clearedregistry
+	return m.RegistryIDCleared() || m.clearedregistry
 }
 
 // RegistryIDs returns the "registry" edge IDs in the mutation.
@@ -15198,7 +15211,11 @@ func (m *ImageMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *ImageMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(image.FieldRegistryID) {
+		fields = append(fields, image.FieldRegistryID)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -15211,6 +15228,11 @@ func (m *ImageMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *ImageMutation) ClearField(name string) error {
+	switch name {
+	case image.FieldRegistryID:
+		m.ClearRegistryID()
+		return nil
+	}
 	return fmt.Errorf("unknown Image nullable field %s", name)
 }
 
@@ -29989,12 +30011,12 @@ type ResourcePolicyMutation struct {
 	addmax_scope_bytes            *int64
 	max_disk_bytes                *int64
 	addmax_disk_bytes             *int64
+	max_logins                    *int
+	addmax_logins                 *int
 	max_customized_images         *int
 	addmax_customized_images      *int
 	max_replicas                  *int
 	addmax_replicas               *int
-	max_logins                    *int
-	addmax_logins                 *int
 	max_networks                  *int
 	addmax_networks               *int
 	max_ssh_sessions              *int
@@ -30922,6 +30944,76 @@ func (m *ResourcePolicyMutation) ResetMaxDiskBytes() {
 	delete(m.clearedFields, resourcepolicy.FieldMaxDiskBytes)
 }
 
+// SetMaxLogins sets the "max_logins" field.
+func (m *ResourcePolicyMutation) SetMaxLogins(i int) {
+	m.max_logins = &i
+	m.addmax_logins = nil
+}
+
+// MaxLogins returns the value of the "max_logins" field in the mutation.
+func (m *ResourcePolicyMutation) MaxLogins() (r int, exists bool) {
+	v := m.max_logins
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxLogins returns the old "max_logins" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxLogins(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxLogins is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxLogins requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxLogins: %w", err)
+	}
+	return oldValue.MaxLogins, nil
+}
+
+// AddMaxLogins adds i to the "max_logins" field.
+func (m *ResourcePolicyMutation) AddMaxLogins(i int) {
+	if m.addmax_logins != nil {
+		*m.addmax_logins += i
+	} else {
+		m.addmax_logins = &i
+	}
+}
+
+// AddedMaxLogins returns the value that was added to the "max_logins" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxLogins() (r int, exists bool) {
+	v := m.addmax_logins
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (m *ResourcePolicyMutation) ClearMaxLogins() {
+	m.max_logins = nil
+	m.addmax_logins = nil
+	m.clearedFields[resourcepolicy.FieldMaxLogins] = struct{}{}
+}
+
+// MaxLoginsCleared returns if the "max_logins" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxLoginsCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxLogins]
+	return ok
+}
+
+// ResetMaxLogins resets all changes to the "max_logins" field.
+func (m *ResourcePolicyMutation) ResetMaxLogins() {
+	m.max_logins = nil
+	m.addmax_logins = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxLogins)
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (m *ResourcePolicyMutation) SetMaxCustomizedImages(i int) {
 	m.max_customized_images = &i
@@ -31060,76 +31152,6 @@ func (m *ResourcePolicyMutation) ResetMaxReplicas() {
 	m.max_replicas = nil
 	m.addmax_replicas = nil
 	delete(m.clearedFields, resourcepolicy.FieldMaxReplicas)
-}
-
-// SetMaxLogins sets the "max_logins" field.
-func (m *ResourcePolicyMutation) SetMaxLogins(i int) {
-	m.max_logins = &i
-	m.addmax_logins = nil
-}
-
-// MaxLogins returns the value of the "max_logins" field in the mutation.
-func (m *ResourcePolicyMutation) MaxLogins() (r int, exists bool) {
-	v := m.max_logins
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldMaxLogins returns the old "max_logins" field's value of the ResourcePolicy entity.
-// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourcePolicyMutation) OldMaxLogins(ctx context.Context) (v *int, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldMaxLogins is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldMaxLogins requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldMaxLogins: %w", err)
-	}
-	return oldValue.MaxLogins, nil
-}
-
-// AddMaxLogins adds i to the "max_logins" field.
-func (m *ResourcePolicyMutation) AddMaxLogins(i int) {
-	if m.addmax_logins != nil {
-		*m.addmax_logins += i
-	} else {
-		m.addmax_logins = &i
-	}
-}
-
-// AddedMaxLogins returns the value that was added to the "max_logins" field in this mutation.
-func (m *ResourcePolicyMutation) AddedMaxLogins() (r int, exists bool) {
-	v := m.addmax_logins
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ClearMaxLogins clears the value of the "max_logins" field.
-func (m *ResourcePolicyMutation) ClearMaxLogins() {
-	m.max_logins = nil
-	m.addmax_logins = nil
-	m.clearedFields[resourcepolicy.FieldMaxLogins] = struct{}{}
-}
-
-// MaxLoginsCleared returns if the "max_logins" field was cleared in this mutation.
-func (m *ResourcePolicyMutation) MaxLoginsCleared() bool {
-	_, ok := m.clearedFields[resourcepolicy.FieldMaxLogins]
-	return ok
-}
-
-// ResetMaxLogins resets all changes to the "max_logins" field.
-func (m *ResourcePolicyMutation) ResetMaxLogins() {
-	m.max_logins = nil
-	m.addmax_logins = nil
-	delete(m.clearedFields, resourcepolicy.FieldMaxLogins)
 }
 
 // SetMaxNetworks sets the "max_networks" field.
@@ -31403,14 +31425,14 @@ func (m *ResourcePolicyMutation) Fields() []string {
 	if m.max_disk_bytes != nil {
 		fields = append(fields, resourcepolicy.FieldMaxDiskBytes)
 	}
+	if m.max_logins != nil {
+		fields = append(fields, resourcepolicy.FieldMaxLogins)
+	}
 	if m.max_customized_images != nil {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
 	}
 	if m.max_replicas != nil {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
-	}
-	if m.max_logins != nil {
-		fields = append(fields, resourcepolicy.FieldMaxLogins)
 	}
 	if m.max_networks != nil {
 		fields = append(fields, resourcepolicy.FieldMaxNetworks)
@@ -31454,12 +31476,12 @@ func (m *ResourcePolicyMutation) Field(name string) (ent.Value, bool) {
 		return m.MaxScopeBytes()
 	case resourcepolicy.FieldMaxDiskBytes:
 		return m.MaxDiskBytes()
+	case resourcepolicy.FieldMaxLogins:
+		return m.MaxLogins()
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.MaxCustomizedImages()
 	case resourcepolicy.FieldMaxReplicas:
 		return m.MaxReplicas()
-	case resourcepolicy.FieldMaxLogins:
-		return m.MaxLogins()
 	case resourcepolicy.FieldMaxNetworks:
 		return m.MaxNetworks()
 	case resourcepolicy.FieldMaxSSHSessions:
@@ -31501,12 +31523,12 @@ func (m *ResourcePolicyMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldMaxScopeBytes(ctx)
 	case resourcepolicy.FieldMaxDiskBytes:
 		return m.OldMaxDiskBytes(ctx)
+	case resourcepolicy.FieldMaxLogins:
+		return m.OldMaxLogins(ctx)
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.OldMaxCustomizedImages(ctx)
 	case resourcepolicy.FieldMaxReplicas:
 		return m.OldMaxReplicas(ctx)
-	case resourcepolicy.FieldMaxLogins:
-		return m.OldMaxLogins(ctx)
 	case resourcepolicy.FieldMaxNetworks:
 		return m.OldMaxNetworks(ctx)
 	case resourcepolicy.FieldMaxSSHSessions:
@@ -31618,6 +31640,13 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMaxDiskBytes(v)
 		return nil
+	case resourcepolicy.FieldMaxLogins:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxLogins(v)
+		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		v, ok := value.(int)
 		if !ok {
@@ -31631,13 +31660,6 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetMaxReplicas(v)
-		return nil
-	case resourcepolicy.FieldMaxLogins:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetMaxLogins(v)
 		return nil
 	case resourcepolicy.FieldMaxNetworks:
 		v, ok := value.(int)
@@ -31688,14 +31710,14 @@ func (m *ResourcePolicyMutation) AddedFields() []string {
 	if m.addmax_disk_bytes != nil {
 		fields = append(fields, resourcepolicy.FieldMaxDiskBytes)
 	}
+	if m.addmax_logins != nil {
+		fields = append(fields, resourcepolicy.FieldMaxLogins)
+	}
 	if m.addmax_customized_images != nil {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
 	}
 	if m.addmax_replicas != nil {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
-	}
-	if m.addmax_logins != nil {
-		fields = append(fields, resourcepolicy.FieldMaxLogins)
 	}
 	if m.addmax_networks != nil {
 		fields = append(fields, resourcepolicy.FieldMaxNetworks)
@@ -31729,12 +31751,12 @@ func (m *ResourcePolicyMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxScopeBytes()
 	case resourcepolicy.FieldMaxDiskBytes:
 		return m.AddedMaxDiskBytes()
+	case resourcepolicy.FieldMaxLogins:
+		return m.AddedMaxLogins()
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.AddedMaxCustomizedImages()
 	case resourcepolicy.FieldMaxReplicas:
 		return m.AddedMaxReplicas()
-	case resourcepolicy.FieldMaxLogins:
-		return m.AddedMaxLogins()
 	case resourcepolicy.FieldMaxNetworks:
 		return m.AddedMaxNetworks()
 	case resourcepolicy.FieldMaxSSHSessions:
@@ -31811,6 +31833,13 @@ func (m *ResourcePolicyMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddMaxDiskBytes(v)
 		return nil
+	case resourcepolicy.FieldMaxLogins:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxLogins(v)
+		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		v, ok := value.(int)
 		if !ok {
@@ -31824,13 +31853,6 @@ func (m *ResourcePolicyMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddMaxReplicas(v)
-		return nil
-	case resourcepolicy.FieldMaxLogins:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddMaxLogins(v)
 		return nil
 	case resourcepolicy.FieldMaxNetworks:
 		v, ok := value.(int)
@@ -31881,14 +31903,14 @@ func (m *ResourcePolicyMutation) ClearedFields() []string {
 	if m.FieldCleared(resourcepolicy.FieldMaxDiskBytes) {
 		fields = append(fields, resourcepolicy.FieldMaxDiskBytes)
 	}
+	if m.FieldCleared(resourcepolicy.FieldMaxLogins) {
+		fields = append(fields, resourcepolicy.FieldMaxLogins)
+	}
 	if m.FieldCleared(resourcepolicy.FieldMaxCustomizedImages) {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
 	}
 	if m.FieldCleared(resourcepolicy.FieldMaxReplicas) {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
-	}
-	if m.FieldCleared(resourcepolicy.FieldMaxLogins) {
-		fields = append(fields, resourcepolicy.FieldMaxLogins)
 	}
 	if m.FieldCleared(resourcepolicy.FieldMaxNetworks) {
 		fields = append(fields, resourcepolicy.FieldMaxNetworks)
@@ -31937,14 +31959,14 @@ func (m *ResourcePolicyMutation) ClearField(name string) error {
 	case resourcepolicy.FieldMaxDiskBytes:
 		m.ClearMaxDiskBytes()
 		return nil
+	case resourcepolicy.FieldMaxLogins:
+		m.ClearMaxLogins()
+		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		m.ClearMaxCustomizedImages()
 		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		m.ClearMaxReplicas()
-		return nil
-	case resourcepolicy.FieldMaxLogins:
-		m.ClearMaxLogins()
 		return nil
 	case resourcepolicy.FieldMaxNetworks:
 		m.ClearMaxNetworks()
@@ -32002,14 +32024,14 @@ func (m *ResourcePolicyMutation) ResetField(name string) error {
 	case resourcepolicy.FieldMaxDiskBytes:
 		m.ResetMaxDiskBytes()
 		return nil
+	case resourcepolicy.FieldMaxLogins:
+		m.ResetMaxLogins()
+		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		m.ResetMaxCustomizedImages()
 		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		m.ResetMaxReplicas()
-		return nil
-	case resourcepolicy.FieldMaxLogins:
-		m.ResetMaxLogins()
 		return nil
 	case resourcepolicy.FieldMaxNetworks:
 		m.ResetMaxNetworks()

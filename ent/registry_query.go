@@ -498,9 +498,12 @@ func (_q *RegistryQuery) loadImages(ctx context.Context, query *ImageQuery, node
 	}
 	for _, n := range neighbors {
 		fk := n.RegistryID
-		node, ok := nodeids[fk]
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "registry_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
 		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "registry_id" returned %v for node %v`, fk, n.ID)
+			return fmt.Errorf(`unexpected referenced foreign-key "registry_id" returned %v for node %v`, *fk, n.ID)
 		}
 		assign(node, n)
 	}

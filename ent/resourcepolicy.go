@@ -48,12 +48,12 @@ type ResourcePolicy struct {
 	MaxScopeBytes *int64 `json:"max_scope_bytes,omitempty"`
 	// MaxDiskBytes holds the value of the "max_disk_bytes" field.
 	MaxDiskBytes *int64 `json:"max_disk_bytes,omitempty"`
+	// MaxLogins holds the value of the "max_logins" field.
+	MaxLogins *int `json:"max_logins,omitempty"`
 	// MaxCustomizedImages holds the value of the "max_customized_images" field.
 	MaxCustomizedImages *int `json:"max_customized_images,omitempty"`
 	// MaxReplicas holds the value of the "max_replicas" field.
 	MaxReplicas *int `json:"max_replicas,omitempty"`
-	// MaxLogins holds the value of the "max_logins" field.
-	MaxLogins *int `json:"max_logins,omitempty"`
 	// MaxNetworks holds the value of the "max_networks" field.
 	MaxNetworks *int `json:"max_networks,omitempty"`
 	// MaxSSHSessions holds the value of the "max_ssh_sessions" field.
@@ -93,7 +93,7 @@ func (*ResourcePolicy) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case resourcepolicy.FieldTotalSlots, resourcepolicy.FieldMaxPendingSlots:
 			values[i] = new([]byte)
-		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxDiskBytes, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
+		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxDiskBytes, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
 			values[i] = new(sql.NullInt64)
 		case resourcepolicy.FieldName, resourcepolicy.FieldUnlistedSlots:
 			values[i] = new(sql.NullString)
@@ -219,6 +219,13 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 				_m.MaxDiskBytes = new(int64)
 				*_m.MaxDiskBytes = value.Int64
 			}
+		case resourcepolicy.FieldMaxLogins:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_logins", values[i])
+			} else if value.Valid {
+				_m.MaxLogins = new(int)
+				*_m.MaxLogins = int(value.Int64)
+			}
 		case resourcepolicy.FieldMaxCustomizedImages:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field max_customized_images", values[i])
@@ -232,13 +239,6 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.MaxReplicas = new(int)
 				*_m.MaxReplicas = int(value.Int64)
-			}
-		case resourcepolicy.FieldMaxLogins:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field max_logins", values[i])
-			} else if value.Valid {
-				_m.MaxLogins = new(int)
-				*_m.MaxLogins = int(value.Int64)
 			}
 		case resourcepolicy.FieldMaxNetworks:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -355,6 +355,11 @@ func (_m *ResourcePolicy) String() string {
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")
+	if v := _m.MaxLogins; v != nil {
+		builder.WriteString("max_logins=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
 	if v := _m.MaxCustomizedImages; v != nil {
 		builder.WriteString("max_customized_images=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
@@ -362,11 +367,6 @@ func (_m *ResourcePolicy) String() string {
 	builder.WriteString(", ")
 	if v := _m.MaxReplicas; v != nil {
 		builder.WriteString("max_replicas=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.MaxLogins; v != nil {
-		builder.WriteString("max_logins=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

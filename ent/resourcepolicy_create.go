@@ -198,6 +198,20 @@ func (_c *ResourcePolicyCreate) SetNillableMaxDiskBytes(v *int64) *ResourcePolic
 	return _c
 }
 
+// SetMaxLogins sets the "max_logins" field.
+func (_c *ResourcePolicyCreate) SetMaxLogins(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxLogins(v)
+	return _c
+}
+
+// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxLogins(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxLogins(*v)
+	}
+	return _c
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (_c *ResourcePolicyCreate) SetMaxCustomizedImages(v int) *ResourcePolicyCreate {
 	_c.mutation.SetMaxCustomizedImages(v)
@@ -222,20 +236,6 @@ func (_c *ResourcePolicyCreate) SetMaxReplicas(v int) *ResourcePolicyCreate {
 func (_c *ResourcePolicyCreate) SetNillableMaxReplicas(v *int) *ResourcePolicyCreate {
 	if v != nil {
 		_c.SetMaxReplicas(*v)
-	}
-	return _c
-}
-
-// SetMaxLogins sets the "max_logins" field.
-func (_c *ResourcePolicyCreate) SetMaxLogins(v int) *ResourcePolicyCreate {
-	_c.mutation.SetMaxLogins(v)
-	return _c
-}
-
-// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
-func (_c *ResourcePolicyCreate) SetNillableMaxLogins(v *int) *ResourcePolicyCreate {
-	if v != nil {
-		_c.SetMaxLogins(*v)
 	}
 	return _c
 }
@@ -473,6 +473,10 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 		_spec.SetField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64, value)
 		_node.MaxDiskBytes = &value
 	}
+	if value, ok := _c.mutation.MaxLogins(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+		_node.MaxLogins = &value
+	}
 	if value, ok := _c.mutation.MaxCustomizedImages(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
 		_node.MaxCustomizedImages = &value
@@ -480,10 +484,6 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 	if value, ok := _c.mutation.MaxReplicas(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
 		_node.MaxReplicas = &value
-	}
-	if value, ok := _c.mutation.MaxLogins(); ok {
-		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
-		_node.MaxLogins = &value
 	}
 	if value, ok := _c.mutation.MaxNetworks(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxNetworks, field.TypeInt, value)
@@ -825,6 +825,30 @@ func (u *ResourcePolicyUpsert) ClearMaxDiskBytes() *ResourcePolicyUpsert {
 	return u
 }
 
+// SetMaxLogins sets the "max_logins" field.
+func (u *ResourcePolicyUpsert) SetMaxLogins(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxLogins, v)
+	return u
+}
+
+// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxLogins() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxLogins)
+	return u
+}
+
+// AddMaxLogins adds v to the "max_logins" field.
+func (u *ResourcePolicyUpsert) AddMaxLogins(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxLogins, v)
+	return u
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (u *ResourcePolicyUpsert) ClearMaxLogins() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxLogins)
+	return u
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (u *ResourcePolicyUpsert) SetMaxCustomizedImages(v int) *ResourcePolicyUpsert {
 	u.Set(resourcepolicy.FieldMaxCustomizedImages, v)
@@ -870,30 +894,6 @@ func (u *ResourcePolicyUpsert) AddMaxReplicas(v int) *ResourcePolicyUpsert {
 // ClearMaxReplicas clears the value of the "max_replicas" field.
 func (u *ResourcePolicyUpsert) ClearMaxReplicas() *ResourcePolicyUpsert {
 	u.SetNull(resourcepolicy.FieldMaxReplicas)
-	return u
-}
-
-// SetMaxLogins sets the "max_logins" field.
-func (u *ResourcePolicyUpsert) SetMaxLogins(v int) *ResourcePolicyUpsert {
-	u.Set(resourcepolicy.FieldMaxLogins, v)
-	return u
-}
-
-// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
-func (u *ResourcePolicyUpsert) UpdateMaxLogins() *ResourcePolicyUpsert {
-	u.SetExcluded(resourcepolicy.FieldMaxLogins)
-	return u
-}
-
-// AddMaxLogins adds v to the "max_logins" field.
-func (u *ResourcePolicyUpsert) AddMaxLogins(v int) *ResourcePolicyUpsert {
-	u.Add(resourcepolicy.FieldMaxLogins, v)
-	return u
-}
-
-// ClearMaxLogins clears the value of the "max_logins" field.
-func (u *ResourcePolicyUpsert) ClearMaxLogins() *ResourcePolicyUpsert {
-	u.SetNull(resourcepolicy.FieldMaxLogins)
 	return u
 }
 
@@ -1304,6 +1304,34 @@ func (u *ResourcePolicyUpsertOne) ClearMaxDiskBytes() *ResourcePolicyUpsertOne {
 	})
 }
 
+// SetMaxLogins sets the "max_logins" field.
+func (u *ResourcePolicyUpsertOne) SetMaxLogins(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxLogins(v)
+	})
+}
+
+// AddMaxLogins adds v to the "max_logins" field.
+func (u *ResourcePolicyUpsertOne) AddMaxLogins(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxLogins(v)
+	})
+}
+
+// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxLogins() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxLogins()
+	})
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxLogins() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxLogins()
+	})
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (u *ResourcePolicyUpsertOne) SetMaxCustomizedImages(v int) *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
@@ -1357,34 +1385,6 @@ func (u *ResourcePolicyUpsertOne) UpdateMaxReplicas() *ResourcePolicyUpsertOne {
 func (u *ResourcePolicyUpsertOne) ClearMaxReplicas() *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxReplicas()
-	})
-}
-
-// SetMaxLogins sets the "max_logins" field.
-func (u *ResourcePolicyUpsertOne) SetMaxLogins(v int) *ResourcePolicyUpsertOne {
-	return u.Update(func(s *ResourcePolicyUpsert) {
-		s.SetMaxLogins(v)
-	})
-}
-
-// AddMaxLogins adds v to the "max_logins" field.
-func (u *ResourcePolicyUpsertOne) AddMaxLogins(v int) *ResourcePolicyUpsertOne {
-	return u.Update(func(s *ResourcePolicyUpsert) {
-		s.AddMaxLogins(v)
-	})
-}
-
-// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
-func (u *ResourcePolicyUpsertOne) UpdateMaxLogins() *ResourcePolicyUpsertOne {
-	return u.Update(func(s *ResourcePolicyUpsert) {
-		s.UpdateMaxLogins()
-	})
-}
-
-// ClearMaxLogins clears the value of the "max_logins" field.
-func (u *ResourcePolicyUpsertOne) ClearMaxLogins() *ResourcePolicyUpsertOne {
-	return u.Update(func(s *ResourcePolicyUpsert) {
-		s.ClearMaxLogins()
 	})
 }
 
@@ -1970,6 +1970,34 @@ func (u *ResourcePolicyUpsertBulk) ClearMaxDiskBytes() *ResourcePolicyUpsertBulk
 	})
 }
 
+// SetMaxLogins sets the "max_logins" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxLogins(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxLogins(v)
+	})
+}
+
+// AddMaxLogins adds v to the "max_logins" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxLogins(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxLogins(v)
+	})
+}
+
+// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxLogins() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxLogins()
+	})
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxLogins() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxLogins()
+	})
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (u *ResourcePolicyUpsertBulk) SetMaxCustomizedImages(v int) *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
@@ -2023,34 +2051,6 @@ func (u *ResourcePolicyUpsertBulk) UpdateMaxReplicas() *ResourcePolicyUpsertBulk
 func (u *ResourcePolicyUpsertBulk) ClearMaxReplicas() *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxReplicas()
-	})
-}
-
-// SetMaxLogins sets the "max_logins" field.
-func (u *ResourcePolicyUpsertBulk) SetMaxLogins(v int) *ResourcePolicyUpsertBulk {
-	return u.Update(func(s *ResourcePolicyUpsert) {
-		s.SetMaxLogins(v)
-	})
-}
-
-// AddMaxLogins adds v to the "max_logins" field.
-func (u *ResourcePolicyUpsertBulk) AddMaxLogins(v int) *ResourcePolicyUpsertBulk {
-	return u.Update(func(s *ResourcePolicyUpsert) {
-		s.AddMaxLogins(v)
-	})
-}
-
-// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
-func (u *ResourcePolicyUpsertBulk) UpdateMaxLogins() *ResourcePolicyUpsertBulk {
-	return u.Update(func(s *ResourcePolicyUpsert) {
-		s.UpdateMaxLogins()
-	})
-}
-
-// ClearMaxLogins clears the value of the "max_logins" field.
-func (u *ResourcePolicyUpsertBulk) ClearMaxLogins() *ResourcePolicyUpsertBulk {
-	return u.Update(func(s *ResourcePolicyUpsert) {
-		s.ClearMaxLogins()
 	})
 }
 

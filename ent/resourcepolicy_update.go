@@ -314,6 +314,33 @@ func (_u *ResourcePolicyUpdate) ClearMaxDiskBytes() *ResourcePolicyUpdate {
 	return _u
 }
 
+// SetMaxLogins sets the "max_logins" field.
+func (_u *ResourcePolicyUpdate) SetMaxLogins(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxLogins()
+	_u.mutation.SetMaxLogins(v)
+	return _u
+}
+
+// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxLogins(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxLogins(*v)
+	}
+	return _u
+}
+
+// AddMaxLogins adds value to the "max_logins" field.
+func (_u *ResourcePolicyUpdate) AddMaxLogins(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxLogins(v)
+	return _u
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (_u *ResourcePolicyUpdate) ClearMaxLogins() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxLogins()
+	return _u
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (_u *ResourcePolicyUpdate) SetMaxCustomizedImages(v int) *ResourcePolicyUpdate {
 	_u.mutation.ResetMaxCustomizedImages()
@@ -365,33 +392,6 @@ func (_u *ResourcePolicyUpdate) AddMaxReplicas(v int) *ResourcePolicyUpdate {
 // ClearMaxReplicas clears the value of the "max_replicas" field.
 func (_u *ResourcePolicyUpdate) ClearMaxReplicas() *ResourcePolicyUpdate {
 	_u.mutation.ClearMaxReplicas()
-	return _u
-}
-
-// SetMaxLogins sets the "max_logins" field.
-func (_u *ResourcePolicyUpdate) SetMaxLogins(v int) *ResourcePolicyUpdate {
-	_u.mutation.ResetMaxLogins()
-	_u.mutation.SetMaxLogins(v)
-	return _u
-}
-
-// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
-func (_u *ResourcePolicyUpdate) SetNillableMaxLogins(v *int) *ResourcePolicyUpdate {
-	if v != nil {
-		_u.SetMaxLogins(*v)
-	}
-	return _u
-}
-
-// AddMaxLogins adds value to the "max_logins" field.
-func (_u *ResourcePolicyUpdate) AddMaxLogins(v int) *ResourcePolicyUpdate {
-	_u.mutation.AddMaxLogins(v)
-	return _u
-}
-
-// ClearMaxLogins clears the value of the "max_logins" field.
-func (_u *ResourcePolicyUpdate) ClearMaxLogins() *ResourcePolicyUpdate {
-	_u.mutation.ClearMaxLogins()
 	return _u
 }
 
@@ -643,6 +643,15 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	if _u.mutation.MaxDiskBytesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64)
 	}
+	if value, ok := _u.mutation.MaxLogins(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxLogins(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+	}
+	if _u.mutation.MaxLoginsCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxLogins, field.TypeInt)
+	}
 	if value, ok := _u.mutation.MaxCustomizedImages(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
 	}
@@ -660,15 +669,6 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	}
 	if _u.mutation.MaxReplicasCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxReplicas, field.TypeInt)
-	}
-	if value, ok := _u.mutation.MaxLogins(); ok {
-		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedMaxLogins(); ok {
-		_spec.AddField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
-	}
-	if _u.mutation.MaxLoginsCleared() {
-		_spec.ClearField(resourcepolicy.FieldMaxLogins, field.TypeInt)
 	}
 	if value, ok := _u.mutation.MaxNetworks(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxNetworks, field.TypeInt, value)
@@ -1038,6 +1038,33 @@ func (_u *ResourcePolicyUpdateOne) ClearMaxDiskBytes() *ResourcePolicyUpdateOne 
 	return _u
 }
 
+// SetMaxLogins sets the "max_logins" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxLogins(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxLogins()
+	_u.mutation.SetMaxLogins(v)
+	return _u
+}
+
+// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxLogins(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxLogins(*v)
+	}
+	return _u
+}
+
+// AddMaxLogins adds value to the "max_logins" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxLogins(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxLogins(v)
+	return _u
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxLogins() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxLogins()
+	return _u
+}
+
 // SetMaxCustomizedImages sets the "max_customized_images" field.
 func (_u *ResourcePolicyUpdateOne) SetMaxCustomizedImages(v int) *ResourcePolicyUpdateOne {
 	_u.mutation.ResetMaxCustomizedImages()
@@ -1089,33 +1116,6 @@ func (_u *ResourcePolicyUpdateOne) AddMaxReplicas(v int) *ResourcePolicyUpdateOn
 // ClearMaxReplicas clears the value of the "max_replicas" field.
 func (_u *ResourcePolicyUpdateOne) ClearMaxReplicas() *ResourcePolicyUpdateOne {
 	_u.mutation.ClearMaxReplicas()
-	return _u
-}
-
-// SetMaxLogins sets the "max_logins" field.
-func (_u *ResourcePolicyUpdateOne) SetMaxLogins(v int) *ResourcePolicyUpdateOne {
-	_u.mutation.ResetMaxLogins()
-	_u.mutation.SetMaxLogins(v)
-	return _u
-}
-
-// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
-func (_u *ResourcePolicyUpdateOne) SetNillableMaxLogins(v *int) *ResourcePolicyUpdateOne {
-	if v != nil {
-		_u.SetMaxLogins(*v)
-	}
-	return _u
-}
-
-// AddMaxLogins adds value to the "max_logins" field.
-func (_u *ResourcePolicyUpdateOne) AddMaxLogins(v int) *ResourcePolicyUpdateOne {
-	_u.mutation.AddMaxLogins(v)
-	return _u
-}
-
-// ClearMaxLogins clears the value of the "max_logins" field.
-func (_u *ResourcePolicyUpdateOne) ClearMaxLogins() *ResourcePolicyUpdateOne {
-	_u.mutation.ClearMaxLogins()
 	return _u
 }
 
@@ -1397,6 +1397,15 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	if _u.mutation.MaxDiskBytesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxDiskBytes, field.TypeInt64)
 	}
+	if value, ok := _u.mutation.MaxLogins(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxLogins(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+	}
+	if _u.mutation.MaxLoginsCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxLogins, field.TypeInt)
+	}
 	if value, ok := _u.mutation.MaxCustomizedImages(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
 	}
@@ -1414,15 +1423,6 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	}
 	if _u.mutation.MaxReplicasCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxReplicas, field.TypeInt)
-	}
-	if value, ok := _u.mutation.MaxLogins(); ok {
-		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedMaxLogins(); ok {
-		_spec.AddField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
-	}
-	if _u.mutation.MaxLoginsCleared() {
-		_spec.ClearField(resourcepolicy.FieldMaxLogins, field.TypeInt)
 	}
 	if value, ok := _u.mutation.MaxNetworks(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxNetworks, field.TypeInt, value)

@@ -5,7 +5,9 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/slot"
 )
 
 func (r queryResolver) Images(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error) {
@@ -18,6 +20,18 @@ func (r queryResolver) Registries(ctx context.Context) ([]*ent.Registry, error) 
 
 func (r mutationResolver) CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error) {
 	return r.Resolver.Images.CreateRegistry(ctx, input)
+}
+
+func (r mutationResolver) UpdateRegistry(ctx context.Context, input image.UpdateRegistryInput) (*image.RegistryPayload, error) {
+	return r.Resolver.Images.UpdateRegistry(ctx, input)
+}
+
+func (r mutationResolver) DeleteRegistry(ctx context.Context, input image.DeleteRegistryInput) (*image.DeleteRegistryPayload, error) {
+	return r.Resolver.Images.DeleteRegistry(ctx, input)
+}
+
+func (r imageResolver) MinimumSlots(_ context.Context, i *ent.Image) (resource.Slots, error) {
+	return slot.Minimum(i), nil
 }
 
 func (r mutationResolver) ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error) {

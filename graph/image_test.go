@@ -20,7 +20,7 @@ func TestImagesOfRestrictedDomain(t *testing.T) {
 	f.n = 2
 	session := f.session()
 	own := w.Client.Session.GetX(w.System(t), session).ImageID
-	w.A.Domain.Update().SetRegistriesRestricted(true).AddRegistryIDs(open.RegistryID).ExecX(w.System(t))
+	w.A.Domain.Update().SetRegistriesRestricted(true).AddRegistryIDs(*open.RegistryID).ExecX(w.System(t))
 	for _, c := range []struct {
 		as   *ent.User
 		want []uuid.UUID

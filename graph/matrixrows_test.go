@@ -56,6 +56,8 @@ var matrix = map[string]cell{
 	"auditOccupancy":  func(*fixture) vars { return nil },
 	"createJoinToken": func(f *fixture) vars { return vars{"role": "agent"} },
 	"createRegistry":  func(f *fixture) vars { return vars{"name": f.name(), "host": f.name() + ".example.org"} },
+	"updateRegistry":  func(f *fixture) vars { return vars{"id": *f.image().RegistryID, "password": "new"} },
+	"deleteRegistry":  func(f *fixture) vars { return vars{"id": *f.image().RegistryID} },
 	"scanRegistry": func(f *fixture) vars {
 		r := f.Client.Registry.Create().SetName(f.name()).SetHost(fmt.Sprint("127.0.0.1:", f.n)).SetPlainHTTP(true).SaveX(f.System(f.t))
 		return vars{"id": r.ID}
@@ -326,7 +328,7 @@ func (f *fixture) image() *ent.Image {
 // startable is an image whose registry is open to the domain.
 func (f *fixture) startable() *ent.Image {
 	i := f.image()
-	f.Client.Registry.UpdateOneID(i.RegistryID).AddDomains(f.domain).ExecX(f.System(f.t))
+	f.Client.Registry.UpdateOneID(*i.RegistryID).AddDomains(f.domain).ExecX(f.System(f.t))
 	return i
 }
 

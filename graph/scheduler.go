@@ -92,7 +92,7 @@ func (r pendingReportResolver) Suggestions(ctx context.Context, p *model.Pending
 	var list []*scheduler.Suggestion
 	var err error
 	if p.Trial != nil {
-		list = p.Trial.Suggestions
+		list, err = p.Trial.Suggestions(ctx)
 	} else {
 		list, err = loaders(ctx).suggestions.Load(ctx, p.Session)
 	}

@@ -214,7 +214,7 @@ func TestLifetimeIsRaised(t *testing.T) {
 	// An hour goes by: first for the one that would have ended first.
 	c.Client.Session.UpdateOneID(lives).SetStartedAt(time.Now().Add(-time.Hour - time.Minute)).ExecX(ctx)
 	c.Client.Session.UpdateOneID(ends).SetStartedAt(time.Now().Add(-time.Hour)).ExecX(ctx)
-	if s := c.over(t, ends); s.TerminationReason == nil || *s.TerminationReason != "deadline_exceeded" {
+	if s := c.over(t, ends); s.TerminationReason == nil || *s.TerminationReason != "lifetime" {
 		t.Errorf("%s %v", s.Status, s.TerminationReason)
 	}
 	if s := c.session(t, lives); s.Status != lifecycle.Running {

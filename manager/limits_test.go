@@ -242,10 +242,10 @@ func TestRefusedAndOverdue(t *testing.T) {
 	c.reaches(t, runs, lifecycle.Running)
 	small.Update().SetMaxSessionLifetime(1).ExecX(ctx)
 	s := c.over(t, runs)
-	if *s.TerminationReason != session.TerminationReasonDeadlineExceeded || s.Result != session.ResultFailure {
+	if *s.TerminationReason != session.TerminationReasonLifetime || s.Result != session.ResultFailure {
 		t.Errorf("%s %s %s", s.Status, *s.TerminationReason, s.Result)
 	}
-	if n := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(runs), sessionevent.Code("session_lifetime"),
+	if n := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(runs), sessionevent.Code("lifetime"), sessionevent.ToStatusEQ(lifecycle.Terminating),
 		sessionevent.Message("policy small of the user member-a lets a session run for 1s")).CountX(ctx); n != 1 {
 		t.Errorf("%d entries name the policy\n%s", n, c.history(t, runs))
 	}

@@ -25,7 +25,7 @@ func TestAPortSendsOnlyData(t *testing.T) {
 	}
 	id := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, id, lifecycle.Running)
-	ctx, cancel := context.WithTimeout(t.Context(), managertest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), managertest.Timeout)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(c.as.URL, "http")+"/sessions/"+id.String()+"/ports/8888",
 		&websocket.DialOptions{HTTPHeader: c.as.Header.Clone()})

@@ -256,7 +256,10 @@ func TestDryRunRefuses(t *testing.T) {
 		{"all well", input(nil, "true"), "now", nil},
 		{"several mistakes", input(managertest.Vars{"name": "-", "image": "nothing", "priority": 7, "mounts": []managertest.Vars{{"vfolder": "nothing"}}}, "true"), "refused",
 			[]string{"name", "image", "mounts[0].vfolder"}},
-		{"too much", input(managertest.Vars{"slots": managertest.Vars{"cpu": "100000"}}, "true"), "refused", []string{"slots.cpu"}},
+		{"too much", input(managertest.Vars{"slots": managertest.Vars{"cpu": "100000"}}, "true"), "never", []string{"slots.cpu"}},
+		{"too much and a mistake", input(managertest.Vars{"name": "-", "slots": managertest.Vars{"cpu": "100000"}}, "true"), "refused", []string{"name", "slots.cpu"}},
+		{"no such slot", input(managertest.Vars{"slots": managertest.Vars{"none.device": "1"}}, "true"), "refused", []string{"slots.none.device"}},
+		{"too little disk", input(managertest.Vars{"diskBytes": 1}, "true"), "refused", []string{"diskBytes"}},
 		{"a name that is taken", input(managertest.Vars{"name": "taken"}, "true"), "refused", []string{"name"}},
 		{"after another", input(managertest.Vars{"dependsOn": []uuid.UUID{taken}}, "true"), "waits", nil},
 		{"no project", input(managertest.Vars{"project": c.B.Project.ID}, "true"), "refused", []string{"project"}},
@@ -271,7 +274,7 @@ func TestDryRunRefuses(t *testing.T) {
 			if got.DryRun.Verdict != one.verdict || fmt.Sprint(fields) != fmt.Sprint(one.fields) {
 				t.Errorf("%+v, want %s %v", got.DryRun, one.verdict, one.fields)
 			}
-			if id, errs := tryCreate(t, c.as, one.in); (len(errs) > 0) != (one.verdict == "refused") {
+			if id, errs := tryCreate(t, c.as, one.in); (len(errs) > 0) != (one.verdict == "refused" || one.verdict == "never") {
 				t.Errorf("createSession: %v %s", id, errs)
 			}
 		})

@@ -52,8 +52,8 @@ func policyLimits(p client.Policy) []string {
 		most *int
 	}{
 		{"sessions", p.MaxSessions}, {"pending sessions", p.MaxPendingSessions}, {"containers per session", p.MaxContainersPerSession},
-		{"priority", p.MaxPriority}, {"folders", p.MaxVfolders}, {"customized images", p.MaxCustomizedImages}, {"replicas", p.MaxReplicas},
-		{"logins", p.MaxLogins}, {"networks", p.MaxNetworks}, {"SSH sessions", p.MaxSSHSessions},
+		{"priority", p.MaxPriority}, {"folders", p.MaxVfolders},
+		{"logins", p.MaxLogins},
 	} {
 		if l.most != nil {
 			all = append(all, l.what+" "+strconv.Itoa(*l.most))
@@ -137,11 +137,7 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 		{&in.MaxContainersPerSession, "containers", "maxContainersPerSession", "`number` of containers of a session"},
 		{&in.MaxPriority, "priority", "maxPriority", "highest `priority` of a session"},
 		{&in.MaxVfolders, "folders", "maxVfolders", "`number` of folders"},
-		{&in.MaxCustomizedImages, "images", "maxCustomizedImages", "`number` of customized images (binds nothing yet)"},
-		{&in.MaxReplicas, "replicas", "maxReplicas", "`number` of replicas (binds nothing yet)"},
 		{&in.MaxLogins, "logins", "maxLogins", "`number` of logins at once"},
-		{&in.MaxNetworks, "networks", "maxNetworks", "`number` of networks (binds nothing yet)"},
-		{&in.MaxSSHSessions, "ssh-sessions", "maxSSHSessions", "`number` of SSH and SFTP sessions at once (binds nothing yet)"},
 	} {
 		given(cmd, f.into, f.name, f.usage+tail, count)
 		sets(cmd, f.name, f.field)

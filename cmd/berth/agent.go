@@ -196,7 +196,8 @@ func holders(d client.Device) string {
 
 func (a *app) agentMove() *cobra.Command {
 	var to string
-	cmd := a.verb("move AGENT...", "Put agents into another resource group; what runs on them goes on", count(1, -1),
+	var force bool
+	cmd := a.verb("move AGENT...", "Put agents into another resource group", count(1, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if to == "" {
 				return usagef("--group is missing: the resource group to put the agents into")
@@ -210,11 +211,15 @@ func (a *app) agentMove() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = c.MoveAgent(ctx, g.ID, id)
+				_, err = c.MoveAgent(ctx, g.ID, id, force)
 				return err
 			})
 		})
 	cmd.Flags().StringVar(&to, "group", "", "the resource group, by name or id")
+	cmd.Flags().BoolVar(&force, "force", false, "move an agent on which sessions run; they stay in their resource group")
+	cmd.Long = `Put agents into another resource group. An agent on which sessions run is
+refused: drain it first, or use --force. Then the sessions go on, and stay in
+their resource group.`
 	return cmd
 }
 

@@ -35,9 +35,13 @@ func (a *app) imageList() *cobra.Command {
 }
 
 func imageTable(list ...client.Image) *output.Table {
-	t := output.NewTable("NAME", "ARCHITECTURE", "SIZE", "STATUS", "REGISTRY", "REFERENCE")
+	t := output.NewTable("NAME", "ARCHITECTURE", "SIZE", "MINIMUM", "STATUS", "REGISTRY", "REFERENCE").Spare("MINIMUM")
 	for _, i := range list {
-		t.Row(i.Name, i.Architecture, output.Bytes(i.SizeBytes), i.Status, i.Registry.Name, i.Reference)
+		registry := ""
+		if i.Registry != nil {
+			registry = i.Registry.Name
+		}
+		t.Row(i.Name, i.Architecture, output.Bytes(i.SizeBytes), output.Slots(i.MinimumSlots), i.Status, registry, i.Reference)
 	}
 	return t
 }
@@ -137,74 +141,6 @@ func (a *app) imageScan() *cobra.Command {
 			return err
 		},
 	}
-}
-
-func (a *app) imageRegistry() *cobra.Command {
-	return group("registry", "Work with registries", a.registryList(), a.registryCreate())
-}
-
-func (a *app) registryList() *cobra.Command {
-	return &cobra.Command{
-		Use:     "ls",
-		Aliases: []string{"list"},
-		Short:   "List registries",
-		Args:    count(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			list, err := c.Registries(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.table(list, func() *output.Table { return a.registryTable(list...) })
-		},
-	}
-}
-
-func (a *app) registryTable(list ...client.Registry) *output.Table {
-	t := output.NewTable("NAME", "HOST", "SCANNED", "ID").Spare("ID")
-	for _, r := range list {
-		scanned := "never"
-		if r.LastScannedAt != nil {
-			scanned = output.Age(a.now(), *r.LastScannedAt) + " ago"
-		}
-		t.Row(r.Name, r.Host, scanned, r.ID)
-	}
-	return t
-}
-
-func (a *app) registryCreate() *cobra.Command {
-	var in client.CreateRegistryInput
-	var passwordStdin bool
-	cmd := &cobra.Command{
-		Use:     "create NAME HOST[:PORT]",
-		Short:   "Make a registry known",
-		Example: "  berth image registry create hub registry-1.docker.io",
-		Args:    count(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			in.Name, in.Host = args[0], args[1]
-			if passwordStdin {
-				if in.Password, err = readLine(a.in); err != nil {
-					return err
-				}
-			}
-			r, err := c.CreateRegistry(cmd.Context(), in)
-			if err != nil {
-				return err
-			}
-			return a.table(r, func() *output.Table { return a.registryTable(*r) })
-		},
-	}
-	cmd.Flags().BoolVar(&in.PlainHTTP, "plain-http", false, "the registry speaks http without encryption")
-	cmd.Flags().StringVar(&in.Username, "username", "", "user name at the registry")
-	cmd.Flags().BoolVar(&passwordStdin, "password-stdin", false, "read the password from standard input")
-	return cmd
 }
 
 func first(args []string) string {

@@ -49,6 +49,11 @@ func TestDryRun(t *testing.T) {
 	if want := "It would be refused:\n  name: must have 1 to 64 characters\n"; r.code != exitInvalid || r.out != want {
 		t.Errorf("%+v", r)
 	}
+	f.data("DryRun", `{"dryRun":{"verdict":"never","refusals":[{"code":"INVALID_ARGUMENT","message":"No agent of the resource group has more cpu than 2.","field":"slots.cpu","limit":"2"}],"agents":[],"pending":null}}`)
+	r = f.berth("session", "create", "python:3.11", "--cpu", "4", "--dry-run")
+	if want := "No machine could ever run it:\n  slots.cpu: No agent of the resource group has more cpu than 2.\n"; r.code != exitInvalid || r.out != want {
+		t.Errorf("%+v", r)
+	}
 	if n := f.count("CreateSession"); n > 0 {
 		t.Errorf("%d sessions were made", n)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/client"
 )
 
-// try says what would become of a session. It fails when that would never start.
+// try prints what would happen to a session. It fails if the session could never start.
 func (a *app) try(ctx context.Context, c *client.Client, in client.CreateSessionInput) error {
 	d, err := c.DryRun(ctx, in)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *app) verdict(d *client.DryRun) {
 		s.findings(&d.Pending.PendingReport)
 		s.suggestions(d.Pending.Suggestions, func(client.Suggestion) string { return "" })
 	case "never":
-		fmt.Fprintln(a.out, "It would wait for ever:")
+		fmt.Fprintln(a.out, "No machine could ever run it:")
 	default:
 		fmt.Fprintln(a.out, "It would be refused:")
 	}

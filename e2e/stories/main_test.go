@@ -34,9 +34,9 @@ func group(t *testing.T, berth *cluster.Shell, name string, agents []string, opt
 	return made.ID
 }
 
-// move puts agents into a group; what runs on them goes on.
+// move puts agents into a group, whatever runs on them.
 func move(berth *cluster.Shell, group string, agents ...string) {
-	berth.Must(append([]string{"agent", "move", "--group", group}, agents...)...)
+	berth.Must(append([]string{"agent", "move", "--force", "--group", group}, agents...)...)
 }
 
 // read takes what a command printed with -o json.

@@ -471,6 +471,16 @@ func RegistryIDNotIn(vs ...uuid.UUID) predicate.Image {
 	return predicate.Image(sql.FieldNotIn(FieldRegistryID, vs...))
 }
 
+// RegistryIDIsNil applies the IsNil predicate on the "registry_id" field.
+func RegistryIDIsNil() predicate.Image {
+	return predicate.Image(sql.FieldIsNull(FieldRegistryID))
+}
+
+// RegistryIDNotNil applies the NotNil predicate on the "registry_id" field.
+func RegistryIDNotNil() predicate.Image {
+	return predicate.Image(sql.FieldNotNull(FieldRegistryID))
+}
+
 // HasRegistry applies the HasEdge predicate on the "registry" edge.
 func HasRegistry() predicate.Image {
 	return predicate.Image(func(s *sql.Selector) {

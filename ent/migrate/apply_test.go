@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -159,5 +160,82 @@ func TestAnotherPastIsRefused(t *testing.T) {
 	}
 	if n := value(t, db); n != 2 {
 		t.Errorf("n is %d, want 2", n)
+	}
+}
+
+// upTo applies the migrations before one.
+func upTo(t *testing.T, db *sql.DB, before string) {
+	t.Helper()
+	all, err := fs.Glob(migrate.Files(), "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := fstest.MapFS{}
+	for _, name := range all {
+		if name >= before {
+			continue
+		}
+		text, err := fs.ReadFile(migrate.Files(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		some[name] = &fstest.MapFile{Data: text}
+	}
+	if err := migrate.Up(t.Context(), db, some); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A session that a policy ended is renamed, and one whose start took too long is not.
+func TestTheEndOfALifetimeIsRenamed(t *testing.T) {
+	db := open(t)
+	upTo(t, db, "0018")
+	run := func(text string, args ...any) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), text, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The rows are bare: nothing but what the migration reads.
+	for _, table := range []string{"sessions", "session_events"} {
+		rows, err := db.QueryContext(t.Context(), `SELECT column_name FROM information_schema.columns
+			WHERE table_name = $1 AND is_nullable = 'NO' AND column_name <> 'id'`, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var columns []string
+		for rows.Next() {
+			var c string
+			if err := rows.Scan(&c); err != nil {
+				t.Fatal(err)
+			}
+			columns = append(columns, c)
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range columns {
+			run(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %q DROP NOT NULL", table, c))
+		}
+	}
+	ids := map[string]string{"session_lifetime": "00000000-0000-0000-0000-000000000001", "deadline": "00000000-0000-0000-0000-000000000002"}
+	for code, id := range ids {
+		run("INSERT INTO sessions (id, termination_reason) VALUES ($1, 'deadline_exceeded')", id)
+		run("INSERT INTO session_events (id, session_id, code) VALUES (gen_random_uuid(), $1, $2), (gen_random_uuid(), $1, 'deadline_exceeded')", id, code)
+	}
+	one, err := fs.ReadFile(migrate.Files(), "0018_ends_of_lifetimes_and_removed_registries.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(string(one))
+	for code, want := range map[string]string{"session_lifetime": "lifetime lifetime,lifetime", "deadline": "deadline_exceeded deadline,deadline_exceeded"} {
+		var reason, now string
+		if err := db.QueryRowContext(t.Context(), `SELECT s.termination_reason,
+			(SELECT string_agg(e.code, ',' ORDER BY e.code) FROM session_events e WHERE e.session_id = s.id) FROM sessions s WHERE s.id = $1`, ids[code]).Scan(&reason, &now); err != nil {
+			t.Fatal(err)
+		}
+		if got := reason + " " + now; got != want {
+			t.Errorf("%s: %s, want %s", code, got, want)
+		}
 	}
 }

@@ -644,7 +644,7 @@ var (
 		{Name: "size_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "labels", Type: field.TypeJSON},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"alive", "gone"}, Default: "alive"},
-		{Name: "registry_id", Type: field.TypeUUID},
+		{Name: "registry_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// ImagesTable holds the schema information for the "images" table.
 	ImagesTable = &schema.Table{
@@ -656,7 +656,7 @@ var (
 				Symbol:     "images_registries_images",
 				Columns:    []*schema.Column{ImagesColumns[9]},
 				RefColumns: []*schema.Column{RegistriesColumns[0]},
-				OnDelete:   schema.NoAction,
+				OnDelete:   schema.SetNull,
 			},
 		},
 		Indexes: []*schema.Index{
@@ -1268,9 +1268,9 @@ var (
 		{Name: "max_vfolders", Type: field.TypeInt, Nullable: true},
 		{Name: "max_scope_bytes", Type: field.TypeInt64, Nullable: true},
 		{Name: "max_disk_bytes", Type: field.TypeInt64, Nullable: true},
+		{Name: "max_logins", Type: field.TypeInt, Nullable: true},
 		{Name: "max_customized_images", Type: field.TypeInt, Nullable: true},
 		{Name: "max_replicas", Type: field.TypeInt, Nullable: true},
-		{Name: "max_logins", Type: field.TypeInt, Nullable: true},
 		{Name: "max_networks", Type: field.TypeInt, Nullable: true},
 		{Name: "max_ssh_sessions", Type: field.TypeInt, Nullable: true},
 	}

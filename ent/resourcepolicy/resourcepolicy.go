@@ -48,12 +48,12 @@ const (
 	FieldMaxScopeBytes = "max_scope_bytes"
 	// FieldMaxDiskBytes holds the string denoting the max_disk_bytes field in the database.
 	FieldMaxDiskBytes = "max_disk_bytes"
+	// FieldMaxLogins holds the string denoting the max_logins field in the database.
+	FieldMaxLogins = "max_logins"
 	// FieldMaxCustomizedImages holds the string denoting the max_customized_images field in the database.
 	FieldMaxCustomizedImages = "max_customized_images"
 	// FieldMaxReplicas holds the string denoting the max_replicas field in the database.
 	FieldMaxReplicas = "max_replicas"
-	// FieldMaxLogins holds the string denoting the max_logins field in the database.
-	FieldMaxLogins = "max_logins"
 	// FieldMaxNetworks holds the string denoting the max_networks field in the database.
 	FieldMaxNetworks = "max_networks"
 	// FieldMaxSSHSessions holds the string denoting the max_ssh_sessions field in the database.
@@ -88,9 +88,9 @@ var Columns = []string{
 	FieldMaxVfolders,
 	FieldMaxScopeBytes,
 	FieldMaxDiskBytes,
+	FieldMaxLogins,
 	FieldMaxCustomizedImages,
 	FieldMaxReplicas,
-	FieldMaxLogins,
 	FieldMaxNetworks,
 	FieldMaxSSHSessions,
 }
@@ -218,6 +218,11 @@ func ByMaxDiskBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxDiskBytes, opts...).ToFunc()
 }
 
+// ByMaxLogins orders the results by the max_logins field.
+func ByMaxLogins(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxLogins, opts...).ToFunc()
+}
+
 // ByMaxCustomizedImages orders the results by the max_customized_images field.
 func ByMaxCustomizedImages(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxCustomizedImages, opts...).ToFunc()
@@ -226,11 +231,6 @@ func ByMaxCustomizedImages(opts ...sql.OrderTermOption) OrderOption {
 // ByMaxReplicas orders the results by the max_replicas field.
 func ByMaxReplicas(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxReplicas, opts...).ToFunc()
-}
-
-// ByMaxLogins orders the results by the max_logins field.
-func ByMaxLogins(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldMaxLogins, opts...).ToFunc()
 }
 
 // ByMaxNetworks orders the results by the max_networks field.

@@ -111,6 +111,11 @@ func MaxDiskBytes(v int64) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxDiskBytes, v))
 }
 
+// MaxLogins applies equality check predicate on the "max_logins" field. It's identical to MaxLoginsEQ.
+func MaxLogins(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxLogins, v))
+}
+
 // MaxCustomizedImages applies equality check predicate on the "max_customized_images" field. It's identical to MaxCustomizedImagesEQ.
 func MaxCustomizedImages(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxCustomizedImages, v))
@@ -119,11 +124,6 @@ func MaxCustomizedImages(v int) predicate.ResourcePolicy {
 // MaxReplicas applies equality check predicate on the "max_replicas" field. It's identical to MaxReplicasEQ.
 func MaxReplicas(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxReplicas, v))
-}
-
-// MaxLogins applies equality check predicate on the "max_logins" field. It's identical to MaxLoginsEQ.
-func MaxLogins(v int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxLogins, v))
 }
 
 // MaxNetworks applies equality check predicate on the "max_networks" field. It's identical to MaxNetworksEQ.
@@ -711,6 +711,56 @@ func MaxDiskBytesNotNil() predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxDiskBytes))
 }
 
+// MaxLoginsEQ applies the EQ predicate on the "max_logins" field.
+func MaxLoginsEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxLogins, v))
+}
+
+// MaxLoginsNEQ applies the NEQ predicate on the "max_logins" field.
+func MaxLoginsNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxLogins, v))
+}
+
+// MaxLoginsIn applies the In predicate on the "max_logins" field.
+func MaxLoginsIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxLogins, vs...))
+}
+
+// MaxLoginsNotIn applies the NotIn predicate on the "max_logins" field.
+func MaxLoginsNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxLogins, vs...))
+}
+
+// MaxLoginsGT applies the GT predicate on the "max_logins" field.
+func MaxLoginsGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxLogins, v))
+}
+
+// MaxLoginsGTE applies the GTE predicate on the "max_logins" field.
+func MaxLoginsGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxLogins, v))
+}
+
+// MaxLoginsLT applies the LT predicate on the "max_logins" field.
+func MaxLoginsLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxLogins, v))
+}
+
+// MaxLoginsLTE applies the LTE predicate on the "max_logins" field.
+func MaxLoginsLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxLogins, v))
+}
+
+// MaxLoginsIsNil applies the IsNil predicate on the "max_logins" field.
+func MaxLoginsIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxLogins))
+}
+
+// MaxLoginsNotNil applies the NotNil predicate on the "max_logins" field.
+func MaxLoginsNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxLogins))
+}
+
 // MaxCustomizedImagesEQ applies the EQ predicate on the "max_customized_images" field.
 func MaxCustomizedImagesEQ(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxCustomizedImages, v))
@@ -809,56 +859,6 @@ func MaxReplicasIsNil() predicate.ResourcePolicy {
 // MaxReplicasNotNil applies the NotNil predicate on the "max_replicas" field.
 func MaxReplicasNotNil() predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxReplicas))
-}
-
-// MaxLoginsEQ applies the EQ predicate on the "max_logins" field.
-func MaxLoginsEQ(v int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxLogins, v))
-}
-
-// MaxLoginsNEQ applies the NEQ predicate on the "max_logins" field.
-func MaxLoginsNEQ(v int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxLogins, v))
-}
-
-// MaxLoginsIn applies the In predicate on the "max_logins" field.
-func MaxLoginsIn(vs ...int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxLogins, vs...))
-}
-
-// MaxLoginsNotIn applies the NotIn predicate on the "max_logins" field.
-func MaxLoginsNotIn(vs ...int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxLogins, vs...))
-}
-
-// MaxLoginsGT applies the GT predicate on the "max_logins" field.
-func MaxLoginsGT(v int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxLogins, v))
-}
-
-// MaxLoginsGTE applies the GTE predicate on the "max_logins" field.
-func MaxLoginsGTE(v int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxLogins, v))
-}
-
-// MaxLoginsLT applies the LT predicate on the "max_logins" field.
-func MaxLoginsLT(v int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxLogins, v))
-}
-
-// MaxLoginsLTE applies the LTE predicate on the "max_logins" field.
-func MaxLoginsLTE(v int) predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxLogins, v))
-}
-
-// MaxLoginsIsNil applies the IsNil predicate on the "max_logins" field.
-func MaxLoginsIsNil() predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxLogins))
-}
-
-// MaxLoginsNotNil applies the NotNil predicate on the "max_logins" field.
-func MaxLoginsNotNil() predicate.ResourcePolicy {
-	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxLogins))
 }
 
 // MaxNetworksEQ applies the EQ predicate on the "max_networks" field.

@@ -28,13 +28,13 @@ func (Image) Fields() []ent.Field {
 		field.Int64("size_bytes").Default(0),
 		field.JSON("labels", map[string]string{}).Default(map[string]string{}),
 		field.Enum("status").Values("alive", "gone").Default("alive"),
-		field.UUID("registry_id", uuid.UUID{}).Immutable(),
+		field.UUID("registry_id", uuid.UUID{}).Optional().Nillable(), // null once the registry was removed
 	}
 }
 
 func (Image) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("registry", Registry.Type).Ref("images").Field("registry_id").Unique().Required().Immutable(),
+		edge.From("registry", Registry.Type).Ref("images").Field("registry_id").Unique(),
 	}
 }
 

@@ -33,11 +33,13 @@ func (ResourcePolicy) Fields() []ent.Field {
 		field.Int("max_vfolders").Optional().Nillable(),
 		field.Int64("max_scope_bytes").Optional().Nillable(),
 		field.Int64("max_disk_bytes").Optional().Nillable(),
-		field.Int("max_customized_images").Optional().Nillable(),
-		field.Int("max_replicas").Optional().Nillable(),
 		field.Int("max_logins").Optional().Nillable(),
-		field.Int("max_networks").Optional().Nillable(),
-		field.Int("max_ssh_sessions").Optional().Nillable(),
+		// Nothing enforces these yet, so the API does not have them. The columns keep what
+		// administrators wrote while it did.
+		field.Int("max_customized_images").Optional().Nillable().Annotations(entgql.Skip()),
+		field.Int("max_replicas").Optional().Nillable().Annotations(entgql.Skip()),
+		field.Int("max_networks").Optional().Nillable().Annotations(entgql.Skip()),
+		field.Int("max_ssh_sessions").Optional().Nillable().Annotations(entgql.Skip()),
 	}
 }
 

@@ -197,6 +197,8 @@ type IdleCheckerResolver interface {
 	Thresholds(ctx context.Context, obj *ent.IdleChecker) ([]*idle.Threshold, error)
 }
 type ImageResolver interface {
+	MinimumSlots(ctx context.Context, obj *ent.Image) (resource.Slots, error)
+
 	Permissions(ctx context.Context, obj *ent.Image) ([]access.Operation, error)
 }
 type KernelResolver interface {
@@ -245,6 +247,8 @@ type MutationResolver interface {
 	UnbindIdleChecker(ctx context.Context, input idle.UnbindIdleCheckerInput) (*idle.IdleCheckerPayload, error)
 	SetSessionIdleExempt(ctx context.Context, input session.SetSessionIdleExemptInput) (*session.SessionPayload, error)
 	CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error)
+	UpdateRegistry(ctx context.Context, input image.UpdateRegistryInput) (*image.RegistryPayload, error)
+	DeleteRegistry(ctx context.Context, input image.DeleteRegistryInput) (*image.DeleteRegistryPayload, error)
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
 	ForgetImage(ctx context.Context, input image.ForgetImageInput) (*image.ForgetImagePayload, error)
@@ -565,6 +569,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteIdleCheckerInput,
 		ec.unmarshalInputDeleteKeypairInput,
 		ec.unmarshalInputDeleteObjectStorageInput,
+		ec.unmarshalInputDeleteRegistryInput,
 		ec.unmarshalInputDeleteResourceGroupInput,
 		ec.unmarshalInputDeleteResourcePolicyInput,
 		ec.unmarshalInputDeleteResourcePresetInput,
@@ -665,6 +670,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdatePendingSessionInput,
 		ec.unmarshalInputUpdateProfileInput,
 		ec.unmarshalInputUpdateProjectInput,
+		ec.unmarshalInputUpdateRegistryInput,
 		ec.unmarshalInputUpdateResourceGroupInput,
 		ec.unmarshalInputUpdateResourcePolicyInput,
 		ec.unmarshalInputUpdateResourcePresetInput,
@@ -1389,7 +1395,13 @@ input GrantResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: 
 "Exactly one of domain, project, user and keypair."
 input RevokeResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: ID keypair: ID }
 type DeleteResourceGroupPayload @allow(to: USER) { id: ID! }
-input UpdateAgentInput { id: ID! schedulable: Boolean resourceGroup: ID }
+input UpdateAgentInput {
+  id: ID!
+  schedulable: Boolean
+  resourceGroup: ID
+  "Move the agent although sessions run on it. They go on, and stay in their resource group."
+  force: Boolean
+}
 enum NodeRole { agent storage }
 "Lets one machine join; the token works once and for an hour."
 input CreateJoinTokenInput { role: NodeRole! }
@@ -1414,7 +1426,7 @@ extend type Mutation {
   grantResourceGroup(input: GrantResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
   revokeResourceGroup(input: RevokeResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
   createResourceGroup(input: CreateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Cordons, opens or moves an agent."
+  "Cordons or opens an agent, or moves it to another resource group: FAILED_PRECONDITION while sessions run on it, so drain it first, unless force."
   updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
   createJoinToken(input: CreateJoinTokenInput!): JoinTokenPayload! @allow(to: SUPERADMIN, scope: admin)
   "Cuts a storage proxy off, and lets it in again only with a new token. Its volumes stay, for another proxy to serve."
@@ -1715,6 +1727,7 @@ type Domain implements Node @allow(to: USER) {
 
 enum ProjectType {
   general
+  "Its folders are for models (usageMode model): members read them, and administrators of the project write."
   model_store
 }
 
@@ -2049,10 +2062,18 @@ type Image implements Node @allow(to: USER) {
   architecture: String!
   digest: String!
   sizeBytes: Int64!
+  "Labels as whoever built the image wrote them. Berth reads those that minimumSlots names, and nothing else of them."
   labels: StringMap!
+  """
+  The least amounts that one container of the image needs, by its labels berth.resource.min.SLOT, or
+  ai.backend.resource.min.SLOT. A session that names no cpu or memory gets as much; one that names less of a slot is
+  refused. Slots of one kind of accelerator, such as cuda.device and cuda.shares, stand for each other.
+  """
+  minimumSlots: Slots!
   status: ImageStatus!
   createdAt: Time!
-  registry: Registry!
+  "Null once the registry was removed."
+  registry: Registry
 }
 
 type ImageConnection @allow(to: USER) { edges: [ImageEdge] pageInfo: PageInfo! totalCount: Int! }
@@ -2067,12 +2088,16 @@ extend type Query {
 }
 
 input CreateRegistryInput { name: String! host: String! plainHttp: Boolean username: String password: String }
+"What is null stays as it is; an empty username or password is taken away. The host of a registry never changes: it is part of the name of its images."
+input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String }
+input DeleteRegistryInput { id: ID! }
 input ScanRegistryInput { id: ID! }
 "Registers one image; its registry must exist."
 input RegisterImageInput { reference: String! }
 input ForgetImageInput { id: ID! }
 
 type RegistryPayload @allow(to: SUPERADMIN) { registry: Registry! }
+type DeleteRegistryPayload @allow(to: SUPERADMIN) { id: ID! }
 "Result of one tag of a scan."
 type ScanResult @allow(to: SUPERADMIN) {
   reference: String!
@@ -2085,6 +2110,13 @@ type ForgetImagePayload @allow(to: SUPERADMIN) { id: ID! }
 
 extend type Mutation {
   createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Credentials are sealed; no answer has them."
+  updateRegistry(input: UpdateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: admin)
+  """
+  Removes a registry and its images: FAILED_PRECONDITION while sessions that have not ended use one of them. An image that
+  an ended session names stays as gone, without a registry.
+  """
+  deleteRegistry(input: DeleteRegistryInput!): DeleteRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
   "Reads all tags of a registry and registers them."
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
   registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: admin)
@@ -2522,11 +2554,7 @@ type ResourcePolicy implements Node @allow(to: USER) {
   maxScopeBytes: Int64
   "Bytes that each container of a session may write on the disk of its machine, folders not counted. Without such a limit a session gets at most 20 GiB."
   maxDiskBytes: Int64
-  maxCustomizedImages: Int
-  maxReplicas: Int
   maxLogins: Int
-  maxNetworks: Int
-  maxSSHSessions: Int
   createdAt: Time!
   "Where it is attached, as far as the viewer sees."
   attachments: [PolicyAttachment!]!
@@ -2552,7 +2580,7 @@ type PolicyAttachment implements Node @allow(to: USER) {
 
 "What may still be had of one thing, by the limit that leaves least. Amounts are decimals."
 type EffectiveLimit @allow(to: USER) {
-  "Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, disk bytes, customized images, replicas, logins, networks, SSH sessions."
+  "Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, disk bytes, logins."
   what: String!
   limit: String!
   used: String!
@@ -2596,11 +2624,7 @@ input CreateResourcePolicyInput {
   maxVfolders: Int
   maxScopeBytes: Int64
   maxDiskBytes: Int64
-  maxCustomizedImages: Int
-  maxReplicas: Int
   maxLogins: Int
-  maxNetworks: Int
-  maxSSHSessions: Int
 }
 "What is null stays as it is; -1 takes a limit away. Slots replace all that were there."
 input UpdateResourcePolicyInput {
@@ -2618,11 +2642,7 @@ input UpdateResourcePolicyInput {
   maxVfolders: Int
   maxScopeBytes: Int64
   maxDiskBytes: Int64
-  maxCustomizedImages: Int
-  maxReplicas: Int
   maxLogins: Int
-  maxNetworks: Int
-  maxSSHSessions: Int
 }
 input DeleteResourcePolicyInput { id: ID! }
 "Attaches a policy to exactly one of domain, project, user and keypair, in place of what is there with the same narrowing; without a policy, detaches that."
@@ -2884,9 +2904,12 @@ enum DryRunVerdict {
   now
   "It would wait."
   waits
-  "It would wait for ever."
+  """
+  No agent of the resource group could run it, even if the agent were idle. createSession refuses the request, except
+  when only the volume of a folder is missing on every agent: then the session waits for an agent that mounts the volume.
+  """
   never
-  "createSession would refuse it."
+  "createSession would refuse it for another reason: a mistake in the input, or the limit of a policy."
   refused
 }
 
@@ -2975,6 +2998,7 @@ enum TerminationReason {
   disk_exceeded
   image_pull_failed
   start_failed
+  "A step of its start took too long, as often as its resource group tries."
   deadline_exceeded
   agent_lost
   kernel_lost
@@ -2983,7 +3007,7 @@ enum TerminationReason {
   dependency_failed
   "It made room for a session of a higher priority."
   preempted
-  "The lifetime that it was given is over."
+  "Its own lifetime, or the one that a policy allows, is over. The history says which."
   lifetime
 }
 
@@ -4404,6 +4428,14 @@ func (ec *executionContext) childFields_DeleteObjectStoragePayload(ctx context.C
 	return nil, fmt.Errorf("no field named %q was found under type DeleteObjectStoragePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteRegistryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteRegistryPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteRegistryPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteResourceGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -5004,6 +5036,8 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_sizeBytes(ctx, field)
 	case "labels":
 		return ec.fieldContext_Image_labels(ctx, field)
+	case "minimumSlots":
+		return ec.fieldContext_Image_minimumSlots(ctx, field)
 	case "status":
 		return ec.fieldContext_Image_status(ctx, field)
 	case "createdAt":
@@ -6112,16 +6146,8 @@ func (ec *executionContext) childFields_ResourcePolicy(ctx context.Context, fiel
 		return ec.fieldContext_ResourcePolicy_maxScopeBytes(ctx, field)
 	case "maxDiskBytes":
 		return ec.fieldContext_ResourcePolicy_maxDiskBytes(ctx, field)
-	case "maxCustomizedImages":
-		return ec.fieldContext_ResourcePolicy_maxCustomizedImages(ctx, field)
-	case "maxReplicas":
-		return ec.fieldContext_ResourcePolicy_maxReplicas(ctx, field)
 	case "maxLogins":
 		return ec.fieldContext_ResourcePolicy_maxLogins(ctx, field)
-	case "maxNetworks":
-		return ec.fieldContext_ResourcePolicy_maxNetworks(ctx, field)
-	case "maxSSHSessions":
-		return ec.fieldContext_ResourcePolicy_maxSSHSessions(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ResourcePolicy_createdAt(ctx, field)
 	case "attachments":
@@ -7994,6 +8020,20 @@ func (ec *executionContext) field_Mutation_deleteObjectStorage_args(ctx context.
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteRegistry_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (image.DeleteRegistryInput, error) {
+			return ec.unmarshalNDeleteRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteRegistryInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteResourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8910,6 +8950,20 @@ func (ec *executionContext) field_Mutation_updateProject_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.UpdateProjectInput, error) {
 			return ec.unmarshalNUpdateProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateProjectInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateRegistry_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (image.UpdateRegistryInput, error) {
+			return ec.unmarshalNUpdateRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐUpdateRegistryInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -13798,6 +13852,29 @@ func (ec *executionContext) fieldContext_DeleteObjectStoragePayload_id(_ context
 	return graphql.NewScalarFieldContext("DeleteObjectStoragePayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _DeleteRegistryPayload_id(ctx context.Context, field graphql.CollectedField, obj *image.DeleteRegistryPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteRegistryPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteRegistryPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteRegistryPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _DeleteResourceGroupPayload_id(ctx context.Context, field graphql.CollectedField, obj *group.DeleteResourceGroupPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18362,6 +18439,29 @@ func (ec *executionContext) fieldContext_Image_labels(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type StringMap does not have child fields"))
 }
 
+func (ec *executionContext) _Image_minimumSlots(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_minimumSlots(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Image().MinimumSlots(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resource.Slots) graphql.Marshaler {
+			return ec.marshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_minimumSlots(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, true, true, errors.New("field of type Slots does not have child fields"))
+}
+
 func (ec *executionContext) _Image_status(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18421,10 +18521,10 @@ func (ec *executionContext) _Image_registry(ctx context.Context, field graphql.C
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.Registry) graphql.Marshaler {
-			return ec.marshalNRegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, selections, v)
+			return ec.marshalORegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Image_registry(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -23005,6 +23105,94 @@ func (ec *executionContext) fieldContext_Mutation_createRegistry(ctx context.Con
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_createRegistry_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateRegistry(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateRegistry(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateRegistry(ctx, fc.Args["input"].(image.UpdateRegistryInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.RegistryPayload) graphql.Marshaler {
+			return ec.marshalNRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateRegistry(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RegistryPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateRegistry_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteRegistry(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteRegistry(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteRegistry(ctx, fc.Args["input"].(image.DeleteRegistryInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.DeleteRegistryPayload) graphql.Marshaler {
+			return ec.marshalNDeleteRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteRegistryPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteRegistry(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteRegistryPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteRegistry_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -33683,52 +33871,6 @@ func (ec *executionContext) fieldContext_ResourcePolicy_maxDiskBytes(_ context.C
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
-func (ec *executionContext) _ResourcePolicy_maxCustomizedImages(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ResourcePolicy_maxCustomizedImages(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.MaxCustomizedImages, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
-			return ec.marshalOInt2ᚖint(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ResourcePolicy_maxCustomizedImages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _ResourcePolicy_maxReplicas(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ResourcePolicy_maxReplicas(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.MaxReplicas, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
-			return ec.marshalOInt2ᚖint(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ResourcePolicy_maxReplicas(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
-}
-
 func (ec *executionContext) _ResourcePolicy_maxLogins(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -33749,52 +33891,6 @@ func (ec *executionContext) _ResourcePolicy_maxLogins(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext_ResourcePolicy_maxLogins(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _ResourcePolicy_maxNetworks(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ResourcePolicy_maxNetworks(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.MaxNetworks, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
-			return ec.marshalOInt2ᚖint(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ResourcePolicy_maxNetworks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _ResourcePolicy_maxSSHSessions(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ResourcePolicy_maxSSHSessions(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.MaxSSHSessions, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
-			return ec.marshalOInt2ᚖint(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ResourcePolicy_maxSSHSessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -46281,7 +46377,7 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxCustomizedImages", "maxReplicas", "maxLogins", "maxNetworks", "maxSSHSessions"}
+	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -46379,20 +46475,6 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxDiskBytes = data
-		case "maxCustomizedImages":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxCustomizedImages"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.MaxCustomizedImages = data
-		case "maxReplicas":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxReplicas"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.MaxReplicas = data
 		case "maxLogins":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxLogins"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -46400,20 +46482,6 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxLogins = data
-		case "maxNetworks":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxNetworks"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.MaxNetworks = data
-		case "maxSSHSessions":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSSHSessions"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.MaxSSHSessions = data
 		}
 	}
 	return it, nil
@@ -47126,6 +47194,36 @@ func (ec *executionContext) unmarshalInputDeleteKeypairInput(ctx context.Context
 
 func (ec *executionContext) unmarshalInputDeleteObjectStorageInput(ctx context.Context, obj any) (objectstorage.DeleteObjectStorageInput, error) {
 	var it objectstorage.DeleteObjectStorageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteRegistryInput(ctx context.Context, obj any) (image.DeleteRegistryInput, error) {
+	var it image.DeleteRegistryInput
 	if obj == nil {
 		return it, nil
 	}
@@ -51488,7 +51586,7 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "schedulable", "resourceGroup", "cordonReason"}
+	fieldsInOrder := [...]string{"id", "schedulable", "resourceGroup", "force", "cordonReason"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -51516,6 +51614,13 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 				return it, err
 			}
 			it.ResourceGroup = data
+		case "force":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("force"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Force = data
 		case "cordonReason":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("cordonReason"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -52111,6 +52216,64 @@ func (ec *executionContext) unmarshalInputUpdateProjectInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Context, obj any) (image.UpdateRegistryInput, error) {
+	var it image.UpdateRegistryInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "plainHttp":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("plainHttp"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PlainHTTP = data
+		case "username":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("username"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Username = data
+		case "password":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("password"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Password = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.Context, obj any) (group.UpdateResourceGroupInput, error) {
 	var it group.UpdateResourceGroupInput
 	if obj == nil {
@@ -52292,7 +52455,7 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxCustomizedImages", "maxReplicas", "maxLogins", "maxNetworks", "maxSSHSessions"}
+	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -52397,20 +52560,6 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxDiskBytes = data
-		case "maxCustomizedImages":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxCustomizedImages"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.MaxCustomizedImages = data
-		case "maxReplicas":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxReplicas"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.MaxReplicas = data
 		case "maxLogins":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxLogins"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -52418,20 +52567,6 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxLogins = data
-		case "maxNetworks":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxNetworks"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.MaxNetworks = data
-		case "maxSSHSessions":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSSHSessions"))
-			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.MaxSSHSessions = data
 		}
 	}
 	return it, nil
@@ -55427,6 +55562,44 @@ func (ec *executionContext) _DeleteObjectStoragePayload(ctx context.Context, sel
 			out.Values[i] = graphql.MarshalString("DeleteObjectStoragePayload")
 		case "id":
 			out.Values[i] = ec._DeleteObjectStoragePayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteRegistryPayloadImplementors = []string{"DeleteRegistryPayload"}
+
+func (ec *executionContext) _DeleteRegistryPayload(ctx context.Context, sel ast.SelectionSet, obj *image.DeleteRegistryPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteRegistryPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteRegistryPayload")
+		case "id":
+			out.Values[i] = ec._DeleteRegistryPayload_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -58767,6 +58940,44 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "minimumSlots":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Image_minimumSlots(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "status":
 			out.Values[i] = ec._Image_status(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -58787,7 +58998,7 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 					}
 				}()
 				res = ec._Image_registry(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -60963,6 +61174,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "createRegistry":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createRegistry(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateRegistry":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateRegistry(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteRegistry":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteRegistry(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -66225,28 +66450,8 @@ func (ec *executionContext) _ResourcePolicy(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "maxCustomizedImages":
-			out.Values[i] = ec._ResourcePolicy_maxCustomizedImages(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
-		case "maxReplicas":
-			out.Values[i] = ec._ResourcePolicy_maxReplicas(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
 		case "maxLogins":
 			out.Values[i] = ec._ResourcePolicy_maxLogins(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
-		case "maxNetworks":
-			out.Values[i] = ec._ResourcePolicy_maxNetworks(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
-		case "maxSSHSessions":
-			out.Values[i] = ec._ResourcePolicy_maxSSHSessions(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -74310,6 +74515,21 @@ func (ec *executionContext) marshalNDeleteObjectStoragePayload2ᚖgithubᚗcom�
 	return ec._DeleteObjectStoragePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNDeleteRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteRegistryInput(ctx context.Context, v any) (image.DeleteRegistryInput, error) {
+	res, err := ec.unmarshalInputDeleteRegistryInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteRegistryPayload(ctx context.Context, sel ast.SelectionSet, v *image.DeleteRegistryPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteRegistryPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNDeleteResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteResourceGroupInput(ctx context.Context, v any) (group.DeleteResourceGroupInput, error) {
 	res, err := ec.unmarshalInputDeleteResourceGroupInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -77973,6 +78193,11 @@ func (ec *executionContext) unmarshalNUpdateProjectInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUpdateRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐUpdateRegistryInput(ctx context.Context, v any) (image.UpdateRegistryInput, error) {
+	res, err := ec.unmarshalInputUpdateRegistryInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUpdateResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐUpdateResourceGroupInput(ctx context.Context, v any) (group.UpdateResourceGroupInput, error) {
 	res, err := ec.unmarshalInputUpdateResourceGroupInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -80143,6 +80368,13 @@ func (ec *executionContext) unmarshalOQuotaScopeWhereInput2ᚖgithubᚗcomᚋber
 	}
 	res, err := ec.unmarshalInputQuotaScopeWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalORegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx context.Context, sel ast.SelectionSet, v *ent.Registry) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Registry(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx context.Context, sel ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {

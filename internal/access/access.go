@@ -63,7 +63,7 @@ func Operations() []Operation { return []Operation{Read, Create, Update, Delete,
 var acts = map[Entity][]Operation{
 	Domain: ops(Read, Create, Update, Delete), Project: allButWrite, User: allButWrite, Role: allButWrite,
 	ResourcePolicy: ops(Read, Create, Update, Delete), ResourceGroup: allButWrite, ResourcePreset: ops(Read, Create, Update, Delete),
-	Agent: ops(Read, Update), Registry: ops(Read, Create, Update), Image: ops(Read, Create, Delete), Volume: ops(Read, Special), ObjectStorage: allButWrite,
+	Agent: ops(Read, Update), Registry: ops(Read, Create, Update, Delete), Image: ops(Read, Create, Delete), Volume: ops(Read, Special), ObjectStorage: allButWrite,
 	Session: ops(Read, Update, Delete, Special), Vfolder: Operations(), Task: ops(Read, Update),
 }
 

@@ -131,9 +131,14 @@ func (c *Client) Uncordon(ctx context.Context, id string) (*Agent, error) {
 	return &out.UpdateAgent.Agent, err
 }
 
-// MoveAgent puts an agent into another resource group.
-func (c *Client) MoveAgent(ctx context.Context, id, resourceGroup string) (*Agent, error) {
-	out, err := updateAgent.run(ctx, c, vars{"input": vars{"id": id, "resourceGroup": resourceGroup}})
+// MoveAgent puts an agent into another resource group. With force it does so although
+// sessions run on the agent.
+func (c *Client) MoveAgent(ctx context.Context, id, resourceGroup string, force bool) (*Agent, error) {
+	in := vars{"id": id, "resourceGroup": resourceGroup}
+	if force {
+		in["force"] = true
+	}
+	out, err := updateAgent.run(ctx, c, vars{"input": in})
 	return &out.UpdateAgent.Agent, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/berthhq/berth/internal/resource"
 )
 
 // Image is what a session can be made from.
@@ -17,11 +19,12 @@ type Image struct {
 	Labels       map[string]string `json:"labels"`
 	Status       string            `json:"status"`
 	CreatedAt    time.Time         `json:"createdAt"`
-	Registry     Ref               `json:"registry"`
+	Registry     *Ref              `json:"registry"`     // nil once it was removed
+	MinimumSlots resource.Slots    `json:"minimumSlots"` // of each container
 }
 
 const imageFields = `fragment imageFields on Image {
-  id reference name architecture digest sizeBytes labels status createdAt registry { id name }
+  id reference name architecture digest sizeBytes labels minimumSlots status createdAt registry { id name }
 }`
 
 var listImages = define[struct {
@@ -113,6 +116,42 @@ var createRegistry = define[struct {
 func (c *Client) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*Registry, error) {
 	out, err := createRegistry.run(ctx, c, vars{"input": in})
 	return &out.CreateRegistry.Registry, err
+}
+
+// UpdateRegistryInput is what becomes different of a registry. Empty credentials are taken
+// away.
+type UpdateRegistryInput struct {
+	ID        string  `json:"id"`
+	Name      *string `json:"name,omitempty"`
+	PlainHTTP *bool   `json:"plainHttp,omitempty"`
+	Username  *string `json:"username,omitempty"`
+	Password  *string `json:"password,omitempty"`
+}
+
+var updateRegistry = define[struct {
+	UpdateRegistry struct {
+		Registry Registry `json:"registry"`
+	} `json:"updateRegistry"`
+}](`mutation UpdateRegistry($input: UpdateRegistryInput!) {
+  updateRegistry(input: $input) { registry { ...registryFields } }
+}`, registryFields)
+
+// UpdateRegistry changes the name of a registry and the way to reach it.
+func (c *Client) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*Registry, error) {
+	out, err := updateRegistry.run(ctx, c, vars{"input": in})
+	return &out.UpdateRegistry.Registry, err
+}
+
+var deleteRegistry = define[struct {
+	DeleteRegistry struct {
+		ID string `json:"id"`
+	} `json:"deleteRegistry"`
+}](`mutation DeleteRegistry($input: DeleteRegistryInput!) { deleteRegistry(input: $input) { id } }`)
+
+// DeleteRegistry removes a registry and its images.
+func (c *Client) DeleteRegistry(ctx context.Context, id string) error {
+	_, err := deleteRegistry.run(ctx, c, vars{"input": vars{"id": id}})
+	return err
 }
 
 // ScanResult is what came of one tag.

@@ -163,7 +163,7 @@ func TestInputsMatchSchema(t *testing.T) {
 		"PurgeUserInput": PurgeUserInput{}, "UpdateProfileInput": UpdateProfileInput{},
 		"CreateDomainInput": CreateDomainInput{}, "UpdateDomainInput": UpdateDomainInput{},
 		"CreateProjectInput": CreateProjectInput{}, "UpdateProjectInput": UpdateProjectInput{},
-		"CreateRegistryInput": CreateRegistryInput{}, "CreateAccessTokenInput": CreateAccessTokenInput{},
+		"CreateRegistryInput": CreateRegistryInput{}, "UpdateRegistryInput": UpdateRegistryInput{}, "CreateAccessTokenInput": CreateAccessTokenInput{},
 		"CreateKeypairInput": CreateKeypairInput{}, "UpdateKeypairInput": UpdateKeypairInput{},
 		"UpdateResourcePolicyInput": PolicyInput{}, "AttachResourcePolicyInput": AttachInput{},
 		"CreateResourceGroupInput": CreateGroupInput{}, "UpdateResourceGroupInput": UpdateGroupInput{},

@@ -23,11 +23,7 @@ type Policy struct {
 	MaxVfolders             *int           `json:"maxVfolders"`
 	MaxScopeBytes           *int64         `json:"maxScopeBytes"`
 	MaxDiskBytes            *int64         `json:"maxDiskBytes"` // of each container of a session
-	MaxCustomizedImages     *int           `json:"maxCustomizedImages"`
-	MaxReplicas             *int           `json:"maxReplicas"`
 	MaxLogins               *int           `json:"maxLogins"`
-	MaxNetworks             *int           `json:"maxNetworks"`
-	MaxSSHSessions          *int           `json:"maxSSHSessions"`
 	CreatedAt               time.Time      `json:"createdAt"`
 	// Attachments are where it binds, as far as one sees.
 	Attachments []Attachment `json:"attachments"`
@@ -35,8 +31,8 @@ type Policy struct {
 
 const policyFields = `fragment policyFields on ResourcePolicy {
   id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession
-  maxPriority maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxDiskBytes maxCustomizedImages maxReplicas
-  maxLogins maxNetworks maxSSHSessions createdAt attachments { ...attachmentFields }
+  maxPriority maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxDiskBytes
+  maxLogins createdAt attachments { ...attachmentFields }
 }`
 
 var listPolicies = define[struct {
@@ -72,11 +68,7 @@ type PolicyInput struct {
 	MaxVfolders             *int            `json:"maxVfolders,omitempty"`
 	MaxScopeBytes           *int64          `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64          `json:"maxDiskBytes,omitempty"`
-	MaxCustomizedImages     *int            `json:"maxCustomizedImages,omitempty"`
-	MaxReplicas             *int            `json:"maxReplicas,omitempty"`
 	MaxLogins               *int            `json:"maxLogins,omitempty"`
-	MaxNetworks             *int            `json:"maxNetworks,omitempty"`
-	MaxSSHSessions          *int            `json:"maxSSHSessions,omitempty"`
 }
 
 type policyPayload struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 const (
@@ -27,9 +28,10 @@ const (
 	maxDrain = 30 * 24 * time.Hour
 )
 
-// UpdateAgent cordons, opens or moves an agent. What runs on it goes on.
+// UpdateAgent cordons or opens an agent, or moves it to another resource group. Sessions
+// belong to the group of their agents, so an agent with sessions is not moved.
 func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentPayload, error) {
-	return s.change(ctx, in.ID, func(a *ent.Agent, u *ent.AgentUpdateOne) error {
+	return s.change(ctx, in.ID, func(tx *ent.Tx, a *ent.Agent, u *ent.AgentUpdateOne) error {
 		if in.CordonReason != nil {
 			if in.Schedulable == nil || *in.Schedulable {
 				return problem.Invalid("cordonReason", "is said with schedulable: false")
@@ -48,6 +50,11 @@ func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentP
 			if err := s.groupExists(ctx, *in.ResourceGroup); err != nil {
 				return err
 			}
+			if force := in.Force != nil && *in.Force; !force && *in.ResourceGroup != a.ResourceGroupID {
+				if err := s.vacant(ctx, tx, a); err != nil {
+					return err
+				}
+			}
 			u.SetResourceGroupID(*in.ResourceGroup)
 		}
 		return nil
@@ -57,7 +64,7 @@ func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentP
 // DrainAgent lets nothing new land on an agent; the leader tells the owners of
 // what runs there, and at the deadline carries the action out.
 func (s *Service) DrainAgent(ctx context.Context, in DrainAgentInput) (*AgentPayload, error) {
-	return s.change(ctx, in.ID, func(_ *ent.Agent, u *ent.AgentUpdateOne) error {
+	return s.change(ctx, in.ID, func(_ *ent.Tx, _ *ent.Agent, u *ent.AgentUpdateOne) error {
 		deadline, err := in.at(clock.Now())
 		if err != nil {
 			return err
@@ -68,6 +75,20 @@ func (s *Service) DrainAgent(ctx context.Context, in DrainAgentInput) (*AgentPay
 		u.SetSchedulable(false).SetCordonReason(value(in.Reason)).SetDrainDeadline(deadline).SetDrainAction(in.Action)
 		return nil
 	})
+}
+
+// vacant refuses to move an agent while sessions of its group hold something on it. The
+// lock makes the scheduler, which reads agents FOR KEY SHARE, place before it or after it.
+func (s *Service) vacant(ctx context.Context, tx *ent.Tx, a *ent.Agent) error {
+	if _, err := tx.Agent.Query().Where(agent.ID(a.ID)).ForUpdate().OnlyID(ctx); err != nil {
+		return permit.Missing(err, "agent", "id")
+	}
+	left, err := sessionsLeft(ctx, tx.Client(), a.ID)
+	if err != nil || left[a.ID] == 0 {
+		return err
+	}
+	return problem.Precondition("sessions that run on agent %s: %d; drain the agent first, or use force to leave them in their resource group", a.Name, left[a.ID]).
+		WithField("resourceGroup")
 }
 
 // at is when the drain is due.
@@ -87,7 +108,7 @@ func (in *DrainAgentInput) at(now time.Time) (time.Time, error) {
 
 // UndrainAgent opens an agent again that is drained.
 func (s *Service) UndrainAgent(ctx context.Context, in UndrainAgentInput) (*AgentPayload, error) {
-	return s.change(ctx, in.ID, func(a *ent.Agent, u *ent.AgentUpdateOne) error {
+	return s.change(ctx, in.ID, func(_ *ent.Tx, a *ent.Agent, u *ent.AgentUpdateOne) error {
 		if a.DrainAction == nil {
 			return problem.Precondition("agent %s is not being drained", a.Name).WithField("id")
 		}
@@ -101,7 +122,7 @@ func (s *Service) RemoveAgent(ctx context.Context, in RemoveAgentInput) (*AgentP
 	if in.Expel != nil && *in.Expel {
 		return s.expel(ctx, in.ID)
 	}
-	return s.change(ctx, in.ID, func(a *ent.Agent, u *ent.AgentUpdateOne) error {
+	return s.change(ctx, in.ID, func(_ *ent.Tx, a *ent.Agent, u *ent.AgentUpdateOne) error {
 		if a.Status == agent.StatusAlive {
 			return problem.Precondition("agent %s is alive; drain it and stop it first", a.Name).WithField("id")
 		}
@@ -111,7 +132,7 @@ func (s *Service) RemoveAgent(ctx context.Context, in RemoveAgentInput) (*AgentP
 }
 
 // change writes what set sets, on an agent that the viewer may change.
-func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Agent, *ent.AgentUpdateOne) error) (*AgentPayload, error) {
+func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Tx, *ent.Agent, *ent.AgentUpdateOne) error) (*AgentPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
@@ -122,21 +143,25 @@ func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Agent,
 	if err := permit.To(ctx, access.Update, a); err != nil {
 		return nil, err
 	}
-	// As it was read: it may be heard of meanwhile, or be drained by somebody else.
-	u := a.Update().Where(agent.StatusEQ(a.Status))
-	if a.DrainAction == nil {
-		u.Where(agent.DrainActionIsNil())
-	}
-	if err := set(a, u); err != nil {
-		return nil, err
-	}
-	a, err = u.Save(ctx)
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		// As it was read: it may be heard of meanwhile, or be drained by somebody else.
+		u := tx.Agent.UpdateOneID(id).Where(agent.StatusEQ(a.Status))
+		if a.DrainAction == nil {
+			u.Where(agent.DrainActionIsNil())
+		}
+		if err := set(tx, a, u); err != nil {
+			return err
+		}
+		a, err = u.Save(ctx)
+		return err
+	})
 	if ent.IsNotFound(err) {
 		return nil, problem.Aborted("the agent has just changed; look at it again")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("change agent: %w", err)
 	}
+	a = a.Unwrap()
 	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
 	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
 	return &AgentPayload{Agent: a}, nil
@@ -159,11 +184,15 @@ func value(s *string) string {
 
 // SessionsLeft counts the sessions that hold something on each of the agents.
 func (s *Service) SessionsLeft(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]int, error) {
+	return sessionsLeft(ctx, s.client, ids...)
+}
+
+func sessionsLeft(ctx context.Context, client *ent.Client, ids ...uuid.UUID) (map[uuid.UUID]int, error) {
 	var rows []struct {
 		Agent uuid.UUID `json:"agent"`
 		Count int       `json:"count"`
 	}
-	err := s.client.Kernel.Query().Where(kernel.AgentIDIn(ids...), kernel.TerminatedAtIsNil()).Modify(func(k *sql.Selector) {
+	err := client.Kernel.Query().Where(kernel.AgentIDIn(ids...), kernel.TerminatedAtIsNil()).Modify(func(k *sql.Selector) {
 		k.Select(sql.As(k.C(kernel.FieldAgentID), "agent"), sql.As("COUNT(DISTINCT "+k.C(kernel.FieldSessionID)+")", "count")).
 			GroupBy(k.C(kernel.FieldAgentID))
 	}).Scan(viewer.SystemContext(ctx), &rows)

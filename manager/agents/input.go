@@ -16,6 +16,7 @@ type UpdateAgentInput struct {
 	Schedulable   *bool
 	CordonReason  *string
 	ResourceGroup *uuid.UUID
+	Force         *bool // move it although sessions run there
 }
 
 // DrainAgentInput says until when sessions may stay, by one of Deadline and

@@ -55,7 +55,7 @@ func (s *Service) recordOne(ctx context.Context, r *ent.Registry, name string, f
 		SetSizeBytes(f.Size).SetLabels(labels).SetStatus(entimage.StatusAlive).SetRegistryID(r.ID).
 		OnConflict(sql.ConflictColumns(entimage.FieldReference, entimage.FieldArchitecture)).
 		Update(func(u *ent.ImageUpsert) {
-			u.UpdateDigest().UpdateSizeBytes().UpdateLabels().UpdateStatus()
+			u.UpdateDigest().UpdateSizeBytes().UpdateLabels().UpdateStatus().UpdateRegistryID()
 			u.SetIgnore(entimage.FieldID)
 		}).
 		ID(ctx)

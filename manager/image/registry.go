@@ -52,13 +52,8 @@ func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*
 	if err != nil {
 		return nil, err
 	}
-	for field, text := range map[string]*string{"username": in.Username, "password": in.Password} {
-		if text == nil {
-			continue
-		}
-		if err := naming.Line(field, *text, maxCredential); err != nil {
-			return nil, err
-		}
+	if err := checkCredentials(in.Username, in.Password); err != nil {
+		return nil, err
 	}
 	c := s.client.Registry.Create().SetName(in.Name).SetHost(host).SetNillablePlainHTTP(in.PlainHTTP).
 		SetNillableUsername(in.Username)
@@ -70,6 +65,18 @@ func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*
 		return nil, fmt.Errorf("create registry: %w", err)
 	}
 	return &RegistryPayload{Registry: r}, nil
+}
+
+func checkCredentials(username, password *string) error {
+	for field, text := range map[string]*string{"username": username, "password": password} {
+		if text == nil {
+			continue
+		}
+		if err := naming.Line(field, *text, maxCredential); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Password returns the password of a registry, empty when it has none.

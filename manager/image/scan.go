@@ -12,7 +12,6 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/remote"
-	"github.com/berthhq/berth/manager/permit"
 )
 
 // ScanRegistryInput names the registry to read.
@@ -35,14 +34,8 @@ type ScanRegistryPayload struct {
 // cannot be read does not keep the others out. Images that are there no longer
 // are marked gone.
 func (s *Service) ScanRegistry(ctx context.Context, in ScanRegistryInput) (*ScanRegistryPayload, error) {
-	if _, err := permit.Writer(ctx); err != nil {
-		return nil, err
-	}
-	r, err := s.client.Registry.Get(ctx, in.ID)
+	r, err := s.changeable(ctx, in.ID, access.Update)
 	if err != nil {
-		return nil, permit.Missing(err, "registry", "id")
-	}
-	if err := permit.To(ctx, access.Update, r); err != nil {
 		return nil, err
 	}
 	scan := &scan{Service: s, registry: r, met: map[pair]bool{}, unread: map[string]bool{}, results: []*ScanResult{}}

@@ -20,11 +20,7 @@ type Amounts struct {
 	MaxVfolders             *int
 	MaxScopeBytes           *int64
 	MaxDiskBytes            *int64 // of each container of a session
-	MaxCustomizedImages     *int
-	MaxReplicas             *int
 	MaxLogins               *int
-	MaxNetworks             *int
-	MaxSSHSessions          *int
 }
 
 // What a container may write on its machine's disk.
@@ -57,11 +53,7 @@ func (a *Amounts) list() []amount {
 		{resourcepolicy.FieldMaxSessionLifetime, "maxSessionLifetime", "session lifetime", &a.MaxSessionLifetime, true},
 		{resourcepolicy.FieldIdleTimeout, "idleTimeout", "idle timeout", &a.IdleTimeout, true},
 		{resourcepolicy.FieldMaxVfolders, "maxVfolders", "folders", &a.MaxVfolders, false},
-		{resourcepolicy.FieldMaxCustomizedImages, "maxCustomizedImages", "customized images", &a.MaxCustomizedImages, false},
-		{resourcepolicy.FieldMaxReplicas, "maxReplicas", "replicas", &a.MaxReplicas, true},
 		{resourcepolicy.FieldMaxLogins, "maxLogins", "logins", &a.MaxLogins, false},
-		{resourcepolicy.FieldMaxNetworks, "maxNetworks", "networks", &a.MaxNetworks, false},
-		{resourcepolicy.FieldMaxSSHSessions, "maxSshSessions", "SSH sessions", &a.MaxSSHSessions, true},
 	}
 }
 

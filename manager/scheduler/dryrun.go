@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -75,8 +76,8 @@ type Verdict string
 const (
 	VerdictNow     Verdict = "now"
 	VerdictWaits   Verdict = "waits"
-	VerdictNever   Verdict = "never"   // it would be stored, and wait for ever
-	VerdictRefused Verdict = "refused" // it would not even be stored
+	VerdictNever   Verdict = "never"   // no agent could run it, even if the agent were idle
+	VerdictRefused Verdict = "refused" // createSession would refuse it for another reason
 )
 
 // DryRun tells what would become of a session, without making it.
@@ -87,7 +88,17 @@ type DryRun struct {
 	Agents        []uuid.UUID        // on which it would start
 	Pending       *report.Pending    // why it would wait
 	Ahead         []*Place           // who would be before it
-	Suggestions   []*Suggestion
+
+	suggest func(context.Context) ([]*Suggestion, error)
+}
+
+// Suggestions returns the changes with which the session would start at once. They cost
+// more than the rest, so they are looked for on demand.
+func (d *DryRun) Suggestions(ctx context.Context) ([]*Suggestion, error) {
+	if d.suggest == nil {
+		return nil, nil
+	}
+	return d.suggest(ctx)
 }
 
 func (d *DryRun) refuse(err error) {
@@ -102,8 +113,11 @@ func (a *Advisor) DryRun(ctx context.Context, in session.CreateSessionInput) (*D
 		return nil, err
 	}
 	if len(refused) > 0 {
-		out := &DryRun{Verdict: VerdictRefused}
+		out := &DryRun{Verdict: VerdictNever}
 		for _, err := range refused {
+			if !errors.Is(err, session.ErrNeverFits) {
+				out.Verdict = VerdictRefused
+			}
 			out.refuse(err)
 		}
 		return out, nil
@@ -134,8 +148,8 @@ func (a *Advisor) DryRun(ctx context.Context, in session.CreateSessionInput) (*D
 	}
 	v.fill(decisions)
 	out.Verdict, out.Pending, out.Ahead = VerdictWaits, v.places[r.SessionID].Pending, v.places[r.SessionID].Ahead()
-	out.Suggestions, err = a.suggest(ctx, v.snap, r.SessionID, p)
-	return out, err
+	out.suggest = func(ctx context.Context) ([]*Suggestion, error) { return a.suggest(ctx, v.snap, r.SessionID, p) }
+	return out, nil
 }
 
 // requestOf is the request that a session would be.

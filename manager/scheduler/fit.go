@@ -36,7 +36,7 @@ func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, n session.Ne
 		case group != uuid.Nil:
 			return group, nil
 		case anew && len(never) > 0:
-			return uuid.Nil, problem.Invalid(never[0].Field, "%s", never[0].Reason).WithLimit(never[0].Limit)
+			return uuid.Nil, problem.Invalid(never[0].Field, "%s", never[0].Reason).WithLimit(never[0].Limit).Because(session.ErrNeverFits)
 		}
 	}
 	return groups[0], nil

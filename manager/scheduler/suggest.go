@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/slot"
 )
 
 // SuggestionKind is what a suggestion changes.
@@ -64,13 +65,13 @@ func (a *Advisor) Suggest(ctx context.Context, sessions []uuid.UUID) (map[uuid.U
 	if len(sessions) > maxAdvised {
 		return nil, problem.Invalid("suggestions", "are found for %d sessions at once", maxAdvised).WithLimit(fmt.Sprint(maxAdvised))
 	}
-	rows, err := a.client.Session.Query().Where(entsession.IDIn(sessions...)).All(ctx)
+	rows, err := a.client.Session.Query().Where(entsession.IDIn(sessions...)).WithImage().All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read sessions: %w", err)
 	}
 	out := map[uuid.UUID][]*Suggestion{}
 	for _, s := range rows {
-		of := &session.Preview{Project: s.ProjectID, Domain: s.DomainID, Type: s.Type, Group: s.ResourceGroupID}
+		of := &session.Preview{Project: s.ProjectID, Domain: s.DomainID, Type: s.Type, Group: s.ResourceGroupID, Least: slot.Minimum(s.Edges.Image)}
 		if out[s.ID], err = a.suggest(ctx, v.snap, s.ID, of); err != nil {
 			return nil, err
 		}
@@ -98,7 +99,7 @@ func (a *Advisor) suggest(ctx context.Context, snap *plan.Snapshot, id uuid.UUID
 		return nil, err
 	}
 	var list []*Suggestion
-	for _, x := range plan.Suggest(snap, id, plan.Alternatives{Groups: groups, Running: running}) {
+	for _, x := range plan.Suggest(snap, id, plan.Alternatives{Groups: groups, Running: running, Least: of.Least}) {
 		switch {
 		case x.Slots != nil:
 			list = append(list, fewerSlots(r, x.Slots))

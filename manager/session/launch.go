@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
@@ -124,6 +125,9 @@ func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.I
 	ctx, cancel := context.WithTimeout(ctx, lifecycle.Deadline(lifecycle.Preparing))
 	defer cancel()
 	reg := img.Edges.Registry
+	if reg == nil {
+		return problem.Precondition("the registry of image %s was removed", img.Name)
+	}
 	password, err := s.Images.Password(reg)
 	if err != nil {
 		return err

@@ -25,6 +25,9 @@ const (
 	maxWarning = 5 * time.Minute
 	// warned is the code of that entry in the history.
 	warned = "lifetime_warning"
+	// lived is the code of the entry when a lifetime is over: the session's own, or that
+	// of a policy. The message says which.
+	lived = "lifetime"
 )
 
 // EndsAt is when a session's own lifetime is over; nil before it runs, and
@@ -50,11 +53,9 @@ func Lifetime(limits []policy.Limit, at policy.Place, own *int) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// term is how long a session may run, and what says so.
+// term is how long a session may run, and the limit that says so.
 type term struct {
 	lifetime time.Duration
-	reason   session.TerminationReason
-	code     string
 	why      string
 }
 
@@ -63,13 +64,12 @@ type term struct {
 func termOf(limits []policy.Limit, sess *ent.Session) (t *term) {
 	if sess.Lifetime != nil {
 		own := time.Duration(*sess.Lifetime) * time.Second
-		t = &term{own, session.TerminationReasonLifetime, "lifetime", fmt.Sprintf("its lifetime of %s is over", own)}
+		t = &term{own, fmt.Sprintf("its lifetime of %s is over", own)}
 	}
 	if l := shortest(limits, placeOf(sess)); l != nil {
 		most := time.Duration(*l.MaxSessionLifetime) * time.Second
 		if t == nil || most < t.lifetime {
-			t = &term{most, session.TerminationReasonDeadlineExceeded, "session_lifetime",
-				fmt.Sprintf("policy %s of the %s %s lets a session run for %s", l.Policy, l.Scope, l.Holder, most)}
+			t = &term{most, fmt.Sprintf("policy %s of the %s %s lets a session run for %s", l.Policy, l.Scope, l.Holder, most)}
 		}
 	}
 	return t
@@ -117,6 +117,7 @@ func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, err
 	if err != nil {
 		return passEvery, err
 	}
+	over := session.TerminationReasonLifetime
 	limits = slices.DeleteFunc(limits, func(l policy.Limit) bool { return l.MaxSessionLifetime == nil })
 	now, next := clock.Now(), passEvery
 	running, err := s.Client.Session.Query().
@@ -140,7 +141,7 @@ func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, err
 			soon = append(soon, ending{sess, end, t})
 		default:
 			err := s.apply(ctx, epoch, sess, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
-				code: t.code, reason: &t.reason, message: t.why})
+				code: lived, reason: &over, message: t.why})
 			if err != nil && !isAborted(err) {
 				return passEvery, fmt.Errorf("end session %s: %w", sess.ID, err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/slot"
 )
 
 // Preview is a request that CreateSession would store, as the scheduler would
@@ -26,6 +27,7 @@ type Preview struct {
 	Type                          session.Type
 	Architecture                  string
 	Slots                         resource.Slots // of each kernel
+	Least                         resource.Slots // that a kernel of the image needs
 	Kernels                       int
 	Priority                      int
 	StartsAt                      *time.Time
@@ -101,7 +103,7 @@ func (s *Service) refusals(ctx context.Context, v *viewer.Viewer, in CreateSessi
 	_ = try(s.checkTerms)
 	_ = try(s.checkMounts)
 	if noImage == nil && noAgents == nil {
-		_ = try(s.checkSlots, s.checkPolicies)
+		_ = try(s.checkSlots, s.checkAutoMounts, s.checkPolicies, s.checkDisk)
 	}
 	return w, list, nil
 }
@@ -131,7 +133,7 @@ func (s *Service) tryStore(ctx context.Context, w *wish) error {
 func (s *Service) preview(ctx context.Context, w *wish) (*Preview, error) {
 	p := &Preview{
 		Owner: w.owner, Project: w.project, Domain: w.domain, Group: w.group, Keypair: w.keypair, Type: w.kind,
-		Architecture: w.image.Architecture, Slots: w.slots, Kernels: w.kernels, Priority: w.priority, StartsAt: w.startsAt, Agents: w.agents, Strict: w.strict,
+		Architecture: w.image.Architecture, Slots: w.slots, Least: slot.Minimum(w.image), Kernels: w.kernels, Priority: w.priority, StartsAt: w.startsAt, Agents: w.agents, Strict: w.strict,
 		Lifetime: w.lifetime,
 	}
 	if w.together != nil {

@@ -7,6 +7,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -33,8 +34,12 @@ type Agents interface {
 	Disrupted(group uuid.UUID) bool
 }
 
-// Fitter chooses the group of a session, and refuses what the agents of the
-// groups could never serve.
+// ErrNeverFits is in the chain of the error of Fitter.Choose: a request is valid, but
+// no agent could run it even if the agent were idle.
+var ErrNeverFits = errors.New("no agent could ever run it")
+
+// Fitter chooses the group of a session, and refuses with ErrNeverFits a session that
+// no agent of the groups could ever run.
 type Fitter interface {
 	Choose(ctx context.Context, groups []uuid.UUID, n Need) (uuid.UUID, error)
 }

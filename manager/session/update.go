@@ -74,11 +74,14 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 		c.strict = false
 		c.said = append(c.said, "may run on any agent")
 	}
-	if in.Slots != nil && !maps.Equal(slot.Complete(in.Slots), c.slots) {
-		if err := slot.Check(ctx, s.Client, in.Slots); err != nil {
+	c.image, err = sess.QueryImage().Only(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read image: %w", err)
+	}
+	if in.Slots != nil {
+		if err := s.resize(ctx, c, in.Slots); err != nil {
 			return nil, err
 		}
-		c.resize(slot.Complete(in.Slots))
 	}
 	c.groups = []uuid.UUID{c.group}
 	if in.ResourceGroup != nil && *in.ResourceGroup != c.group {
@@ -102,10 +105,6 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 			return nil, fmt.Errorf("read agents asked for: %w", err)
 		}
 	}
-	c.image, err = sess.QueryImage().Only(viewer.SystemContext(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("read image: %w", err)
-	}
 	if c.kernels, err = sess.QueryKernels().Count(viewer.SystemContext(ctx)); err != nil {
 		return nil, fmt.Errorf("count kernels: %w", err)
 	}
@@ -125,6 +124,23 @@ func waits(sess *ent.Session) error {
 	if sess.Status != lifecycle.Pending {
 		return problem.Precondition("the session does not wait any more: it is %s", sess.Status).WithField("id")
 	}
+	return nil
+}
+
+// resize checks other amounts and notes them.
+func (s *Service) resize(ctx context.Context, c *change, asked resource.Slots) error {
+	slots := slot.Complete(asked)
+	slot.Fill(slots, asked, slot.Minimum(c.image))
+	if maps.Equal(slots, c.slots) {
+		return nil
+	}
+	if err := slot.Check(ctx, s.Client, asked); err != nil {
+		return err
+	}
+	if err := slot.CheckMinimum(c.image, slots); err != nil {
+		return err
+	}
+	c.resize(slots)
 	return nil
 }
 

@@ -253,7 +253,8 @@ func (s *Service) checkImage(ctx context.Context, _ *viewer.Viewer, in CreateSes
 	return err
 }
 
-// checkSlots refuses what no agent could ever serve, and settles the group.
+// checkSlots refuses what the image or the agents could never do with, and settles the
+// group.
 func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) (err error) {
 	if err := slot.Check(ctx, s.Client, in.Slots); err != nil {
 		return err
@@ -265,6 +266,10 @@ func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSes
 		return problem.Invalid("kernels", "must be between 1 and %d", maxKernels).WithLimit(fmt.Sprintf("1..%d", maxKernels))
 	}
 	w.slots = slot.Complete(in.Slots)
+	slot.Fill(w.slots, in.Slots, slot.Minimum(w.image))
+	if err := slot.CheckMinimum(w.image, w.slots); err != nil {
+		return err
+	}
 	w.group, err = s.Fitter.Choose(ctx, w.groups, w.need())
 	return err
 }

@@ -1,5 +1,5 @@
 // Package slot checks amounts that people ask for against the slots that there
-// are. Services that take amounts import it.
+// are and the minimum of an image. Services that take amounts import it.
 package slot
 
 import (

@@ -10,6 +10,7 @@ import { begin, walk } from "./stage.mjs";
 const stage = await begin();
 const { run, page, context, look, admin, button, dialog, field, heading, listed, pick, place, send, table } = stage;
 const [policy, group, role, project] = ["policy", "group", "role", "project"].map((what) => `rules-${what}-${run}`);
+const registry = `rules-${run}`;
 const [fits, never] = [`fits-${run}`, `never-${run}`];
 const [ada, eve] = ["ada", "eve"].map((name) => ({ email: `rules-${name}-${run}@example.org`, password: secret(`the password of ${name}`, randomUUID()) }));
 const made = { since: new Date(Date.now() - 60_000) };
@@ -206,6 +207,50 @@ async function presets() {
   await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
+/** The tiles of the launch sheet say the same as its preview. */
+async function sizes() {
+  await page.keyboard.press("l");
+  const sheet = dialog("Launch a session");
+  const preview = sheet.locator(".preview");
+  for (const [key, cpu, memory] of [["S", "1", "1"], ["M", "2", "4"], ["L", "4", "8"]]) {
+    const tile = sheet.getByRole("radiogroup", { name: "Size" }).getByRole("radio").filter({ hasText: `${key} · ${cpu} CPU · ${memory} GiB` });
+    await tile.filter({ hasText: /fits now|would wait|never fits/ }).waitFor();
+    await field(sheet, "CPU").fill(cpu);
+    await field(sheet, "Memory, GiB").fill(memory);
+    const never = /never fits/.test(await tile.innerText());
+    await preview.getByText(never ? /^It could never start/ : /^(Starts now|Waits)/).waitFor();
+    assert.equal((await tile.getAttribute("aria-disabled")) === "true", never, `the tile ${key} can be chosen`);
+  }
+  // No machine is that big.
+  await field(sheet, "CPU").fill("100000");
+  await preview.getByText("It could never start").waitFor();
+  await look("launch-never");
+  await page.keyboard.press("Escape");
+  await sheet.waitFor({ state: "detached" });
+}
+
+/** A registry is added, changed and removed. */
+async function registries() {
+  await goto("Images");
+  const list = page.getByRole("region", { name: "Registries" });
+  await button("Add a registry", list).click();
+  const add = dialog("Add a registry");
+  await field(add, "Name").fill(registry);
+  await field(add, "Host and port").fill(`${registry}.example.org`);
+  await button("Add", add).click();
+  await button(`Change ${registry}`, list).click();
+  const change = dialog(`Change ${registry}`);
+  await field(change, "Name").fill(`${registry}-b`);
+  await change.getByLabel("Speaks plain http").check();
+  await look("registry-form");
+  await button("Save", change).click();
+  await list.getByRole("listitem").filter({ hasText: `${registry}-b` }).filter({ hasText: "plain http" }).waitFor();
+  await button(`Remove ${registry}-b`, list).click();
+  await button("Remove", dialog(`Remove the registry ${registry}-b?`)).click();
+  await list.getByRole("listitem").filter({ hasText: registry }).waitFor({ state: "detached" });
+  await look("images");
+}
+
 async function volumes() {
   await goto("Volumes");
   const first = table("Volumes").getByRole("row").nth(1).getByRole("button").first();
@@ -352,6 +397,8 @@ await walk(stage, [
   ["resource groups", groups],
   ["roles", roles],
   ["presets", presets],
+  ["registries", registries],
+  ["sizes", sizes],
   ["volumes", volumes],
   ["audit log", trail],
   ["retention", retention],

@@ -207,7 +207,7 @@ async function launch() {
   await go("Home");
   await page.keyboard.press("l");
   await page.getByRole("radiogroup", { name: "Image" }).getByRole("radio").first().waitFor();
-  await page.waitForFunction(() => /room now|would wait/.test(document.body.textContent));
+  await page.waitForFunction(() => /fits now|would wait/.test(document.body.textContent));
   await look("launch");
   if (process.env.BERTH_IMAGE) await click(page.getByRole("radio", { name: process.env.BERTH_IMAGE }));
   const half = page.getByRole("button", { name: "0.5", exact: true });

@@ -20,8 +20,9 @@ type Suggestion struct {
 
 // Alternatives are what may be suggested beside less of what is asked for.
 type Alternatives struct {
-	Groups  []uuid.UUID // other groups that it may run in, the preferred first
-	Running []Running   // sessions that may be named, the preferred first
+	Groups  []uuid.UUID    // other groups that it may run in, the preferred first
+	Running []Running      // sessions that may be named, the preferred first
+	Least   resource.Slots // of which no less is suggested
 }
 
 // A search for suggestions is bounded: it tries at most maxTries shapes on the
@@ -41,6 +42,7 @@ func Suggest(s *Snapshot, session uuid.UUID, alt Alternatives) []Suggestion {
 	if f == nil {
 		return nil
 	}
+	f.least = alt.Least
 	var list []Suggestion
 	list = append(list, f.anyAgent()...)
 	list = append(list, f.less()...)
@@ -74,6 +76,7 @@ type finder struct {
 	r       *Request
 	q       *queue // as the request finds it
 	waiting *report.Pending
+	least   resource.Slots // of which no less is suggested
 	tries   int
 	passes  int
 }

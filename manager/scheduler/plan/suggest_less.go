@@ -117,7 +117,12 @@ func (f *finder) amounts(name string, asked int64) (list []int64) {
 	}
 	slices.SortFunc(list, func(a, b int64) int { return cmp.Compare(b, a) })
 	list = slices.Compact(list)
-	// The rest of the way to nothing by halves.
+	list = halved(list, asked, quantum)
+	return slices.DeleteFunc(list, func(amount int64) bool { return amount < f.least[name] })
+}
+
+// halved adds the rest of the way to nothing by halves.
+func halved(list []int64, asked, quantum int64) []int64 {
 	for last := asked; ; {
 		if len(list) > 0 {
 			last = list[len(list)-1]

@@ -63,6 +63,11 @@ func TestSuggestions(t *testing.T) {
 			r.Kernels[0].Slots = resource.Slots{"cpu": 40000, "mem": 1 << 30}
 			return []plan.Suggestion{{Slots: resource.Slots{"cpu": 32000, "mem": 1 << 30}}}
 		}},
+		{"no fewer cores than its image needs", func(_ *plan.Snapshot, r *plan.Request, alt *plan.Alternatives) []plan.Suggestion {
+			r.Kernels[0].Slots = resource.Slots{"cpu": 40000, "mem": 1 << 30}
+			alt.Least = resource.Slots{"cpu": 33000}
+			return nil
+		}},
 		{"less of two at once", func(_ *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			r.Kernels[0].Slots = resource.Slots{"cpu": 40000, "mem": 128 << 30}
 			return []plan.Suggestion{{Slots: resource.Slots{"cpu": 32000, "mem": 64 << 30}}}

@@ -11,14 +11,14 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 import { bytes, slotsLine } from "../format";
-import { type Fit, fit, largest } from "../device/fit";
-import { FitNote } from "./FitNote";
+import { largest } from "../device/largest";
 import { PresetFit } from "./PresetFit";
 import { Folders } from "./Folders";
 import { Places } from "./Places";
 import { Share } from "./Share";
+import { Sizes } from "./Sizes";
 import { Tiles } from "./Tiles";
-import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, sizeOf, sizes, slotsOf, usual } from "./request";
+import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, sizeOf, usual } from "./request";
 import { NoImage } from "./NoImage";
 import { Preview } from "./Preview";
 import { WhenAndWhere } from "./WhenAndWhere";
@@ -27,10 +27,10 @@ import "./launch.css";
 const LaunchQuery = graphql(`
   query Launch {
     images(first: 100, where: { status: alive }, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name reference sizeBytes } }
+      edges { node { id name reference sizeBytes minimumSlots } }
     }
     vfolders(first: 100, where: { status: ready }) { edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } } }
-    slotTypes { id name quantum allowedCounts unified }
+    slotTypes { id name quantum allowedCounts }
     agents(first: 50) {
       edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
     }
@@ -53,6 +53,9 @@ const fields = [
   "image", "command", "name", "slots.cpu", "slots.mem", "slots", "mounts", "project", "resourceGroup",
   "startsAt", "dependsOn", "lifetime", "priority", "preemptible", "agents", "strictAgents", "sessionGroup",
 ];
+
+/** The least that an image asks for, if it asks for anything. */
+const needs = (minimum: Record<string, string>) => (Object.keys(minimum).length > 0 ? t("needs {{slots}}", { slots: slotsLine(minimum) }) : "");
 
 export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish; onClose: () => void }) {
   const viewer = useViewer();
@@ -79,9 +82,6 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const full: Wish = { ...wish, image: wish.image || (images[0]?.reference ?? ""), slot: wish.slot || (slots[0] ?? "") };
   const most = largest(agents, full.slot);
   const type = data?.slotTypes.find((s) => s.name === full.slot);
-  const unified = new Set((data?.slotTypes ?? []).filter((s) => s.unified).map((s) => s.name));
-  const room = (cpu: number, mem: number): Fit => fit(agents, slotsOf({ ...full, cpu, mem, preset: null }), unified);
-  const size = full.preset ? undefined : sizes.find((s) => s.cpu === full.cpu && s.mem === full.mem);
   const offered = useLiveQuery({ query: PresetsQuery, variables: { project: wish.project, group: wish.group } });
   const presets = offered.data?.resourcePresets ?? [];
 
@@ -106,7 +106,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
         <FailureNote failure={unread} />
         {data && images.length === 0 ? <NoImage /> : (
           <Tiles first label={t("Image")} chosen={full.image} onChoose={(image) => set({ image })} error={wrong.image && t(wrong.image)}
-            tiles={images.slice(0, 12).map((i) => ({ key: i.reference, title: i.name, note: <span className="dim">{i.sizeBytes > 0 ? bytes(i.sizeBytes) : ""}</span> }))} />
+            tiles={images.slice(0, 12).map((i) => ({ key: i.reference, title: i.name, note: <span className="dim">{[i.sizeBytes > 0 ? bytes(i.sizeBytes) : "", needs(i.minimumSlots)].filter(Boolean).join(", ")}</span> }))} />
         )}
         {presets.length > 0 ? (
           <Tiles wide label={t("Preset")} chosen={full.preset?.id ?? null} onChoose={(id) => set(byPreset(presets.find((p) => p.id === id)!))}
@@ -115,9 +115,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
               note: <><span className="dim" title={p.description || undefined}>{slotsLine(p.slots)}</span><PresetFit fit={p.fit} /></>,
             }))} />
         ) : null}
-        <Tiles label={t("Size")} chosen={size?.key ?? null}
-          onChoose={(k) => { const s = sizes.find((x) => x.key === k)!; set(byHand({ cpu: s.cpu, mem: s.mem })); }}
-          tiles={sizes.map((s) => ({ key: s.key, title: `${s.key} · ${s.cpu} CPU · ${s.mem} GiB`, note: <FitNote fit={data ? room(s.cpu, s.mem) : null} short /> }))} />
+        <Sizes wish={full} onChoose={(size) => set(byHand(size))} />
         <div className="row" style={{ alignItems: "flex-start" }}>
           <NumberInput label={t("CPU")} w={110} min={0} step={1} decimalScale={3} value={full.cpu} error={wrong["slots.cpu"] && t(wrong["slots.cpu"])}
             onChange={(v) => set(byHand({ cpu: Number(v) || 0 }))} />
@@ -145,7 +143,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
         <WhenAndWhere wish={full} agents={agents} wrong={wrong} onChange={set} />
         <FailureNote failure={rest} />
         <div className="sheet-foot row">
-          <Preview wish={full} fit={data ? room(full.cpu, full.mem) : null} onChange={set} />
+          <Preview wish={full} onChange={set} />
           <Button type="submit" size="sm" className="push" loading={busy} disabled={!full.image}>
             {t("Launch")}
           </Button>

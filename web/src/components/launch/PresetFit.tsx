@@ -1,13 +1,13 @@
 import { t } from "../../i18n";
 
-const tones = { now: "tone-ok", when_free: "tone-wait", never: "tone-bad" } as const;
-const words = { now: "fits now", when_free: "would wait", never: "never fits" } as const;
+const tones = { now: "tone-ok", when_free: "tone-wait", never: "tone-bad", refused: "tone-bad" } as const;
+const words = { now: "fits now", when_free: "would wait", never: "never fits", refused: "not allowed" } as const;
 
 interface Props {
   fit: { state: keyof typeof words; reason: string };
 }
 
-/** How soon a preset could start for the viewer, and what stands in its way; as the scheduler says. */
+/** How soon a request could start for the viewer, and the reason when it could not, as the scheduler says. */
 export function PresetFit({ fit }: Props) {
   return (
     <span>

@@ -5,9 +5,7 @@ import { fromGraphQL } from "../../api/errors";
 import { type ResultOf, type VariablesOf, graphql } from "../../api/graphql";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
-import type { Fit } from "../device/fit";
 import { duration } from "../format";
-import { FitNote } from "./FitNote";
 import { type Wish, byHand, check, inputOf, sizeOf } from "./request";
 
 const DryRunQuery = graphql(`
@@ -26,13 +24,11 @@ type Suggestion = NonNullable<Trial["pending"]>["suggestions"][number];
 
 interface Props {
   wish: Wish;
-  /** What the page itself can tell, until the server has answered. */
-  fit: Fit | null;
   onChange: (more: Partial<Wish>) => void;
 }
 
 /** Whether a session would start, tried at the server while one still chooses. */
-export function Preview({ wish, fit, onChange }: Props) {
+export function Preview({ wish, onChange }: Props) {
   const complete = Object.keys(check(wish)).length === 0;
   const { idempotencyKey: _, ...wanted } = inputOf(wish, "");
   // Empty while something is missing: the server never sees a request that is not complete.
@@ -43,7 +39,7 @@ export function Preview({ wish, fit, onChange }: Props) {
   const current = asked === input && !fetching;
   return (
     <div className="stack small preview" role="status" aria-busy={!current} style={{ flex: 1, minWidth: 0, opacity: current ? 1 : 0.75 }}>
-      {error && complete ? <span className="tone-bad">{fromGraphQL(error).message}</span> : trial ? <Verdict trial={trial} onChange={onChange} /> : <FitNote fit={fit} />}
+      {error && complete ? <span className="tone-bad">{fromGraphQL(error).message}</span> : trial ? <Verdict trial={trial} onChange={onChange} /> : <span className="dim">{complete ? "…" : t("Fill in the form to see when it would start.")}</span>}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, lineOf, marks, sizeOf, slotsOf, usual } from "./request";
+import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, fitOf, inputOf, lineOf, marks, sizeInput, sizeOf, sizes, slotsOf, usual } from "./request";
 
 const wish: Wish = {
   image: "r/python:3", mode: "interactive", command: "", name: " ", cpu: 1, mem: 0.5, slot: "cuda.shares", share: 0, preset: null,
@@ -85,4 +85,21 @@ it("marks the dial up to what one agent has", () => {
 it("puts recent images first", () => {
   const images = ["a", "b", "c"].map((n) => ({ reference: n, name: n }));
   expect(byRecent(images, ["c", "gone", "b"]).map((i) => i.name)).toEqual(["c", "b", "a"]);
+});
+
+describe("sizes", () => {
+  it("are tried with what decides where a session runs, and nothing else", () => {
+    const half: Wish = { ...wish, mode: "batch", command: "", name: "-", lifetime: "soon", group: "g", agents: ["a"], strict: true };
+    expect(sizeInput(half, sizes[2]!)).toEqual({
+      image: wish.image, type: "batch", command: ["/bin/sh", "-c", "true"], slots: { cpu: "4", mem: String(8 * 2 ** 30) },
+      ...(wish.project ? { project: wish.project } : {}), resourceGroup: "g", agents: ["a"], strictAgents: true,
+    });
+  });
+
+  it("say what the server says", () => {
+    const reason = "No agent of the resource group has more cpu than 2.";
+    expect(fitOf({ verdict: "never", refusals: [{ message: reason }] })).toEqual({ state: "never", reason });
+    expect(fitOf({ verdict: "waits", refusals: [] })).toEqual({ state: "when_free", reason: "" });
+    expect(fitOf({ verdict: "refused", refusals: [{ message: "a" }, { message: "b" }] })).toEqual({ state: "refused", reason: "a b" });
+  });
 });

@@ -2,7 +2,7 @@ import { parseTime } from "../admin/rules/amounts";
 import { quote, trim } from "../format";
 
 export interface Size {
-  key: string;
+  key: "S" | "M" | "L";
   cpu: number;
   /** GiB */
   mem: number;
@@ -108,6 +108,19 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
     ...(wish.agents.length > 0 ? { agents: wish.agents, strictAgents: wish.strict } : {}),
     ...(wish.sessionGroup ? { sessionGroup: wish.sessionGroup } : {}),
   };
+}
+
+/** What is sent to learn whether a session of a size would start: nothing that has no part in that, so that half a form has an answer. */
+export function sizeInput(wish: Wish, size: Size) {
+  const { idempotencyKey: _, ...input } = inputOf(
+    { ...wish, ...usual, agents: wish.agents, strict: wish.strict, cpu: size.cpu, mem: size.mem, preset: null, command: "true", name: "", folders: [] }, "");
+  return input;
+}
+
+/** The answer of a dry run in the words of a preset. */
+export function fitOf(trial: { verdict: "now" | "waits" | "never" | "refused"; refusals: readonly { message: string }[] }) {
+  const states = { now: "now", waits: "when_free", never: "never", refused: "refused" } as const;
+  return { state: states[trial.verdict], reason: trial.refusals.map((r) => r.message).join(" ") };
 }
 
 /** What the page itself can tell is wrong, by field. */

@@ -35,6 +35,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
   const remove = useAction(Remove);
   const [gone, setGone] = useState<AgentRow | null>(null);
   const [expelled, setExpelled] = useState<AgentRow | null>(null);
+  const [moved, setMoved] = useState<{ agent: AgentRow; to: string } | null>(null);
   const [closing, setClosing] = useState<AgentRow | null>(null);
   const [plugins, setPlugins] = useState<string | null>(null);
   const [draining, setDraining] = useState<AgentRow | null>(null);
@@ -49,7 +50,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
       head: t("Resource group"),
       cell: (a) => (
         <Select aria-label={t("Resource group of {{name}}", { name: a.name })} w={140} value={a.resourceGroup.id} data={groups} disabled={!may}
-          onChange={(resourceGroup) => void update.run({ input: { id: a.id, resourceGroup } })} />
+          onChange={(to) => (a.sessionsLeft > 0 && to ? setMoved({ agent: a, to }) : void update.run({ input: { id: a.id, resourceGroup: to } }))} />
       ),
     },
     { head: t("Host checks"), wide: true, cell: (a) => <span title={bad(a).map((p) => `${p.name}: ${p.detail}`).join("\n")}>{bad(a).length === 0 ? t("all good") : <span className="tone-wait">{bad(a).map((p) => p.name).join(", ")}</span>}</span> },
@@ -94,6 +95,10 @@ export function AgentsTable({ agents, groups, may }: Props) {
       <Confirm key={expelled?.id} opened={expelled !== null} title={t("Expel {{name}} from the cluster?", { name: expelled?.name ?? "" })} action={t("Expel")} typed={expelled?.name} busy={remove.busy} failure={remove.failure} onClose={() => setExpelled(null)}
         onConfirm={async () => { if (expelled && (await remove.run({ input: { id: expelled.id, expel: true } }))) setExpelled(null); }}>
         {t("Its certificates are refused at once. Its sessions fail, or are rescheduled if their resource group says so. The machine needs a new join token to come back.")}
+      </Confirm>
+      <Confirm opened={moved !== null} title={t("Sessions run on {{name}}: {{count}}", { name: moved?.agent.name ?? "", count: moved?.agent.sessionsLeft ?? 0 })} action={t("Move anyway")} busy={update.busy} failure={update.failure} onClose={() => { update.clear(); setMoved(null); }}
+        onConfirm={async () => { if (moved && (await update.run({ input: { id: moved.agent.id, resourceGroup: moved.to, force: true } }))) setMoved(null); }}>
+        {t("They go on, and stay in the resource group {{group}}. To move the machine without them, drain it first.", { group: moved?.agent.resourceGroup.name ?? "" })}
       </Confirm>
       {draining ? <DrainDialog agent={draining} onClose={() => setDraining(null)} /> : null}
     </>

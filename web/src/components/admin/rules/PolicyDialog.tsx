@@ -5,7 +5,7 @@ import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
 import { SlotsInput, wrongSlots } from "./SlotsInput";
-import { type Policy, PolicyFields, changeOf, dormant, draftOf, limits, readDraft } from "./policy";
+import { type Policy, PolicyFields, changeOf, draftOf, limits, readDraft } from "./policy";
 
 const CreatePolicy = graphql(`
   mutation CreatePolicy($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { ...PolicyFields } } }
@@ -40,7 +40,7 @@ export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | nul
   return (
     <FormDialog title={policy ? t("Change {{name}}", { name: policy.name }) : t("New policy")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={policy ? t("Save") : t("Create")}
       busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={Object.keys(wrong).length > 0 || !draft.name.trim()}
-      fields={["name", ...slots("totalSlots"), "unlistedSlots", ...slots("maxPendingSlots"), ...limits.map((l) => l.key), "maxSshSessions"]}>
+      fields={["name", ...slots("totalSlots"), "unlistedSlots", ...slots("maxPendingSlots"), ...limits.map((l) => l.key)]}>
       {(refused) => (
         <>
           <TextInput label={t("Name")} required data-autofocus value={draft.name} error={refused.name} onChange={(e) => set({ name: e.currentTarget.value })} />
@@ -57,7 +57,7 @@ export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | nul
               <legend>{part === "sessions" ? t("Sessions") : t("Everything else")}</legend>
               <div className="pairs">
                 {limits.filter((l) => l.part === part).map((l) => (
-                  <TextInput key={l.key} label={t(l.label)} description={dormant.has(l.key) ? t("binds nothing yet") : undefined} inputWrapperOrder={["label", "input", "description", "error"]} placeholder={t(examples[l.kind])} value={draft.plain[l.key]} error={typed[l.key] ?? refused[l.key] ?? (l.key === "maxSSHSessions" ? refused.maxSshSessions : undefined)}
+                  <TextInput key={l.key} label={t(l.label)} placeholder={t(examples[l.kind])} value={draft.plain[l.key]} error={typed[l.key] ?? refused[l.key]}
                     rightSection={units[l.kind] && !/[a-z]/i.test(draft.plain[l.key]) ? <span className="dim">{units[l.kind]}</span> : null} rightSectionWidth={units[l.kind] ? 40 : 0} rightSectionPointerEvents="none"
                     onChange={(e) => set({ plain: { ...draft.plain, [l.key]: e.currentTarget.value } })} />
                 ))}

@@ -104,7 +104,7 @@ export function shown(what: string, decimal: string): string {
 const plain: Record<string, string> = {
   sessions: "Sessions at once", "pending sessions": "Waiting sessions", "containers per session": "Containers per session", priority: "Highest priority",
   "session lifetime": "Session lifetime", "idle timeout": "Idle timeout", "disk bytes": "Disk per container", folders: "Folders", "scope bytes": "Storage, fullest folder owner",
-  "customized images": "Customised images", replicas: "Replicas of a service", logins: "Logins at once", networks: "Networks", "SSH sessions": "SSH sessions",
+  logins: "Logins at once",
 };
 
 /** What a limit of effectiveLimits is about, as a phrase to translate. */

@@ -5,7 +5,7 @@ import { type Kind, type SlotTexts, hints, parse, print, readSlots, textsOf } fr
 export const PolicyFields = graphql(`
   fragment PolicyFields on ResourcePolicy {
     id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession maxPriority
-    maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxDiskBytes maxCustomizedImages maxReplicas maxLogins maxNetworks maxSSHSessions
+    maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxDiskBytes maxLogins
     permissions
   }
 `);
@@ -20,17 +20,10 @@ export const limits = [
   { key: "maxSessionLifetime", label: "Session lifetime", kind: "seconds", part: "sessions" },
   { key: "idleTimeout", label: "Idle timeout", kind: "seconds", part: "sessions" },
   { key: "maxDiskBytes", label: "Disk per container", kind: "bytes", part: "sessions" },
-  { key: "maxReplicas", label: "Replicas of a service", kind: "count", part: "sessions" },
-  { key: "maxSSHSessions", label: "SSH sessions", kind: "count", part: "sessions" },
   { key: "maxVfolders", label: "Folders", kind: "count", part: "rest" },
   { key: "maxScopeBytes", label: "Storage", kind: "bytes", part: "rest" },
-  { key: "maxCustomizedImages", label: "Customised images", kind: "count", part: "rest" },
-  { key: "maxNetworks", label: "Networks", kind: "count", part: "rest" },
   { key: "maxLogins", label: "Logins at once", kind: "count", part: "rest" },
 ] as const satisfies readonly { key: keyof Policy; label: string; kind: Kind; part: string }[];
-
-/** Limits on what the platform does not do yet: they are kept, and bind nothing so far. */
-export const dormant: ReadonlySet<string> = new Set(["maxReplicas", "maxSSHSessions", "maxCustomizedImages", "maxNetworks"]);
 
 export type LimitKey = (typeof limits)[number]["key"];
 
@@ -92,12 +85,8 @@ const phrases: Record<LimitKey, (n: number) => Phrase> = {
   maxSessionLifetime: (n) => ["a session ends after {{time}}", { time: print.seconds(n) }],
   idleTimeout: (n) => ["an idle one after {{time}}", { time: print.seconds(n) }],
   maxDiskBytes: (n) => ["{{size}} of disk per container", { size: print.bytes(n) }],
-  maxReplicas: (count) => ["{{count}} replicas", { count }],
-  maxSSHSessions: (count) => ["{{count}} SSH sessions", { count }],
   maxVfolders: (count) => ["{{count}} folders", { count }],
   maxScopeBytes: (n) => ["{{size}} of storage", { size: print.bytes(n) }],
-  maxCustomizedImages: (count) => ["{{count}} customised images", { count }],
-  maxNetworks: (count) => ["{{count}} networks", { count }],
   maxLogins: (count) => ["{{count}} logins at once", { count }],
 };
 

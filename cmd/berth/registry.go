@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) imageRegistry() *cobra.Command {
+	return group("registry", "Work with registries", a.registryList(), a.registryCreate(), a.registryUpdate(), a.registryDelete())
+}
+
+func (a *app) registryList() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List registries",
+		Args:    count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Registries(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.table(list, func() *output.Table { return a.registryTable(list...) })
+		},
+	}
+}
+
+func (a *app) registryTable(list ...client.Registry) *output.Table {
+	t := output.NewTable("NAME", "HOST", "SCANNED", "ID").Spare("ID")
+	for _, r := range list {
+		scanned := "never"
+		if r.LastScannedAt != nil {
+			scanned = output.Age(a.now(), *r.LastScannedAt) + " ago"
+		}
+		t.Row(r.Name, r.Host, scanned, r.ID)
+	}
+	return t
+}
+
+func (a *app) registryCreate() *cobra.Command {
+	var in client.CreateRegistryInput
+	var passwordStdin bool
+	cmd := &cobra.Command{
+		Use:     "create NAME HOST[:PORT]",
+		Short:   "Make a registry known",
+		Example: "  berth image registry create hub registry-1.docker.io",
+		Args:    count(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			in.Name, in.Host = args[0], args[1]
+			if passwordStdin {
+				if in.Password, err = readLine(a.in); err != nil {
+					return err
+				}
+			}
+			r, err := c.CreateRegistry(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			return a.table(r, func() *output.Table { return a.registryTable(*r) })
+		},
+	}
+	cmd.Flags().BoolVar(&in.PlainHTTP, "plain-http", false, "the registry speaks http without encryption")
+	cmd.Flags().StringVar(&in.Username, "username", "", "user name at the registry")
+	cmd.Flags().BoolVar(&passwordStdin, "password-stdin", false, "read the password from standard input")
+	return cmd
+}
+
+func (a *app) registryUpdate() *cobra.Command {
+	var in client.UpdateRegistryInput
+	var passwordStdin bool
+	cmd := a.verb("update REGISTRY", "Change the name of a registry or the way to reach it", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			r, err := findRegistry(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			if passwordStdin {
+				text, err := readLine(a.in)
+				if err != nil {
+					return err
+				}
+				in.Password = &text
+			}
+			in.ID = r.ID
+			if r, err = c.UpdateRegistry(ctx, in); err != nil {
+				return err
+			}
+			return a.table(r, func() *output.Table { return a.registryTable(*r) })
+		})
+	cmd.Long = `Change a registry. The host stays: it is part of the name of every image.
+Credentials are used from the next scan and the next pull on; empty ones are
+taken away.`
+	cmd.Example = "  berth image registry update hub --username robot --password-stdin < token\n  berth image registry update hub --username \"\""
+	givenText(cmd, &in.Name, "name", "new `name`")
+	givenBool(cmd, &in.PlainHTTP, "plain-http", "the registry speaks http without encryption; --plain-http=false: it does not")
+	givenText(cmd, &in.Username, "username", "user `name` at the registry")
+	cmd.Flags().BoolVar(&passwordStdin, "password-stdin", false, "read the password from standard input")
+	return cmd
+}
+
+func (a *app) registryDelete() *cobra.Command {
+	cmd := a.verb("delete REGISTRY", "Remove a registry and its images", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			r, err := findRegistry(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			return c.DeleteRegistry(ctx, r.ID)
+		})
+	cmd.Long = `Remove a registry and its images from Berth; the registry itself keeps them.
+It is refused while sessions that have not ended use one of the images.`
+	return cmd
+}
+
+// findRegistry finds a registry by name, host or id.
+func findRegistry(ctx context.Context, c *client.Client, ref string) (*client.Registry, error) {
+	all, err := c.Registries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if r.Name == ref || r.Host == ref || r.ID == ref {
+			return &r, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no registry %q: %w", ref, errdefs.ErrNotFound)
+}

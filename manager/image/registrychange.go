@@ -1,0 +1,131 @@
+package image
+
+import (
+	"context"
+	"fmt"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// UpdateRegistryInput names a registry and what becomes different. Empty credentials are
+// taken away. The host stays: it is part of the name of every image.
+type UpdateRegistryInput struct {
+	ID        uuid.UUID
+	Name      *string
+	PlainHTTP *bool
+	Username  *string
+	Password  *string
+}
+
+// UpdateRegistry changes the name of a registry and the way to reach it.
+func (s *Service) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*RegistryPayload, error) {
+	r, err := s.changeable(ctx, in.ID, access.Update)
+	if err != nil {
+		return nil, err
+	}
+	if in.Name != nil {
+		if err := naming.Name("name", *in.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkCredentials(in.Username, in.Password); err != nil {
+		return nil, err
+	}
+	u := s.client.Registry.UpdateOne(r).SetNillableName(in.Name).SetNillablePlainHTTP(in.PlainHTTP).SetNillableUsername(in.Username)
+	switch {
+	case in.Password == nil:
+	case *in.Password == "":
+		u.ClearPasswordSealed()
+	default:
+		u.SetPasswordSealed(s.keys.Seal(seal.RegistryPassword, []byte(*in.Password)))
+	}
+	r, err = u.Save(ctx)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("registry").WithField("id")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("change registry: %w", err)
+	}
+	return &RegistryPayload{Registry: r}, nil
+}
+
+// DeleteRegistryInput names the registry to remove.
+type DeleteRegistryInput struct{ ID uuid.UUID }
+
+// DeleteRegistryPayload is the registry that was removed.
+type DeleteRegistryPayload struct{ ID uuid.UUID }
+
+// DeleteRegistry removes a registry and its images, unless sessions that have not ended
+// use them. Images that ended sessions name stay as gone, without a registry.
+func (s *Service) DeleteRegistry(ctx context.Context, in DeleteRegistryInput) (*DeleteRegistryPayload, error) {
+	r, err := s.changeable(ctx, in.ID, access.Delete)
+	if err != nil {
+		return nil, err
+	}
+	err = store.InTx(viewer.SystemContext(ctx), s.client, func(tx *ent.Tx) error {
+		ctx := viewer.SystemContext(ctx)
+		// A session that is being created holds the row of its image: wait for it.
+		if _, err := tx.Image.Query().Where(entimage.RegistryID(r.ID)).Order(entimage.ByID()).ForUpdate().IDs(ctx); err != nil {
+			return fmt.Errorf("lock images: %w", err)
+		}
+		live := session.And(session.HasImageWith(entimage.RegistryID(r.ID)), session.TerminatedAtIsNil())
+		n, err := tx.Session.Query().Where(live).Count(ctx)
+		if err != nil {
+			return fmt.Errorf("count sessions: %w", err)
+		}
+		if n > 0 {
+			images, err := tx.Session.Query().Where(live).QueryImage().Count(ctx)
+			if err != nil {
+				return fmt.Errorf("count images: %w", err)
+			}
+			return problem.Precondition("images of registry %s that are in use: %d, by sessions that have not ended: %d", r.Name, images, n).WithField("id")
+		}
+		return remove(ctx, tx, r.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &DeleteRegistryPayload{ID: r.ID}, nil
+}
+
+func remove(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
+	_, err := tx.Image.Delete().Where(entimage.RegistryID(id), func(i *sql.Selector) {
+		s := sql.Table(session.Table)
+		i.Where(sql.NotExists(sql.Select(s.C(session.FieldID)).From(s).Where(sql.ColumnsEQ(s.C(session.FieldImageID), i.C(entimage.FieldID)))))
+	}).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("remove images: %w", err)
+	}
+	if err := tx.Image.Update().Where(entimage.RegistryID(id)).SetStatus(entimage.StatusGone).Exec(ctx); err != nil {
+		return fmt.Errorf("mark images gone: %w", err)
+	}
+	if _, err := tx.Registry.Delete().Where(registry.ID(id)).Exec(ctx); err != nil {
+		return fmt.Errorf("remove registry: %w", err)
+	}
+	return nil
+}
+
+// changeable returns a registry to which the viewer may do op.
+func (s *Service) changeable(ctx context.Context, id uuid.UUID, op access.Operation) (*ent.Registry, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	r, err := s.client.Registry.Get(ctx, id)
+	if err != nil {
+		return nil, permit.Missing(err, "registry", "id")
+	}
+	return r, permit.To(ctx, op, r)
+}

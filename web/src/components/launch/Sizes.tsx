@@ -1,0 +1,40 @@
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "urql";
+import { type VariablesOf, graphql } from "../../api/graphql";
+import { t } from "../../i18n";
+import { PresetFit } from "./PresetFit";
+import { Tiles } from "./Tiles";
+import { type Wish, fitOf, sizeInput, sizes } from "./request";
+
+const SizesQuery = graphql(`
+  query Sizes($s: CreateSessionInput!, $m: CreateSessionInput!, $l: CreateSessionInput!) {
+    S: dryRun(input: $s) { verdict refusals { message } }
+    M: dryRun(input: $m) { verdict refusals { message } }
+    L: dryRun(input: $l) { verdict refusals { message } }
+  }
+`);
+
+interface Props {
+  wish: Wish;
+  onChoose: (size: { cpu: number; mem: number }) => void;
+}
+
+/** The common sizes. The server says of each whether it would start, so that the tiles, the preview and the launch agree. */
+export function Sizes({ wish, onChoose }: Props) {
+  const [s, m, l] = sizes.map((size) => sizeInput(wish, size));
+  const [asked] = useDebouncedValue(JSON.stringify({ s, m, l }), 400);
+  const variables = JSON.parse(asked) as VariablesOf<typeof SizesQuery>;
+  const [{ data }] = useQuery({ query: SizesQuery, variables, pause: !variables.s.image, requestPolicy: "network-only" });
+  const chosen = wish.preset ? undefined : sizes.find((size) => size.cpu === wish.cpu && size.mem === wish.mem);
+  return (
+    <Tiles label={t("Size")} chosen={chosen?.key ?? null}
+      onChoose={(key) => { const { cpu, mem } = sizes.find((size) => size.key === key)!; onChoose({ cpu, mem }); }}
+      tiles={sizes.map(({ key, cpu, mem }) => {
+        const fit = data ? fitOf(data[key]) : null;
+        return {
+          key, title: `${key} · ${cpu} CPU · ${mem} GiB`, off: fit?.state === "never",
+          note: fit ? <PresetFit fit={fit} /> : <span className="dim">…</span>,
+        };
+      })} />
+  );
+}
