@@ -80,9 +80,14 @@ func (a *app) logs(ctx context.Context, c *client.Client, s *client.Session, f l
 			a.note("berth: %s", oneLine(err))
 		}
 	}}
+	var pauses client.Backoff
 	for {
+		before := log.Offset()
 		if err := log.CopyTo(ctx, c, out); err != nil || over || !follow {
 			return err
+		}
+		if log.Offset() > before {
+			pauses.Reset()
 		}
 		// The stream also ends when its server stops, so ask whether the process has ended.
 		var now *client.SessionDetail
@@ -93,7 +98,12 @@ func (a *app) logs(ctx context.Context, c *client.Client, s *client.Session, f l
 		if err != nil {
 			return err
 		}
-		over = now.Ended() || kernelEnded(now, kernel)
+		// Once the process has ended, the rest of the log is read without a pause.
+		if over = now.Ended() || kernelEnded(now, kernel); !over {
+			if err := pauses.Wait(ctx); err != nil {
+				return err
+			}
+		}
 	}
 }
 

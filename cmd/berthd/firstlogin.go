@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -50,6 +51,15 @@ func keepFirstLogin(ctx context.Context, m *manager.Manager, path string, now fi
 		return err
 	}
 	return os.WriteFile(path, b, 0o600)
+}
+
+// pageURL returns the address that people use: the public one, or else that of the
+// listener.
+func pageURL(cfg manager.Config) string {
+	if cfg.PublicURL != "" {
+		return strings.TrimRight(cfg.PublicURL, "/")
+	}
+	return "http://" + cfg.HTTP.Addr().String()
 }
 
 // sayFirstLogin prints the password on a terminal, and elsewhere only the file that has

@@ -56,7 +56,7 @@ func managerCommand() *cobra.Command {
 				return fmt.Errorf("make the first superadmin: %w", err)
 			}
 			first := filepath.Join(cfg.Secrets, "first-login.json")
-			if err := keepFirstLogin(cmd.Context(), m, first, firstLogin{"http://" + cfg.HTTP.Addr().String(), cfg.AdminEmail, password}); err != nil {
+			if err := keepFirstLogin(cmd.Context(), m, first, firstLogin{pageURL(cfg), cfg.AdminEmail, password}); err != nil {
 				m.Close()
 				return err
 			}

@@ -82,6 +82,9 @@ type LogStream struct {
 	started bool
 }
 
+// Offset returns how many bytes of the log have been read or skipped.
+func (l *LogStream) Offset() int64 { return l.offset }
+
 // CopyTo writes the log to w, each byte once, until the server says that it is
 // complete.
 func (l *LogStream) CopyTo(ctx context.Context, c *Client, w io.Writer) error {

@@ -18,6 +18,10 @@ import (
 // every few seconds, so this means the connection is dead.
 const silence = 90 * time.Second
 
+// quiet is how long an attempt lasts at least when it was a stream without data, and
+// not an attempt to reach a server.
+const quiet = time.Minute
+
 // timeout is how long a stream is tried again without one success.
 const timeout = 10 * time.Minute
 
@@ -112,13 +116,39 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// persist repeats attempt while it fails for want of a server. Attempt reports
-// whether it got anything; that starts the time limit again. Told, if not nil, hears
-// of every pause.
-func persist(ctx context.Context, told func(error), attempt func() (progress bool, err error)) error {
+// Backoff is a series of pauses between attempts: 200 ms, then twice as long each
+// time, at most 5 s.
+type Backoff struct{ next time.Duration }
+
+// Next returns the next pause.
+func (b *Backoff) Next() time.Duration {
 	const first, last = 200 * time.Millisecond, 5 * time.Second
-	pause, since := first, time.Now()
+	pause := min(max(b.next, first), last)
+	b.next = 2 * pause
+	return pause
+}
+
+// Reset starts the series again, after an attempt that got something.
+func (b *Backoff) Reset() { b.next = 0 }
+
+// Wait waits for the next pause or the end of the context, whose cause it returns.
+func (b *Backoff) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(b.Next()):
+		return nil
+	}
+}
+
+// persist repeats attempt while it fails because no server answers. Attempt reports
+// whether it received anything; that starts the time limit again. Told, if not nil,
+// gets the error before every pause.
+func persist(ctx context.Context, told func(error), attempt func() (progress bool, err error)) error {
+	var pauses Backoff
+	since := time.Now()
 	for {
+		began := time.Now()
 		progress, err := attempt()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -126,8 +156,9 @@ func persist(ctx context.Context, told func(error), attempt func() (progress boo
 		if !errdefs.IsUnavailable(err) {
 			return err
 		}
-		if progress {
-			pause, since = first, time.Now()
+		if progress || time.Since(began) > quiet {
+			pauses.Reset()
+			since = time.Now()
 		}
 		if time.Since(since) > timeout {
 			return err
@@ -135,12 +166,9 @@ func persist(ctx context.Context, told func(error), attempt func() (progress boo
 		if told != nil {
 			told(err)
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pause):
+		if err := pauses.Wait(ctx); err != nil {
+			return err
 		}
-		pause = min(2*pause, last)
 	}
 }
 

@@ -116,7 +116,6 @@ type Capability int32
 
 const (
 	Capability_CAPABILITY_UNSPECIFIED      Capability = 0
-	Capability_CAPABILITY_PREFER           Capability = 1
 	Capability_CAPABILITY_FRACTIONS        Capability = 2 // gives a device away in parts: a SHARES or BYTES slot
 	Capability_CAPABILITY_PARTITIONS       Capability = 3 // shows hardware partitions as devices
 	Capability_CAPABILITY_WORKLOAD_METRICS Capability = 4
@@ -130,7 +129,6 @@ const (
 var (
 	Capability_name = map[int32]string{
 		0: "CAPABILITY_UNSPECIFIED",
-		1: "CAPABILITY_PREFER",
 		2: "CAPABILITY_FRACTIONS",
 		3: "CAPABILITY_PARTITIONS",
 		4: "CAPABILITY_WORKLOAD_METRICS",
@@ -141,7 +139,6 @@ var (
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":      0,
-		"CAPABILITY_PREFER":           1,
 		"CAPABILITY_FRACTIONS":        2,
 		"CAPABILITY_PARTITIONS":       3,
 		"CAPABILITY_WORKLOAD_METRICS": 4,
@@ -462,7 +459,7 @@ func (x DeviceNode_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeviceNode_Type.Descriptor instead.
 func (DeviceNode_Type) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{23, 0}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{21, 0}
 }
 
 type Metric_Kind int32
@@ -517,7 +514,7 @@ func (x Metric_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Kind.Descriptor instead.
 func (Metric_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{34, 0}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // How well the number is known. ATTRIBUTED: the device's figure split over
@@ -574,7 +571,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{34, 1}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{32, 1}
 }
 
 type DescribeRequest struct {
@@ -1857,118 +1854,6 @@ func (x *Allocation) GetAmount() string {
 	return ""
 }
 
-type PreferRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Slot          string                 `protobuf:"bytes,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	Amount        string                 `protobuf:"bytes,2,opt,name=amount,proto3" json:"amount,omitempty"`
-	Candidates    []string               `protobuf:"bytes,3,rep,name=candidates,proto3" json:"candidates,omitempty"`
-	Required      []string               `protobuf:"bytes,4,rep,name=required,proto3" json:"required,omitempty"` // devices already chosen for the same kernel
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PreferRequest) Reset() {
-	*x = PreferRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PreferRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PreferRequest) ProtoMessage() {}
-
-func (x *PreferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PreferRequest.ProtoReflect.Descriptor instead.
-func (*PreferRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *PreferRequest) GetSlot() string {
-	if x != nil {
-		return x.Slot
-	}
-	return ""
-}
-
-func (x *PreferRequest) GetAmount() string {
-	if x != nil {
-		return x.Amount
-	}
-	return ""
-}
-
-func (x *PreferRequest) GetCandidates() []string {
-	if x != nil {
-		return x.Candidates
-	}
-	return nil
-}
-
-func (x *PreferRequest) GetRequired() []string {
-	if x != nil {
-		return x.Required
-	}
-	return nil
-}
-
-type PreferResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	DeviceIds     []string               `protobuf:"bytes,1,rep,name=device_ids,json=deviceIds,proto3" json:"device_ids,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PreferResponse) Reset() {
-	*x = PreferResponse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PreferResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PreferResponse) ProtoMessage() {}
-
-func (x *PreferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PreferResponse.ProtoReflect.Descriptor instead.
-func (*PreferResponse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *PreferResponse) GetDeviceIds() []string {
-	if x != nil {
-		return x.DeviceIds
-	}
-	return nil
-}
-
 type PrepareRequest struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	AllocationId      string                 `protobuf:"bytes,1,opt,name=allocation_id,json=allocationId,proto3" json:"allocation_id,omitempty"`
@@ -1988,7 +1873,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[19]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +1885,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[19]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +1898,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{19}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PrepareRequest) GetAllocationId() string {
@@ -2091,7 +1976,7 @@ type PrepareResponse struct {
 
 func (x *PrepareResponse) Reset() {
 	*x = PrepareResponse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[20]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +1988,7 @@ func (x *PrepareResponse) String() string {
 func (*PrepareResponse) ProtoMessage() {}
 
 func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[20]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2001,7 @@ func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
 func (*PrepareResponse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{20}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PrepareResponse) GetEdits() *ContainerEdits {
@@ -2161,7 +2046,7 @@ type AttachedDevice struct {
 
 func (x *AttachedDevice) Reset() {
 	*x = AttachedDevice{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[21]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +2058,7 @@ func (x *AttachedDevice) String() string {
 func (*AttachedDevice) ProtoMessage() {}
 
 func (x *AttachedDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[21]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +2071,7 @@ func (x *AttachedDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachedDevice.ProtoReflect.Descriptor instead.
 func (*AttachedDevice) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{21}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AttachedDevice) GetDeviceId() string {
@@ -2244,7 +2129,7 @@ type ContainerEdits struct {
 
 func (x *ContainerEdits) Reset() {
 	*x = ContainerEdits{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[22]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2141,7 @@ func (x *ContainerEdits) String() string {
 func (*ContainerEdits) ProtoMessage() {}
 
 func (x *ContainerEdits) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[22]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2154,7 @@ func (x *ContainerEdits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerEdits.ProtoReflect.Descriptor instead.
 func (*ContainerEdits) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{22}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ContainerEdits) GetDeviceNodes() []*DeviceNode {
@@ -2380,7 +2265,7 @@ type DeviceNode struct {
 
 func (x *DeviceNode) Reset() {
 	*x = DeviceNode{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[23]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2277,7 @@ func (x *DeviceNode) String() string {
 func (*DeviceNode) ProtoMessage() {}
 
 func (x *DeviceNode) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[23]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2290,7 @@ func (x *DeviceNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceNode.ProtoReflect.Descriptor instead.
 func (*DeviceNode) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{23}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeviceNode) GetPath() string {
@@ -2470,7 +2355,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[24]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2482,7 +2367,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[24]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2380,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{24}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Mount) GetSource() string {
@@ -2544,7 +2429,7 @@ type Rlimit struct {
 
 func (x *Rlimit) Reset() {
 	*x = Rlimit{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[25]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2441,7 @@ func (x *Rlimit) String() string {
 func (*Rlimit) ProtoMessage() {}
 
 func (x *Rlimit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[25]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2454,7 @@ func (x *Rlimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rlimit.ProtoReflect.Descriptor instead.
 func (*Rlimit) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{25}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Rlimit) GetName() string {
@@ -2603,7 +2488,7 @@ type UnprepareRequest struct {
 
 func (x *UnprepareRequest) Reset() {
 	*x = UnprepareRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[26]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2615,7 +2500,7 @@ func (x *UnprepareRequest) String() string {
 func (*UnprepareRequest) ProtoMessage() {}
 
 func (x *UnprepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[26]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +2513,7 @@ func (x *UnprepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprepareRequest.ProtoReflect.Descriptor instead.
 func (*UnprepareRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{26}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UnprepareRequest) GetAllocationId() string {
@@ -2653,7 +2538,7 @@ type UnprepareResponse struct {
 
 func (x *UnprepareResponse) Reset() {
 	*x = UnprepareResponse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[27]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2550,7 @@ func (x *UnprepareResponse) String() string {
 func (*UnprepareResponse) ProtoMessage() {}
 
 func (x *UnprepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[27]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2563,7 @@ func (x *UnprepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprepareResponse.ProtoReflect.Descriptor instead.
 func (*UnprepareResponse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{27}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{25}
 }
 
 type RestoreRequest struct {
@@ -2690,7 +2575,7 @@ type RestoreRequest struct {
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[28]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2587,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[28]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2600,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{28}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RestoreRequest) GetLive() []*LiveAllocation {
@@ -2736,7 +2621,7 @@ type LiveAllocation struct {
 
 func (x *LiveAllocation) Reset() {
 	*x = LiveAllocation{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[29]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +2633,7 @@ func (x *LiveAllocation) String() string {
 func (*LiveAllocation) ProtoMessage() {}
 
 func (x *LiveAllocation) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[29]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +2646,7 @@ func (x *LiveAllocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAllocation.ProtoReflect.Descriptor instead.
 func (*LiveAllocation) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{29}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LiveAllocation) GetAllocationId() string {
@@ -2797,7 +2682,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[30]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +2694,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[30]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +2707,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{30}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RestoreResponse) GetProblems() []*RestoreProblem {
@@ -2850,7 +2735,7 @@ type RestoreProblem struct {
 
 func (x *RestoreProblem) Reset() {
 	*x = RestoreProblem{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[31]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +2747,7 @@ func (x *RestoreProblem) String() string {
 func (*RestoreProblem) ProtoMessage() {}
 
 func (x *RestoreProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[31]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +2760,7 @@ func (x *RestoreProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreProblem.ProtoReflect.Descriptor instead.
 func (*RestoreProblem) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{31}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RestoreProblem) GetAllocationId() string {
@@ -2908,7 +2793,7 @@ type WatchNodeMetricsRequest struct {
 
 func (x *WatchNodeMetricsRequest) Reset() {
 	*x = WatchNodeMetricsRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +2805,7 @@ func (x *WatchNodeMetricsRequest) String() string {
 func (*WatchNodeMetricsRequest) ProtoMessage() {}
 
 func (x *WatchNodeMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +2818,7 @@ func (x *WatchNodeMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchNodeMetricsRequest.ProtoReflect.Descriptor instead.
 func (*WatchNodeMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{32}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchNodeMetricsRequest) GetIntervalMs() uint32 {
@@ -2953,7 +2838,7 @@ type NodeSample struct {
 
 func (x *NodeSample) Reset() {
 	*x = NodeSample{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +2850,7 @@ func (x *NodeSample) String() string {
 func (*NodeSample) ProtoMessage() {}
 
 func (x *NodeSample) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +2863,7 @@ func (x *NodeSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSample.ProtoReflect.Descriptor instead.
 func (*NodeSample) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{33}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodeSample) GetUnixMs() int64 {
@@ -3013,7 +2898,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3025,7 +2910,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +2923,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{34}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Metric) GetName() string {
@@ -3101,7 +2986,7 @@ type WorkloadSet struct {
 
 func (x *WorkloadSet) Reset() {
 	*x = WorkloadSet{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[35]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +2998,7 @@ func (x *WorkloadSet) String() string {
 func (*WorkloadSet) ProtoMessage() {}
 
 func (x *WorkloadSet) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[35]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3011,7 @@ func (x *WorkloadSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkloadSet.ProtoReflect.Descriptor instead.
 func (*WorkloadSet) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{35}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkloadSet) GetIntervalMs() uint32 {
@@ -3163,7 +3048,7 @@ type Workload struct {
 
 func (x *Workload) Reset() {
 	*x = Workload{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[36]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3060,7 @@ func (x *Workload) String() string {
 func (*Workload) ProtoMessage() {}
 
 func (x *Workload) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[36]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3073,7 @@ func (x *Workload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Workload.ProtoReflect.Descriptor instead.
 func (*Workload) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{36}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Workload) GetAllocationId() string {
@@ -3236,7 +3121,7 @@ type WorkloadSample struct {
 
 func (x *WorkloadSample) Reset() {
 	*x = WorkloadSample{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[37]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3133,7 @@ func (x *WorkloadSample) String() string {
 func (*WorkloadSample) ProtoMessage() {}
 
 func (x *WorkloadSample) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[37]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3146,7 @@ func (x *WorkloadSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkloadSample.ProtoReflect.Descriptor instead.
 func (*WorkloadSample) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{37}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkloadSample) GetUnixMs() int64 {
@@ -3289,7 +3174,7 @@ type WorkloadMetrics struct {
 
 func (x *WorkloadMetrics) Reset() {
 	*x = WorkloadMetrics{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[38]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3301,7 +3186,7 @@ func (x *WorkloadMetrics) String() string {
 func (*WorkloadMetrics) ProtoMessage() {}
 
 func (x *WorkloadMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[38]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3314,7 +3199,7 @@ func (x *WorkloadMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkloadMetrics.ProtoReflect.Descriptor instead.
 func (*WorkloadMetrics) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{38}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WorkloadMetrics) GetAllocationId() string {
@@ -3348,7 +3233,7 @@ type ProcessMetrics struct {
 
 func (x *ProcessMetrics) Reset() {
 	*x = ProcessMetrics{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[39]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3245,7 @@ func (x *ProcessMetrics) String() string {
 func (*ProcessMetrics) ProtoMessage() {}
 
 func (x *ProcessMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[39]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3258,7 @@ func (x *ProcessMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessMetrics.ProtoReflect.Descriptor instead.
 func (*ProcessMetrics) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{39}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ProcessMetrics) GetHostPid() int32 {
@@ -3398,7 +3283,7 @@ type WatchHealthRequest struct {
 
 func (x *WatchHealthRequest) Reset() {
 	*x = WatchHealthRequest{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[40]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3295,7 @@ func (x *WatchHealthRequest) String() string {
 func (*WatchHealthRequest) ProtoMessage() {}
 
 func (x *WatchHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[40]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3423,7 +3308,7 @@ func (x *WatchHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchHealthRequest.ProtoReflect.Descriptor instead.
 func (*WatchHealthRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{40}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{38}
 }
 
 type HealthEvent struct {
@@ -3441,7 +3326,7 @@ type HealthEvent struct {
 
 func (x *HealthEvent) Reset() {
 	*x = HealthEvent{}
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[41]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3338,7 @@ func (x *HealthEvent) String() string {
 func (*HealthEvent) ProtoMessage() {}
 
 func (x *HealthEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[41]
+	mi := &file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3351,7 @@ func (x *HealthEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthEvent.ProtoReflect.Descriptor instead.
 func (*HealthEvent) Descriptor() ([]byte, []int) {
-	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{41}
+	return file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *HealthEvent) GetUnixMs() int64 {
@@ -3668,17 +3553,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"Allocation\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\tR\x04slot\x12\x1b\n" +
 	"\tdevice_id\x18\x02 \x01(\tR\bdeviceId\x12\x16\n" +
-	"\x06amount\x18\x03 \x01(\tR\x06amount\"w\n" +
-	"\rPreferRequest\x12\x12\n" +
-	"\x04slot\x18\x01 \x01(\tR\x04slot\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\tR\x06amount\x12\x1e\n" +
-	"\n" +
-	"candidates\x18\x03 \x03(\tR\n" +
-	"candidates\x12\x1a\n" +
-	"\brequired\x18\x04 \x03(\tR\brequired\"/\n" +
-	"\x0ePreferResponse\x12\x1d\n" +
-	"\n" +
-	"device_ids\x18\x01 \x03(\tR\tdeviceIds\"\xc5\x03\n" +
+	"\x06amount\x18\x03 \x01(\tR\x06amount\"\xc5\x03\n" +
 	"\x0ePrepareRequest\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x1d\n" +
@@ -3828,30 +3703,28 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x06health\x18\x03 \x01(\x0e2\x1c.berth.accelerator.v1.HealthR\x06health\x12\x12\n" +
 	"\x04code\x18\x04 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12,\n" +
-	"\x12fatal_to_workloads\x18\x06 \x01(\bR\x10fatalToWorkloadsJ\x05\bd\x10\xc8\x01*\x85\x02\n" +
+	"\x12fatal_to_workloads\x18\x06 \x01(\bR\x10fatalToWorkloadsJ\x05\bd\x10\xc8\x01*\xf4\x01\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
-	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11CAPABILITY_PREFER\x10\x01\x12\x18\n" +
+	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14CAPABILITY_FRACTIONS\x10\x02\x12\x19\n" +
 	"\x15CAPABILITY_PARTITIONS\x10\x03\x12\x1f\n" +
 	"\x1bCAPABILITY_WORKLOAD_METRICS\x10\x04\x12\x1e\n" +
 	"\x1aCAPABILITY_PROCESS_METRICS\x10\x05\x12\x15\n" +
 	"\x11CAPABILITY_HEALTH\x10\x06\x12\x1b\n" +
 	"\x17CAPABILITY_SIDE_EFFECTS\x10\a\x12\x1a\n" +
-	"\x16CAPABILITY_RECONFIGURE\x10\b*l\n" +
+	"\x16CAPABILITY_RECONFIGURE\x10\b\"\x04\b\x01\x10\x01*l\n" +
 	"\x06Health\x12\x12\n" +
 	"\x0eHEALTH_UNKNOWN\x10\x00\x12\x12\n" +
 	"\x0eHEALTH_HEALTHY\x10\x01\x12\x13\n" +
 	"\x0fHEALTH_DEGRADED\x10\x02\x12\x14\n" +
 	"\x10HEALTH_UNHEALTHY\x10\x03\x12\x0f\n" +
-	"\vHEALTH_LOST\x10\x042\x94\b\n" +
+	"\vHEALTH_LOST\x10\x042\xbf\a\n" +
 	"\vAccelerator\x12Y\n" +
 	"\bDescribe\x12%.berth.accelerator.v1.DescribeRequest\x1a&.berth.accelerator.v1.DescribeResponse\x12\\\n" +
 	"\tConfigure\x12&.berth.accelerator.v1.ConfigureRequest\x1a'.berth.accelerator.v1.ConfigureResponse\x12\\\n" +
 	"\tPreflight\x12&.berth.accelerator.v1.PreflightRequest\x1a'.berth.accelerator.v1.PreflightResponse\x12a\n" +
-	"\fWatchDevices\x12).berth.accelerator.v1.WatchDevicesRequest\x1a$.berth.accelerator.v1.DeviceSnapshot0\x01\x12S\n" +
-	"\x06Prefer\x12#.berth.accelerator.v1.PreferRequest\x1a$.berth.accelerator.v1.PreferResponse\x12V\n" +
+	"\fWatchDevices\x12).berth.accelerator.v1.WatchDevicesRequest\x1a$.berth.accelerator.v1.DeviceSnapshot0\x01\x12V\n" +
 	"\aPrepare\x12$.berth.accelerator.v1.PrepareRequest\x1a%.berth.accelerator.v1.PrepareResponse\x12\\\n" +
 	"\tUnprepare\x12&.berth.accelerator.v1.UnprepareRequest\x1a'.berth.accelerator.v1.UnprepareResponse\x12V\n" +
 	"\aRestore\x12$.berth.accelerator.v1.RestoreRequest\x1a%.berth.accelerator.v1.RestoreResponse\x12e\n" +
@@ -3872,7 +3745,7 @@ func file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDescGZIP() []by
 }
 
 var file_plugins_accelerator_acceleratorpb_accelerator_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_plugins_accelerator_acceleratorpb_accelerator_proto_goTypes = []any{
 	(Capability)(0),                 // 0: berth.accelerator.v1.Capability
 	(Health)(0),                     // 1: berth.accelerator.v1.Health
@@ -3899,113 +3772,109 @@ var file_plugins_accelerator_acceleratorpb_accelerator_proto_goTypes = []any{
 	(*CounterUse)(nil),              // 22: berth.accelerator.v1.CounterUse
 	(*Link)(nil),                    // 23: berth.accelerator.v1.Link
 	(*Allocation)(nil),              // 24: berth.accelerator.v1.Allocation
-	(*PreferRequest)(nil),           // 25: berth.accelerator.v1.PreferRequest
-	(*PreferResponse)(nil),          // 26: berth.accelerator.v1.PreferResponse
-	(*PrepareRequest)(nil),          // 27: berth.accelerator.v1.PrepareRequest
-	(*PrepareResponse)(nil),         // 28: berth.accelerator.v1.PrepareResponse
-	(*AttachedDevice)(nil),          // 29: berth.accelerator.v1.AttachedDevice
-	(*ContainerEdits)(nil),          // 30: berth.accelerator.v1.ContainerEdits
-	(*DeviceNode)(nil),              // 31: berth.accelerator.v1.DeviceNode
-	(*Mount)(nil),                   // 32: berth.accelerator.v1.Mount
-	(*Rlimit)(nil),                  // 33: berth.accelerator.v1.Rlimit
-	(*UnprepareRequest)(nil),        // 34: berth.accelerator.v1.UnprepareRequest
-	(*UnprepareResponse)(nil),       // 35: berth.accelerator.v1.UnprepareResponse
-	(*RestoreRequest)(nil),          // 36: berth.accelerator.v1.RestoreRequest
-	(*LiveAllocation)(nil),          // 37: berth.accelerator.v1.LiveAllocation
-	(*RestoreResponse)(nil),         // 38: berth.accelerator.v1.RestoreResponse
-	(*RestoreProblem)(nil),          // 39: berth.accelerator.v1.RestoreProblem
-	(*WatchNodeMetricsRequest)(nil), // 40: berth.accelerator.v1.WatchNodeMetricsRequest
-	(*NodeSample)(nil),              // 41: berth.accelerator.v1.NodeSample
-	(*Metric)(nil),                  // 42: berth.accelerator.v1.Metric
-	(*WorkloadSet)(nil),             // 43: berth.accelerator.v1.WorkloadSet
-	(*Workload)(nil),                // 44: berth.accelerator.v1.Workload
-	(*WorkloadSample)(nil),          // 45: berth.accelerator.v1.WorkloadSample
-	(*WorkloadMetrics)(nil),         // 46: berth.accelerator.v1.WorkloadMetrics
-	(*ProcessMetrics)(nil),          // 47: berth.accelerator.v1.ProcessMetrics
-	(*WatchHealthRequest)(nil),      // 48: berth.accelerator.v1.WatchHealthRequest
-	(*HealthEvent)(nil),             // 49: berth.accelerator.v1.HealthEvent
-	nil,                             // 50: berth.accelerator.v1.PreflightResponse.DriverInfoEntry
-	nil,                             // 51: berth.accelerator.v1.DeviceSnapshot.DriverInfoEntry
-	nil,                             // 52: berth.accelerator.v1.Device.AttributesEntry
-	nil,                             // 53: berth.accelerator.v1.Device.CapacityEntry
-	nil,                             // 54: berth.accelerator.v1.CounterSet.CountersEntry
-	nil,                             // 55: berth.accelerator.v1.CounterUse.AmountsEntry
-	nil,                             // 56: berth.accelerator.v1.PrepareRequest.OptionsEntry
-	nil,                             // 57: berth.accelerator.v1.PrepareResponse.ResourceDataEntry
-	nil,                             // 58: berth.accelerator.v1.ContainerEdits.EnvEntry
-	nil,                             // 59: berth.accelerator.v1.ContainerEdits.SysctlsEntry
-	nil,                             // 60: berth.accelerator.v1.ContainerEdits.AnnotationsEntry
+	(*PrepareRequest)(nil),          // 25: berth.accelerator.v1.PrepareRequest
+	(*PrepareResponse)(nil),         // 26: berth.accelerator.v1.PrepareResponse
+	(*AttachedDevice)(nil),          // 27: berth.accelerator.v1.AttachedDevice
+	(*ContainerEdits)(nil),          // 28: berth.accelerator.v1.ContainerEdits
+	(*DeviceNode)(nil),              // 29: berth.accelerator.v1.DeviceNode
+	(*Mount)(nil),                   // 30: berth.accelerator.v1.Mount
+	(*Rlimit)(nil),                  // 31: berth.accelerator.v1.Rlimit
+	(*UnprepareRequest)(nil),        // 32: berth.accelerator.v1.UnprepareRequest
+	(*UnprepareResponse)(nil),       // 33: berth.accelerator.v1.UnprepareResponse
+	(*RestoreRequest)(nil),          // 34: berth.accelerator.v1.RestoreRequest
+	(*LiveAllocation)(nil),          // 35: berth.accelerator.v1.LiveAllocation
+	(*RestoreResponse)(nil),         // 36: berth.accelerator.v1.RestoreResponse
+	(*RestoreProblem)(nil),          // 37: berth.accelerator.v1.RestoreProblem
+	(*WatchNodeMetricsRequest)(nil), // 38: berth.accelerator.v1.WatchNodeMetricsRequest
+	(*NodeSample)(nil),              // 39: berth.accelerator.v1.NodeSample
+	(*Metric)(nil),                  // 40: berth.accelerator.v1.Metric
+	(*WorkloadSet)(nil),             // 41: berth.accelerator.v1.WorkloadSet
+	(*Workload)(nil),                // 42: berth.accelerator.v1.Workload
+	(*WorkloadSample)(nil),          // 43: berth.accelerator.v1.WorkloadSample
+	(*WorkloadMetrics)(nil),         // 44: berth.accelerator.v1.WorkloadMetrics
+	(*ProcessMetrics)(nil),          // 45: berth.accelerator.v1.ProcessMetrics
+	(*WatchHealthRequest)(nil),      // 46: berth.accelerator.v1.WatchHealthRequest
+	(*HealthEvent)(nil),             // 47: berth.accelerator.v1.HealthEvent
+	nil,                             // 48: berth.accelerator.v1.PreflightResponse.DriverInfoEntry
+	nil,                             // 49: berth.accelerator.v1.DeviceSnapshot.DriverInfoEntry
+	nil,                             // 50: berth.accelerator.v1.Device.AttributesEntry
+	nil,                             // 51: berth.accelerator.v1.Device.CapacityEntry
+	nil,                             // 52: berth.accelerator.v1.CounterSet.CountersEntry
+	nil,                             // 53: berth.accelerator.v1.CounterUse.AmountsEntry
+	nil,                             // 54: berth.accelerator.v1.PrepareRequest.OptionsEntry
+	nil,                             // 55: berth.accelerator.v1.PrepareResponse.ResourceDataEntry
+	nil,                             // 56: berth.accelerator.v1.ContainerEdits.EnvEntry
+	nil,                             // 57: berth.accelerator.v1.ContainerEdits.SysctlsEntry
+	nil,                             // 58: berth.accelerator.v1.ContainerEdits.AnnotationsEntry
 }
 var file_plugins_accelerator_acceleratorpb_accelerator_proto_depIdxs = []int32{
 	0,  // 0: berth.accelerator.v1.DescribeResponse.capabilities:type_name -> berth.accelerator.v1.Capability
 	16, // 1: berth.accelerator.v1.DescribeResponse.slots:type_name -> berth.accelerator.v1.SlotType
 	12, // 2: berth.accelerator.v1.ConfigureRequest.roots:type_name -> berth.accelerator.v1.Roots
 	15, // 3: berth.accelerator.v1.PreflightResponse.checks:type_name -> berth.accelerator.v1.Check
-	50, // 4: berth.accelerator.v1.PreflightResponse.driver_info:type_name -> berth.accelerator.v1.PreflightResponse.DriverInfoEntry
+	48, // 4: berth.accelerator.v1.PreflightResponse.driver_info:type_name -> berth.accelerator.v1.PreflightResponse.DriverInfoEntry
 	2,  // 5: berth.accelerator.v1.SlotType.kind:type_name -> berth.accelerator.v1.SlotType.Kind
 	20, // 6: berth.accelerator.v1.DeviceSnapshot.devices:type_name -> berth.accelerator.v1.Device
 	21, // 7: berth.accelerator.v1.DeviceSnapshot.counters:type_name -> berth.accelerator.v1.CounterSet
 	23, // 8: berth.accelerator.v1.DeviceSnapshot.links:type_name -> berth.accelerator.v1.Link
-	51, // 9: berth.accelerator.v1.DeviceSnapshot.driver_info:type_name -> berth.accelerator.v1.DeviceSnapshot.DriverInfoEntry
+	49, // 9: berth.accelerator.v1.DeviceSnapshot.driver_info:type_name -> berth.accelerator.v1.DeviceSnapshot.DriverInfoEntry
 	16, // 10: berth.accelerator.v1.DeviceSnapshot.slots:type_name -> berth.accelerator.v1.SlotType
 	19, // 11: berth.accelerator.v1.DeviceSnapshot.look:type_name -> berth.accelerator.v1.Look
 	3,  // 12: berth.accelerator.v1.Look.state:type_name -> berth.accelerator.v1.Look.State
-	52, // 13: berth.accelerator.v1.Device.attributes:type_name -> berth.accelerator.v1.Device.AttributesEntry
-	53, // 14: berth.accelerator.v1.Device.capacity:type_name -> berth.accelerator.v1.Device.CapacityEntry
+	50, // 13: berth.accelerator.v1.Device.attributes:type_name -> berth.accelerator.v1.Device.AttributesEntry
+	51, // 14: berth.accelerator.v1.Device.capacity:type_name -> berth.accelerator.v1.Device.CapacityEntry
 	22, // 15: berth.accelerator.v1.Device.consumes:type_name -> berth.accelerator.v1.CounterUse
 	1,  // 16: berth.accelerator.v1.Device.health:type_name -> berth.accelerator.v1.Health
-	54, // 17: berth.accelerator.v1.CounterSet.counters:type_name -> berth.accelerator.v1.CounterSet.CountersEntry
-	55, // 18: berth.accelerator.v1.CounterUse.amounts:type_name -> berth.accelerator.v1.CounterUse.AmountsEntry
+	52, // 17: berth.accelerator.v1.CounterSet.counters:type_name -> berth.accelerator.v1.CounterSet.CountersEntry
+	53, // 18: berth.accelerator.v1.CounterUse.amounts:type_name -> berth.accelerator.v1.CounterUse.AmountsEntry
 	4,  // 19: berth.accelerator.v1.Link.type:type_name -> berth.accelerator.v1.Link.Type
 	24, // 20: berth.accelerator.v1.PrepareRequest.allocations:type_name -> berth.accelerator.v1.Allocation
-	56, // 21: berth.accelerator.v1.PrepareRequest.options:type_name -> berth.accelerator.v1.PrepareRequest.OptionsEntry
-	30, // 22: berth.accelerator.v1.PrepareResponse.edits:type_name -> berth.accelerator.v1.ContainerEdits
-	29, // 23: berth.accelerator.v1.PrepareResponse.attached:type_name -> berth.accelerator.v1.AttachedDevice
-	57, // 24: berth.accelerator.v1.PrepareResponse.resource_data:type_name -> berth.accelerator.v1.PrepareResponse.ResourceDataEntry
-	31, // 25: berth.accelerator.v1.ContainerEdits.device_nodes:type_name -> berth.accelerator.v1.DeviceNode
-	32, // 26: berth.accelerator.v1.ContainerEdits.mounts:type_name -> berth.accelerator.v1.Mount
-	58, // 27: berth.accelerator.v1.ContainerEdits.env:type_name -> berth.accelerator.v1.ContainerEdits.EnvEntry
-	33, // 28: berth.accelerator.v1.ContainerEdits.rlimits:type_name -> berth.accelerator.v1.Rlimit
-	59, // 29: berth.accelerator.v1.ContainerEdits.sysctls:type_name -> berth.accelerator.v1.ContainerEdits.SysctlsEntry
-	60, // 30: berth.accelerator.v1.ContainerEdits.annotations:type_name -> berth.accelerator.v1.ContainerEdits.AnnotationsEntry
+	54, // 21: berth.accelerator.v1.PrepareRequest.options:type_name -> berth.accelerator.v1.PrepareRequest.OptionsEntry
+	28, // 22: berth.accelerator.v1.PrepareResponse.edits:type_name -> berth.accelerator.v1.ContainerEdits
+	27, // 23: berth.accelerator.v1.PrepareResponse.attached:type_name -> berth.accelerator.v1.AttachedDevice
+	55, // 24: berth.accelerator.v1.PrepareResponse.resource_data:type_name -> berth.accelerator.v1.PrepareResponse.ResourceDataEntry
+	29, // 25: berth.accelerator.v1.ContainerEdits.device_nodes:type_name -> berth.accelerator.v1.DeviceNode
+	30, // 26: berth.accelerator.v1.ContainerEdits.mounts:type_name -> berth.accelerator.v1.Mount
+	56, // 27: berth.accelerator.v1.ContainerEdits.env:type_name -> berth.accelerator.v1.ContainerEdits.EnvEntry
+	31, // 28: berth.accelerator.v1.ContainerEdits.rlimits:type_name -> berth.accelerator.v1.Rlimit
+	57, // 29: berth.accelerator.v1.ContainerEdits.sysctls:type_name -> berth.accelerator.v1.ContainerEdits.SysctlsEntry
+	58, // 30: berth.accelerator.v1.ContainerEdits.annotations:type_name -> berth.accelerator.v1.ContainerEdits.AnnotationsEntry
 	5,  // 31: berth.accelerator.v1.DeviceNode.type:type_name -> berth.accelerator.v1.DeviceNode.Type
-	37, // 32: berth.accelerator.v1.RestoreRequest.live:type_name -> berth.accelerator.v1.LiveAllocation
+	35, // 32: berth.accelerator.v1.RestoreRequest.live:type_name -> berth.accelerator.v1.LiveAllocation
 	24, // 33: berth.accelerator.v1.LiveAllocation.allocations:type_name -> berth.accelerator.v1.Allocation
-	39, // 34: berth.accelerator.v1.RestoreResponse.problems:type_name -> berth.accelerator.v1.RestoreProblem
-	42, // 35: berth.accelerator.v1.NodeSample.metrics:type_name -> berth.accelerator.v1.Metric
+	37, // 34: berth.accelerator.v1.RestoreResponse.problems:type_name -> berth.accelerator.v1.RestoreProblem
+	40, // 35: berth.accelerator.v1.NodeSample.metrics:type_name -> berth.accelerator.v1.Metric
 	6,  // 36: berth.accelerator.v1.Metric.kind:type_name -> berth.accelerator.v1.Metric.Kind
 	7,  // 37: berth.accelerator.v1.Metric.quality:type_name -> berth.accelerator.v1.Metric.Quality
-	44, // 38: berth.accelerator.v1.WorkloadSet.workloads:type_name -> berth.accelerator.v1.Workload
+	42, // 38: berth.accelerator.v1.WorkloadSet.workloads:type_name -> berth.accelerator.v1.Workload
 	24, // 39: berth.accelerator.v1.Workload.allocations:type_name -> berth.accelerator.v1.Allocation
-	46, // 40: berth.accelerator.v1.WorkloadSample.workloads:type_name -> berth.accelerator.v1.WorkloadMetrics
-	42, // 41: berth.accelerator.v1.WorkloadMetrics.metrics:type_name -> berth.accelerator.v1.Metric
-	47, // 42: berth.accelerator.v1.WorkloadMetrics.processes:type_name -> berth.accelerator.v1.ProcessMetrics
-	42, // 43: berth.accelerator.v1.ProcessMetrics.metrics:type_name -> berth.accelerator.v1.Metric
+	44, // 40: berth.accelerator.v1.WorkloadSample.workloads:type_name -> berth.accelerator.v1.WorkloadMetrics
+	40, // 41: berth.accelerator.v1.WorkloadMetrics.metrics:type_name -> berth.accelerator.v1.Metric
+	45, // 42: berth.accelerator.v1.WorkloadMetrics.processes:type_name -> berth.accelerator.v1.ProcessMetrics
+	40, // 43: berth.accelerator.v1.ProcessMetrics.metrics:type_name -> berth.accelerator.v1.Metric
 	1,  // 44: berth.accelerator.v1.HealthEvent.health:type_name -> berth.accelerator.v1.Health
 	8,  // 45: berth.accelerator.v1.Accelerator.Describe:input_type -> berth.accelerator.v1.DescribeRequest
 	10, // 46: berth.accelerator.v1.Accelerator.Configure:input_type -> berth.accelerator.v1.ConfigureRequest
 	13, // 47: berth.accelerator.v1.Accelerator.Preflight:input_type -> berth.accelerator.v1.PreflightRequest
 	17, // 48: berth.accelerator.v1.Accelerator.WatchDevices:input_type -> berth.accelerator.v1.WatchDevicesRequest
-	25, // 49: berth.accelerator.v1.Accelerator.Prefer:input_type -> berth.accelerator.v1.PreferRequest
-	27, // 50: berth.accelerator.v1.Accelerator.Prepare:input_type -> berth.accelerator.v1.PrepareRequest
-	34, // 51: berth.accelerator.v1.Accelerator.Unprepare:input_type -> berth.accelerator.v1.UnprepareRequest
-	36, // 52: berth.accelerator.v1.Accelerator.Restore:input_type -> berth.accelerator.v1.RestoreRequest
-	40, // 53: berth.accelerator.v1.Accelerator.WatchNodeMetrics:input_type -> berth.accelerator.v1.WatchNodeMetricsRequest
-	43, // 54: berth.accelerator.v1.Accelerator.WatchWorkloadMetrics:input_type -> berth.accelerator.v1.WorkloadSet
-	48, // 55: berth.accelerator.v1.Accelerator.WatchHealth:input_type -> berth.accelerator.v1.WatchHealthRequest
-	9,  // 56: berth.accelerator.v1.Accelerator.Describe:output_type -> berth.accelerator.v1.DescribeResponse
-	11, // 57: berth.accelerator.v1.Accelerator.Configure:output_type -> berth.accelerator.v1.ConfigureResponse
-	14, // 58: berth.accelerator.v1.Accelerator.Preflight:output_type -> berth.accelerator.v1.PreflightResponse
-	18, // 59: berth.accelerator.v1.Accelerator.WatchDevices:output_type -> berth.accelerator.v1.DeviceSnapshot
-	26, // 60: berth.accelerator.v1.Accelerator.Prefer:output_type -> berth.accelerator.v1.PreferResponse
-	28, // 61: berth.accelerator.v1.Accelerator.Prepare:output_type -> berth.accelerator.v1.PrepareResponse
-	35, // 62: berth.accelerator.v1.Accelerator.Unprepare:output_type -> berth.accelerator.v1.UnprepareResponse
-	38, // 63: berth.accelerator.v1.Accelerator.Restore:output_type -> berth.accelerator.v1.RestoreResponse
-	41, // 64: berth.accelerator.v1.Accelerator.WatchNodeMetrics:output_type -> berth.accelerator.v1.NodeSample
-	45, // 65: berth.accelerator.v1.Accelerator.WatchWorkloadMetrics:output_type -> berth.accelerator.v1.WorkloadSample
-	49, // 66: berth.accelerator.v1.Accelerator.WatchHealth:output_type -> berth.accelerator.v1.HealthEvent
-	56, // [56:67] is the sub-list for method output_type
-	45, // [45:56] is the sub-list for method input_type
+	25, // 49: berth.accelerator.v1.Accelerator.Prepare:input_type -> berth.accelerator.v1.PrepareRequest
+	32, // 50: berth.accelerator.v1.Accelerator.Unprepare:input_type -> berth.accelerator.v1.UnprepareRequest
+	34, // 51: berth.accelerator.v1.Accelerator.Restore:input_type -> berth.accelerator.v1.RestoreRequest
+	38, // 52: berth.accelerator.v1.Accelerator.WatchNodeMetrics:input_type -> berth.accelerator.v1.WatchNodeMetricsRequest
+	41, // 53: berth.accelerator.v1.Accelerator.WatchWorkloadMetrics:input_type -> berth.accelerator.v1.WorkloadSet
+	46, // 54: berth.accelerator.v1.Accelerator.WatchHealth:input_type -> berth.accelerator.v1.WatchHealthRequest
+	9,  // 55: berth.accelerator.v1.Accelerator.Describe:output_type -> berth.accelerator.v1.DescribeResponse
+	11, // 56: berth.accelerator.v1.Accelerator.Configure:output_type -> berth.accelerator.v1.ConfigureResponse
+	14, // 57: berth.accelerator.v1.Accelerator.Preflight:output_type -> berth.accelerator.v1.PreflightResponse
+	18, // 58: berth.accelerator.v1.Accelerator.WatchDevices:output_type -> berth.accelerator.v1.DeviceSnapshot
+	26, // 59: berth.accelerator.v1.Accelerator.Prepare:output_type -> berth.accelerator.v1.PrepareResponse
+	33, // 60: berth.accelerator.v1.Accelerator.Unprepare:output_type -> berth.accelerator.v1.UnprepareResponse
+	36, // 61: berth.accelerator.v1.Accelerator.Restore:output_type -> berth.accelerator.v1.RestoreResponse
+	39, // 62: berth.accelerator.v1.Accelerator.WatchNodeMetrics:output_type -> berth.accelerator.v1.NodeSample
+	43, // 63: berth.accelerator.v1.Accelerator.WatchWorkloadMetrics:output_type -> berth.accelerator.v1.WorkloadSample
+	47, // 64: berth.accelerator.v1.Accelerator.WatchHealth:output_type -> berth.accelerator.v1.HealthEvent
+	55, // [55:65] is the sub-list for method output_type
+	45, // [45:55] is the sub-list for method input_type
 	45, // [45:45] is the sub-list for extension type_name
 	45, // [45:45] is the sub-list for extension extendee
 	0,  // [0:45] is the sub-list for field type_name
@@ -4017,14 +3886,14 @@ func file_plugins_accelerator_acceleratorpb_accelerator_proto_init() {
 		return
 	}
 	file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[12].OneofWrappers = []any{}
-	file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[34].OneofWrappers = []any{}
+	file_plugins_accelerator_acceleratorpb_accelerator_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc), len(file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   53,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

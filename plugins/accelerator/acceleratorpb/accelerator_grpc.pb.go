@@ -114,7 +114,6 @@ const (
 	Accelerator_Configure_FullMethodName            = "/berth.accelerator.v1.Accelerator/Configure"
 	Accelerator_Preflight_FullMethodName            = "/berth.accelerator.v1.Accelerator/Preflight"
 	Accelerator_WatchDevices_FullMethodName         = "/berth.accelerator.v1.Accelerator/WatchDevices"
-	Accelerator_Prefer_FullMethodName               = "/berth.accelerator.v1.Accelerator/Prefer"
 	Accelerator_Prepare_FullMethodName              = "/berth.accelerator.v1.Accelerator/Prepare"
 	Accelerator_Unprepare_FullMethodName            = "/berth.accelerator.v1.Accelerator/Unprepare"
 	Accelerator_Restore_FullMethodName              = "/berth.accelerator.v1.Accelerator/Restore"
@@ -134,8 +133,6 @@ type AcceleratorClient interface {
 	Preflight(ctx context.Context, in *PreflightRequest, opts ...grpc.CallOption) (*PreflightResponse, error)
 	// WatchDevices sends the whole snapshot at once and again on every change.
 	WatchDevices(ctx context.Context, in *WatchDevicesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DeviceSnapshot], error)
-	// Prefer ranks candidate devices for a request; needs Capability PREFER.
-	Prefer(ctx context.Context, in *PreferRequest, opts ...grpc.CallOption) (*PreferResponse, error)
 	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareResponse, error)
 	Unprepare(ctx context.Context, in *UnprepareRequest, opts ...grpc.CallOption) (*UnprepareResponse, error)
 	Restore(ctx context.Context, in *RestoreRequest, opts ...grpc.CallOption) (*RestoreResponse, error)
@@ -205,16 +202,6 @@ func (c *acceleratorClient) WatchDevices(ctx context.Context, in *WatchDevicesRe
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Accelerator_WatchDevicesClient = grpc.ServerStreamingClient[DeviceSnapshot]
-
-func (c *acceleratorClient) Prefer(ctx context.Context, in *PreferRequest, opts ...grpc.CallOption) (*PreferResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(PreferResponse)
-	err := c.cc.Invoke(ctx, Accelerator_Prefer_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
 
 func (c *acceleratorClient) Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -308,8 +295,6 @@ type AcceleratorServer interface {
 	Preflight(context.Context, *PreflightRequest) (*PreflightResponse, error)
 	// WatchDevices sends the whole snapshot at once and again on every change.
 	WatchDevices(*WatchDevicesRequest, grpc.ServerStreamingServer[DeviceSnapshot]) error
-	// Prefer ranks candidate devices for a request; needs Capability PREFER.
-	Prefer(context.Context, *PreferRequest) (*PreferResponse, error)
 	Prepare(context.Context, *PrepareRequest) (*PrepareResponse, error)
 	Unprepare(context.Context, *UnprepareRequest) (*UnprepareResponse, error)
 	Restore(context.Context, *RestoreRequest) (*RestoreResponse, error)
@@ -342,9 +327,6 @@ func (UnimplementedAcceleratorServer) Preflight(context.Context, *PreflightReque
 }
 func (UnimplementedAcceleratorServer) WatchDevices(*WatchDevicesRequest, grpc.ServerStreamingServer[DeviceSnapshot]) error {
 	return status.Error(codes.Unimplemented, "method WatchDevices not implemented")
-}
-func (UnimplementedAcceleratorServer) Prefer(context.Context, *PreferRequest) (*PreferResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Prefer not implemented")
 }
 func (UnimplementedAcceleratorServer) Prepare(context.Context, *PrepareRequest) (*PrepareResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Prepare not implemented")
@@ -450,24 +432,6 @@ func _Accelerator_WatchDevices_Handler(srv interface{}, stream grpc.ServerStream
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Accelerator_WatchDevicesServer = grpc.ServerStreamingServer[DeviceSnapshot]
 
-func _Accelerator_Prefer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(PreferRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(AcceleratorServer).Prefer(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Accelerator_Prefer_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AcceleratorServer).Prefer(ctx, req.(*PreferRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _Accelerator_Prepare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PrepareRequest)
 	if err := dec(in); err != nil {
@@ -569,10 +533,6 @@ var Accelerator_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Preflight",
 			Handler:    _Accelerator_Preflight_Handler,
-		},
-		{
-			MethodName: "Prefer",
-			Handler:    _Accelerator_Prefer_Handler,
 		},
 		{
 			MethodName: "Prepare",

@@ -2,7 +2,6 @@ package acceleratortest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +20,6 @@ var deviceChecks = []Check{
 	{"mask", "masked devices are left out, the others stay", mask},
 	{"no-hardware", "without hardware and driver the plugin is healthy and empty", noHardware},
 	{"health", "WatchHealth tells every device that is not healthy", health},
-	{"prefer", "Prefer returns candidates only, or is UNIMPLEMENTED", prefer},
 }
 
 func firstSnapshot(ctx context.Context, b *bench) error {
@@ -134,36 +132,6 @@ func health(ctx context.Context, b *bench) error {
 		if ill[e.GetDeviceId()] != e.GetHealth() || e.GetUnixMs() == 0 {
 			return fmt.Errorf("event %v does not go with the snapshot", e)
 		}
-	}
-	return nil
-}
-
-func prefer(ctx context.Context, b *bench) error {
-	c, s, err := b.ready(ctx)
-	if err != nil {
-		return err
-	}
-	devices := usable(s)
-	req := &pb.PreferRequest{Slot: c.Description.GetSlots()[0].GetName(), Amount: "1"}
-	for _, d := range devices {
-		req.Candidates = append(req.Candidates, d.GetId())
-	}
-	got, err := c.Prefer(ctx, req)
-	if !has(c.Description, pb.Capability_CAPABILITY_PREFER) {
-		return want("Prefer without the capability", err, codes.Unimplemented)
-	}
-	if err != nil {
-		return err
-	}
-	seen := map[string]bool{}
-	for _, id := range got.GetDeviceIds() {
-		if !slices.Contains(req.Candidates, id) || seen[id] {
-			return fmt.Errorf("%q is no candidate or is there twice", id)
-		}
-		seen[id] = true
-	}
-	if len(devices) > 0 && len(seen) == 0 {
-		return errors.New("no candidate was returned")
 	}
 	return nil
 }

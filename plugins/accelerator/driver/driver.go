@@ -80,10 +80,5 @@ type Resumer interface {
 	Resume(ctx context.Context, live []*pb.LiveAllocation) []*pb.RestoreProblem
 }
 
-// Preferrer ranks candidates.
-type Preferrer interface {
-	Prefer(ctx context.Context, s *pb.DeviceSnapshot, r *pb.PreferRequest) []string
-}
-
 // Serve is the main of a plugin.
 func Serve(d Driver) { accelerator.Serve(New(d)) }

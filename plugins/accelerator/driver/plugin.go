@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -183,21 +182,6 @@ func (p *Plugin) WatchDevices(_ *pb.WatchDevicesRequest, out pb.Accelerator_Watc
 // WatchHealth implements the contract.
 func (p *Plugin) WatchHealth(_ *pb.WatchHealthRequest, out pb.Accelerator_WatchHealthServer) error {
 	return p.feed.WatchHealth(out.Context(), out.Send)
-}
-
-// Prefer implements the contract.
-func (p *Plugin) Prefer(ctx context.Context, req *pb.PreferRequest) (*pb.PreferResponse, error) {
-	m, s, err := p.ready()
-	if err != nil {
-		return nil, err
-	}
-	r, ok := m.Machine.(Preferrer)
-	if !ok {
-		return p.UnimplementedAcceleratorServer.Prefer(ctx, req)
-	}
-	return &pb.PreferResponse{DeviceIds: slices.DeleteFunc(r.Prefer(ctx, s, req), func(id string) bool {
-		return !slices.Contains(req.GetCandidates(), id)
-	})}, nil
 }
 
 // Prepare implements the contract.

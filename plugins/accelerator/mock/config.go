@@ -95,7 +95,7 @@ func (m *mock) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRespo
 		Capabilities: []pb.Capability{
 			pb.Capability_CAPABILITY_FRACTIONS, pb.Capability_CAPABILITY_WORKLOAD_METRICS,
 			pb.Capability_CAPABILITY_PROCESS_METRICS, pb.Capability_CAPABILITY_HEALTH,
-			pb.Capability_CAPABILITY_RECONFIGURE, pb.Capability_CAPABILITY_PREFER,
+			pb.Capability_CAPABILITY_RECONFIGURE,
 		},
 		Slots:        slots(config{Fractions: true, Quantum: "0.001"}),
 		ConfigSchema: []byte(schema),

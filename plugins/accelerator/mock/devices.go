@@ -1,14 +1,10 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"sync"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -131,33 +127,4 @@ func (m *mock) WatchDevices(_ *pb.WatchDevicesRequest, out pb.Accelerator_WatchD
 func (m *mock) WatchHealth(_ *pb.WatchHealthRequest, out pb.Accelerator_WatchHealthServer) error {
 	m.faults.strike("WatchHealth")
 	return m.feed.WatchHealth(out.Context(), out.Send)
-}
-
-// Prefer ranks devices on the NUMA node of those already chosen first.
-func (m *mock) Prefer(_ context.Context, req *pb.PreferRequest) (*pb.PreferResponse, error) {
-	m.faults.strike("Prefer")
-	s, err := m.feed.Ready()
-	if err != nil {
-		return nil, err
-	}
-	node := map[string]int32{}
-	for _, d := range s.GetDevices() {
-		node[d.GetId()] = d.GetNumaNode()
-	}
-	far := func(id string) int {
-		for _, r := range req.GetRequired() {
-			if node[id] != node[r] {
-				return 1
-			}
-		}
-		return 0
-	}
-	ids := slices.Clone(req.GetCandidates())
-	for _, id := range ids {
-		if _, ok := node[id]; !ok {
-			return nil, status.Errorf(codes.NotFound, "candidates: there is no device %.140q", id)
-		}
-	}
-	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
-	return &pb.PreferResponse{DeviceIds: ids}, nil
 }
