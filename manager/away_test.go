@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,7 +13,9 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,10 +71,9 @@ func newOwnStore(t *testing.T) *ownStore {
 	return &ownStore{t: t, pg: pg, url: srv.URL, c: &http.Client{Jar: jar, Timeout: managertest.Timeout}, password: password}
 }
 
-// signal sends a signal to all processes of the PostgreSQL.
-func (o *ownStore) signal(sig syscall.Signal) {
-	o.t.Helper()
-	pids := []int{o.pg.PID()}
+// family returns the processes of a PostgreSQL, the first of them first.
+func family(first int) []int {
+	pids := []int{first}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
@@ -82,15 +84,45 @@ func (o *ownStore) signal(sig syscall.Signal) {
 		var pid, parent int
 		_, rest, _ := strings.Cut(string(text), ") ")
 		fmt.Sscanf(filepath.Base(filepath.Dir(path)), "%d", &pid)
-		if n, _ := fmt.Sscanf(rest, "%s %d", &state, &parent); n == 2 && parent == o.pg.PID() {
+		if n, _ := fmt.Sscanf(rest, "%s %d", &state, &parent); n == 2 && parent == first {
 			pids = append(pids, pid)
 		}
+	}
+	return pids
+}
+
+// signal sends a signal to all processes of the PostgreSQL.
+func (o *ownStore) signal(sig syscall.Signal) {
+	o.t.Helper()
+	pids := family(o.pg.PID())
+	if sig == syscall.SIGSTOP {
+		watch(o.t, pids)
 	}
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, sig); err != nil && pid == o.pg.PID() {
 			o.t.Fatal(err)
 		}
 	}
+}
+
+// watch has another process continue and end these when this one ends, however it does:
+// a process that is stopped would stay for ever. It sees the end by its pipe.
+func watch(t *testing.T, pids []int) {
+	t.Helper()
+	list := strings.Trim(fmt.Sprint(pids), "[]")
+	cmd := exec.Command("/bin/sh", "-c", "trap '' HUP INT TERM; read line && exit; kill -CONT "+list+"; kill -KILL "+list)
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, _ = io.WriteString(pipe, "all is well\n")
+		_ = cmd.Wait()
+	})
 }
 
 // ask sends a request, and returns status, header and body. No answer at all fails the test.
@@ -173,4 +205,59 @@ func TestPostgreSQLIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("stopped")
+}
+
+// asStopper makes the test's own program stop a PostgreSQL and wait for its end.
+const asStopper = "BERTH_TEST_STOPS_POSTGRESQL"
+
+// A test that is killed while its PostgreSQL hangs leaves no process behind.
+func TestNoStoppedPostgreSQLStays(t *testing.T) {
+	if os.Getenv(asStopper) != "" {
+		pg, err := postgres.Start(t.Context(), postgres.Config{Dir: filepath.Join(os.Getenv(asStopper), "pg"), Volatile: true, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids := family(pg.PID())
+		(&ownStore{t: t, pg: pg}).signal(syscall.SIGSTOP)
+		fmt.Println("stopped", strings.Trim(fmt.Sprint(pids), "[]"))
+		select {}
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestNoStoppedPostgreSQLStays$")
+	dir, err := os.MkdirTemp("", "berth-stopped-") // the one who is killed removes nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL has a user of its own
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), asStopper+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for lines := bufio.NewScanner(out); pids == nil && lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), "stopped "); ok {
+			for _, field := range strings.Fields(text) {
+				pid, _ := strconv.Atoi(field)
+				pids = append(pids, pid)
+			}
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if len(pids) < 2 {
+		t.Fatalf("the processes of PostgreSQL are %v", pids)
+	}
+	for _, pid := range pids {
+		managertest.Eventually(t, fmt.Sprintf("process %d ends", pid), func() bool {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			_, rest, _ := strings.Cut(string(text), ") ")
+			return err != nil || strings.HasPrefix(rest, "Z")
+		})
+	}
 }
