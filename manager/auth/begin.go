@@ -125,3 +125,10 @@ func (s *Service) ThrottleLogin(r *http.Request, what string, most int) (forget 
 func (s *Service) Throttle(ctx context.Context, what string, from netip.Addr, most int) (forget func(context.Context), wait time.Duration) {
 	return s.throttle.take(ctx, []bucket{{what + ":" + network(from), most}})
 }
+
+// ThrottleOf counts one attempt with something that has an id, whichever address it comes
+// from. A wait says that it must not be made.
+func (s *Service) ThrottleOf(ctx context.Context, what string, id uuid.UUID, most int) (wait time.Duration) {
+	_, wait = s.throttle.take(ctx, []bucket{{what + ":" + id.String(), most}})
+	return wait
+}

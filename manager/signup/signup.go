@@ -12,10 +12,13 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
@@ -29,7 +32,7 @@ import (
 const (
 	maxBody     = 16 << 10 // far more than a person needs
 	maxFullName = 128      // characters
-	mostTries   = 20       // of an address in the throttle's window
+	mostTries   = 20       // of an address, or with one invitation, in the throttle's window
 )
 
 // Config are the parts a Service works with.
@@ -81,7 +84,11 @@ func (s *Service) signUp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	from := s.auth.ClientAddress(r)
-	if _, wait := s.auth.Throttle(r.Context(), "signup", from, mostTries); wait > 0 {
+	wait, err := s.throttle(r.Context(), in, from)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
 		s.log.WarnContext(r.Context(), "sign-ups throttled", "address", from)
 		return problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
 	}
@@ -101,6 +108,22 @@ func (s *Service) signUp(w http.ResponseWriter, r *http.Request) error {
 	w.WriteHeader(code)
 	fmt.Fprintf(w, "{\"status\":%q}\n", status)
 	return nil
+}
+
+// throttle counts an attempt. With an invitation that exists it counts for the invitation
+// alone, so that others at a shared address do not lock out who was invited.
+func (s *Service) throttle(ctx context.Context, in form, from netip.Addr) (wait time.Duration, err error) {
+	if in.Invitation != "" {
+		inv, err := s.client.Invitation.Query().Where(invitation.Hash(hash(in.Invitation))).OnlyID(viewer.SystemContext(ctx))
+		if err == nil {
+			return s.auth.ThrottleOf(ctx, "invitation", inv, mostTries), nil
+		}
+		if !ent.IsNotFound(err) {
+			return 0, fmt.Errorf("read invitation: %w", err)
+		}
+	}
+	_, wait = s.auth.Throttle(ctx, "signup", from, mostTries)
+	return wait, nil
 }
 
 // read takes JSON only, which a form of another origin cannot send.

@@ -210,6 +210,30 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
+// Attempts of others at the same address do not lock out who was invited.
+func TestInvitedAreNotLockedOut(t *testing.T) {
+	s := newSetup(t, domain.SignUpApproval)
+	made, err := s.service.CreateInvitation(s.as(s.A.Admin), signup.CreateInvitationInput{Email: "guest@example.org", Domain: s.A.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 21 {
+		s.signUp("no address", "an invitation that there is not", "")
+	}
+	if code, _ := s.signUp("new@example.org", "", ""); code != http.StatusTooManyRequests {
+		t.Errorf("a stranger at the address: %d", code)
+	}
+	if code, body := s.signUp("guest@example.org", *made.Secret, ""); code != http.StatusCreated {
+		t.Errorf("who was invited: %d %s", code, body)
+	}
+	for range 20 {
+		s.signUp("guest@example.org", *made.Secret, "")
+	}
+	if code, _ := s.signUp("guest@example.org", *made.Secret, ""); code != http.StatusTooManyRequests {
+		t.Errorf("one invitation again and again: %d", code)
+	}
+}
+
 func has(err error, code string) bool {
 	p, _ := problem.From(err)
 	return err != nil && p.Code == code

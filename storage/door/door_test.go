@@ -331,10 +331,27 @@ func TestTries(t *testing.T) {
 		t.Errorf("right at the second try: %v", err)
 	}
 	for guessed() < maxWrong-1 {
-		h.guard.guessed("127.0.0.1", time.Now())
+		h.guard.guessed("127.0.0.1", "eve", time.Now())
 	}
-	if _, err := h.enter(t, "ann", "wrong", "ann"); err == nil {
+	if _, err := h.enter(t, "bob", "wrong", "bob"); err == nil {
 		t.Error("came in by the connection that guessed too often")
+	}
+}
+
+// Wrong passwords at a shared address do not lock out who has logged in from it.
+func TestStrangersLockNobodyOut(t *testing.T) {
+	h := newHouse(t, nil)
+	if c, err := h.enter(t, "ann", "ann"); err != nil || serves(c) != nil {
+		t.Fatal(err)
+	}
+	for range maxWrong {
+		h.guard.guessed("127.0.0.1", "eve", time.Now())
+	}
+	if _, err := h.enter(t, "bob", "bob"); err == nil {
+		t.Error("a stranger comes in from an address that guessed too often")
+	}
+	if c, err := h.enter(t, "ann", "ann"); err != nil || serves(c) != nil {
+		t.Errorf("who has logged in before is locked out: %v", err)
 	}
 }
 

@@ -81,12 +81,14 @@ func (d *Door) config(ctx context.Context, from string) *ssh.ServerConfig {
 	}
 	c.AddHostKey(d.host)
 	c.PasswordCallback = func(who ssh.ConnMetadata, secret []byte) (*ssh.Permissions, error) {
-		if d.guard.shut(from, time.Now()) {
+		if d.guard.shut(from, who.User(), time.Now()) {
 			return nil, fmt.Errorf("too many wrong passwords: %w", errdefs.ErrPermissionDenied)
 		}
 		g, err := d.cfg.Password(ctx, caller(who), string(secret))
 		if errdefs.IsUnauthorized(err) {
-			d.guard.guessed(from, time.Now())
+			d.guard.guessed(from, who.User(), time.Now())
+		} else if err == nil {
+			d.guard.welcome(from, who.User())
 		}
 		return d.admit(g, err)
 	}
