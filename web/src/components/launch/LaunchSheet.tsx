@@ -13,6 +13,7 @@ import { FailureNote } from "../Note";
 import { bytes, slotsLine } from "../format";
 import { largest } from "../device/largest";
 import { PresetFit } from "./PresetFit";
+import { Disk } from "./Disk";
 import { Folders } from "./Folders";
 import { Places } from "./Places";
 import { Share } from "./Share";
@@ -50,7 +51,7 @@ const CreateSession = graphql(`
 `);
 
 const fields = [
-  "image", "command", "name", "slots.cpu", "slots.mem", "slots", "mounts", "project", "resourceGroup",
+  "image", "command", "name", "slots.cpu", "slots.mem", "slots", "diskBytes", "mounts", "project", "resourceGroup",
   "startsAt", "dependsOn", "lifetime", "priority", "preemptible", "agents", "strictAgents", "sessionGroup",
 ];
 
@@ -66,7 +67,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const [tried, setTried] = useState(false);
   const key = useRef(crypto.randomUUID());
   const [wish, setWish] = useState<Wish>({
-    image: begin.image ?? "", mode: begin.command ? "batch" : "interactive", command: begin.command ?? "", name: "", ...sizeOf(begin.slots), preset: null,
+    image: begin.image ?? "", mode: begin.command ? "batch" : "interactive", command: begin.command ?? "", name: "", ...sizeOf(begin.slots), preset: null, disk: "",
     folders: begin.folder ? [{ id: begin.folder, readOnly: begin.readOnly ?? false }] : [],
     project: viewer.projects[0]?.id ?? null, group: viewer.resourceGroups[0]?.id ?? null, ...usual,
   });
@@ -126,6 +127,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
           <Share slots={slots} slot={full.slot} share={full.share} most={most} quantum={Number(type?.quantum ?? 1)} counts={type?.allowedCounts ?? []} error={wrong.slots && t(wrong.slots)}
             onSlot={(slot) => set(byHand({ slot, share: 0 }))} onShare={(share) => set(byHand({ share }))} />
         ) : wrong.slots ? <p className="bad">{wrong.slots}</p> : null}
+        <Disk wish={full} error={wrong.diskBytes && t(wrong.diskBytes)} onChange={(disk) => set({ disk })} />
         <fieldset className="legendless">
           <legend>{t("Use")}</legend>
           <SegmentedControl aria-label={t("Use")} value={full.mode} onChange={(mode) => set({ mode: mode as Wish["mode"] })}

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, fitOf, inputOf, lineOf, marks, sizeInput, sizeOf, sizes, slotsOf, usual } from "./request";
+import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, diskOf, fitOf, inputOf, lineOf, marks, sizeInput, sizeOf, sizes, slotsOf, usual } from "./request";
 
 const wish: Wish = {
-  image: "r/python:3", mode: "interactive", command: "", name: " ", cpu: 1, mem: 0.5, slot: "cuda.shares", share: 0, preset: null,
+  image: "r/python:3", mode: "interactive", command: "", name: " ", cpu: 1, mem: 0.5, slot: "cuda.shares", share: 0, preset: null, disk: "",
   folders: [], project: null, group: null, ...usual,
 };
 
@@ -30,6 +30,20 @@ describe("when and where", () => {
   it("is checked", () => {
     expect(Object.keys(check({ ...wish, lifetime: "long", priority: 101 }))).toEqual(["lifetime", "priority"]);
     expect(check({ ...wish, lifetime: "2h", priority: 0 })).toEqual({});
+  });
+});
+
+describe("the disk", () => {
+  it("is sent in bytes where it is asked for", () => {
+    expect(inputOf({ ...wish, disk: "40g" }, "k").diskBytes).toBe(40 * 1024 ** 3);
+    expect(inputOf(wish, "k")).not.toHaveProperty("diskBytes");
+  });
+  it("is checked", () => expect(Object.keys(check({ ...wish, disk: "much" }))).toEqual(["diskBytes"]));
+  it("has the default and the limit of the policy", () => {
+    const limit = (n: number) => [{ what: "cpu", limit: "4", policy: "p", holder: "h" }, { what: "disk bytes", limit: String(n * 1024 ** 3), policy: "lab", holder: "thesis" }];
+    expect(diskOf([])).toEqual({ usual: 20 * 1024 ** 3, most: 20 * 1024 ** 3, policy: "", holder: "" });
+    expect(diskOf(limit(5))).toEqual({ usual: 5 * 1024 ** 3, most: 5 * 1024 ** 3, policy: "lab", holder: "thesis" });
+    expect(diskOf(limit(100))).toMatchObject({ usual: 20 * 1024 ** 3, most: 100 * 1024 ** 3 });
   });
 });
 

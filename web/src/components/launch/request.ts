@@ -1,4 +1,4 @@
-import { parseTime } from "../admin/rules/amounts";
+import { parseSize, parseTime } from "../admin/rules/amounts";
 import { quote, trim } from "../format";
 
 export interface Size {
@@ -32,6 +32,8 @@ export interface Wish {
   share: number;
   /** Asks exactly for this, until an amount is changed by hand. */
   preset: Preset | null;
+  /** A size such as 40g; empty for the default. */
+  disk: string;
   folders: { id: string; readOnly: boolean }[];
   project: string | null;
   group: string | null;
@@ -54,6 +56,16 @@ export const usual: Pick<Wish, "startsAt" | "dependsOn" | "lifetime" | "priority
 };
 
 export const gib = 1024 ** 3;
+
+/** What a container gets on the disk of its machine where no policy says otherwise. */
+const usualDisk = 20 * gib;
+
+/** The default and the most of a container's disk, and the policy that sets the most. */
+export function diskOf(limits: readonly { what: string; limit: string; policy: string; holder: string }[]) {
+  const limit = limits.find((l) => l.what === "disk bytes");
+  const most = limit ? Number(limit.limit) : usualDisk;
+  return { usual: Math.min(usualDisk, most), most, policy: limit?.policy ?? "", holder: limit?.holder ?? "" };
+}
 
 export function slotsOf(wish: Pick<Wish, "cpu" | "mem" | "slot" | "share"> & { preset?: Preset | null }): Record<string, string> {
   if (wish.preset) return wish.preset.slots;
@@ -95,6 +107,7 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
     slots: slotsOf(wish),
     idempotencyKey,
     ...(wish.preset && wish.preset.shmBytes > 0 ? { shmBytes: wish.preset.shmBytes } : {}),
+    ...(wish.disk.trim() ? { diskBytes: parseSize(wish.disk) } : {}),
     ...(wish.name.trim() ? { name: wish.name.trim() } : {}),
     ...(wish.mode === "batch" ? { command: ["/bin/sh", "-c", wish.command] } : {}),
     ...(wish.folders.length > 0 ? { mounts: wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly })) } : {}),
@@ -134,6 +147,7 @@ export function check(wish: Wish): Record<string, string> {
   if (!(wish.mem > 0)) wrong["slots.mem"] = "More than nothing.";
   if (wish.mode === "batch" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt))) wrong.startsAt = "A day and a time.";
   if (wish.lifetime.trim() && parseTime(wish.lifetime) === null) wrong.lifetime = "A time such as 30min, 12h or 2d, or nothing.";
+  if (wish.disk.trim() && parseSize(wish.disk) === null) wrong.diskBytes = "A size such as 40 GiB, or nothing.";
   const priority = Number(wish.priority);
   if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100) wrong.priority = "From 0 to 100.";
   return wrong;

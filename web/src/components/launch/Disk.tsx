@@ -1,0 +1,33 @@
+import { TextInput } from "@mantine/core";
+import { graphql } from "../../api/graphql";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import { printSize } from "../admin/rules/amounts";
+import { type Wish, diskOf } from "./request";
+
+const DiskQuery = graphql(`
+  query LaunchDisk($user: ID!, $project: ID, $group: ID) {
+    effectiveLimits(user: $user, project: $project, resourceGroup: $group) { what limit policy holder }
+  }
+`);
+
+interface Props {
+  wish: Wish;
+  error?: string;
+  onChange: (disk: string) => void;
+}
+
+/** What each container may write on its machine, with the limit and the policy that sets it. */
+export function Disk({ wish, error, onChange }: Props) {
+  const viewer = useViewer();
+  const { data } = useLiveQuery({ query: DiskQuery, variables: { user: viewer.user.id, project: wish.project, group: wish.group } });
+  const { usual, most, policy, holder } = diskOf(data?.effectiveLimits ?? []);
+  const description = policy
+    ? t("At most {{size}}, by policy {{policy}} of {{holder}}. Folders do not count.", { size: printSize(most), policy, holder })
+    : t("At most {{size}}, unless a policy allows more. Folders do not count.", { size: printSize(most) });
+  return (
+    <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Disk of each container")} placeholder={printSize(usual)} description={description}
+      value={wish.disk} error={error} onChange={(e) => onChange(e.currentTarget.value)} />
+  );
+}
