@@ -6,7 +6,9 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -27,11 +29,19 @@ var long = map[string]bool{
 	"purgeDomain": true, "purgeProject": true, "purgeUser": true, "auditOccupancy": true,
 }
 
-// bounded gives queries and mutations a deadline.
+// bounded gives queries and mutations a deadline, and has them take turns.
 func (r *Resolver) bounded(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	d := r.timeout(graphql.GetOperationContext(ctx))
 	if d == 0 {
 		return next(ctx)
+	}
+	if v := viewer.From(ctx); v != nil && !v.IsAnonymous() {
+		leave, err := r.turns.take(ctx, v.Person())
+		if err != nil {
+			return &graphql.Response{Errors: gqlerror.List{present(ctx, err)}}
+		}
+		defer leave()
+		ctx = store.For(ctx, v.Person())
 	}
 	ctx, cancel := context.WithTimeout(store.StatementTimeout(ctx, d), d)
 	defer cancel()

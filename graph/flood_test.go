@@ -27,6 +27,19 @@ func reader(t *testing.T, m *managertest.Manager, of *ent.User) *managertest.Cli
 	return c
 }
 
+// epoch waits for a leader and returns its epoch.
+func epoch(t *testing.T, w *managertest.World, m *managertest.Manager) int64 {
+	t.Helper()
+	var got struct {
+		Cluster struct{ Leader *struct{ Epoch int64 } }
+	}
+	managertest.Eventually(t, "a manager leads", func() bool {
+		m.As(t, w.Superadmin).Must(t, `{ cluster { leader { epoch } } }`, nil, &got)
+		return got.Cluster.Leader != nil
+	})
+	return got.Cluster.Leader.Epoch
+}
+
 // TestFloodOfSubscriptions opens 3,000 subscriptions with a token that only reads.
 // Those beyond the limits are refused, those within share their reads, others are
 // served, and every change has its row in the audit log.
@@ -34,6 +47,7 @@ func TestFloodOfSubscriptions(t *testing.T) {
 	w, m, mine, _ := world(t)
 	flooder, other := reader(t, m, w.A.Member), m.As(t, w.B.Member)
 	const sockets, each = 60, 50
+	before := epoch(t, w, m)
 	open_, refused := 0, 0
 	var listening []*socket
 	for range sockets {
@@ -91,6 +105,9 @@ func TestFloodOfSubscriptions(t *testing.T) {
 	rows := w.Client.AuditEntry.Query().Where(auditentry.Action("renameSession"), auditentry.EntityID(mine.ID), auditentry.Result("OK")).CountX(w.System(t))
 	if rows != len(renames) {
 		t.Errorf("%d rows of %d renames in the audit log", rows, len(renames))
+	}
+	if now := epoch(t, w, m); now != before {
+		t.Errorf("the leader of epoch %d has lost its lease: the epoch is %d", before, now)
 	}
 	// Who closes gets their places back.
 	for _, s := range listening {

@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
+	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
@@ -56,11 +57,14 @@ type Resolver struct {
 	Presets      *preset.Service
 	Idle         *idle.Service
 	Leadership   *leader.Service
+	Recovery     *recovery.Service
 	Scheduler    *scheduler.Scheduler
 	Advisor      *scheduler.Advisor
 	Version      string
 	QueryTimeout time.Duration // 0 = DefaultQueryTimeout
 	Logger       *slog.Logger
+
+	turns turns
 }
 
 type (

@@ -69,10 +69,7 @@ func (s *streams) enter(ctx context.Context, subscribes bool) error {
 	if !subscribes || v == nil {
 		return nil
 	}
-	who := v.User
-	if v.Actor != uuid.Nil {
-		who = v.Actor
-	}
+	who := v.Person()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[who] >= maxPerPerson {

@@ -186,3 +186,11 @@ func From(ctx context.Context) *Viewer {
 
 // SystemContext is With(ctx, System()).
 func SystemContext(ctx context.Context) context.Context { return With(ctx, System()) }
+
+// Person returns who really asks: the actor, where they act as another user.
+func (v *Viewer) Person() uuid.UUID {
+	if v.Actor != uuid.Nil {
+		return v.Actor
+	}
+	return v.User
+}

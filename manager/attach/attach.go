@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -42,6 +43,39 @@ type Handler struct {
 	Revoked  Revocations
 	Audit    *audit.Service
 	Logger   *slog.Logger
+
+	mu   sync.Mutex
+	open map[uuid.UUID]int // terminals and ports, by person
+}
+
+// maxOpen bounds the terminals and forwarded connections of one person at one manager: a
+// browser opens a dozen connections to what it shows, and an editor some terminals.
+const maxOpen = 200
+
+// place counts one more of a person, until it is given back.
+func (h *Handler) place(ctx context.Context) (giveBack func(), err error) {
+	v := viewer.From(ctx)
+	if v == nil || v.IsAnonymous() {
+		return func() {}, nil
+	}
+	who := v.Person()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.open[who] >= maxOpen {
+		return nil, problem.Exhausted("you have %d terminals and forwarded connections open at this manager; close some", maxOpen).
+			WithLimit(strconv.Itoa(maxOpen))
+	}
+	if h.open == nil {
+		h.open = map[uuid.UUID]int{}
+	}
+	h.open[who]++
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.open[who]--; h.open[who] == 0 {
+			delete(h.open, who)
+		}
+	}, nil
 }
 
 // Register adds the routes to mux.
@@ -172,6 +206,12 @@ type entered struct {
 // The session is in use as long as that is open, when it stays, or as long as
 // something moves.
 func (h *Handler) enter(w http.ResponseWriter, r *http.Request, stays bool, do func(ctx context.Context, e entered)) {
+	giveBack, err := h.place(r.Context())
+	if err != nil {
+		problem.WriteHTTP(w, r, err)
+		return
+	}
+	defer giveBack()
 	k, rpc, err := h.target(r, true)
 	if err != nil {
 		problem.WriteHTTP(w, r, err)

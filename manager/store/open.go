@@ -8,6 +8,8 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/ent"
 )
 
@@ -24,7 +26,10 @@ func Open(db *stdsql.DB) *ent.Client {
 
 // Client returns a client that takes the connections of the context's lane.
 func (p Pools) Client() *ent.Client {
-	d := &pooled{pools: p}
+	d := &pooled{pools: p, shares: shares{m: map[uuid.UUID]*share{}}}
+	if most := p[Requests].Stats().MaxOpenConnections; most > 0 {
+		d.shares.most = shareOf(most)
+	}
 	for l, db := range p {
 		d.lanes[l] = sql.OpenDB(dialect.Postgres, db)
 	}
@@ -36,6 +41,7 @@ func (p Pools) Client() *ent.Client {
 type pooled struct {
 	pools Pools
 	lanes [lanes]*sql.Driver
+	shares
 }
 
 func (d *pooled) Dialect() string { return dialect.Postgres }
@@ -43,27 +49,36 @@ func (d *pooled) Dialect() string { return dialect.Postgres }
 // Close closes each pool once.
 func (d *pooled) Close() error { return d.pools.Close() }
 
-func (d *pooled) of(ctx context.Context) *sql.Driver { return d.lanes[laneOf(ctx)] }
+func (d *pooled) lane(ctx context.Context) *sql.Driver { return d.lanes[laneOf(ctx)] }
 
 func (d *pooled) Exec(ctx context.Context, query string, args, v any) error {
-	return exec(ctx, d.of(ctx), query, args, v)
+	giveBack, err := d.take(ctx, reading)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	return exec(ctx, d.lane(ctx), query, args, v)
 }
 
 func (d *pooled) Query(ctx context.Context, query string, args, v any) error {
-	return runQuery(ctx, d.of(ctx), query, args, v)
+	giveBack, err := d.take(ctx, reading)
+	if err != nil {
+		return err
+	}
+	return runQuery(ctx, d.lane(ctx), query, args, v, giveBack)
 }
 
 // ExecContext serves the statements that are written by hand.
 func (d *pooled) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
-	res, err := d.of(ctx).ExecContext(bounded, query, args...)
+	res, err := d.lane(ctx).ExecContext(bounded, query, args...)
 	return res, explain(ctx, err)
 }
 
 // QueryContext serves the queries that are written by hand.
 func (d *pooled) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
-	return queryByHand(ctx, d.of(ctx), query, args)
+	return queryByHand(ctx, d.lane(ctx), query, args)
 }
 
 func (d *pooled) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(ctx, nil) }
@@ -73,9 +88,14 @@ func (d *pooled) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(
 func (d *pooled) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error) {
 	waiting, stopWaiting := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer stopWaiting()
-	kept, end := context.WithCancel(context.WithoutCancel(ctx))
+	giveBack, err := d.take(ctx, changing)
+	if err != nil {
+		return nil, err
+	}
+	kept, stopped := context.WithCancel(context.WithoutCancel(ctx))
+	end := func() { stopped(); giveBack() }
 	stop := context.AfterFunc(waiting, end)
-	begun, err := d.of(ctx).BeginTx(kept, opts)
+	begun, err := d.lane(ctx).BeginTx(kept, opts)
 	if !stop() && err == nil {
 		_ = begun.Rollback()
 		err = context.Cause(waiting)
@@ -104,7 +124,7 @@ func (t *tx) Exec(ctx context.Context, query string, args, v any) error {
 }
 
 func (t *tx) Query(ctx context.Context, query string, args, v any) error {
-	return runQuery(ctx, t.Tx, query, args, v)
+	return runQuery(ctx, t.Tx, query, args, v, func() {})
 }
 
 // ExecContext serves the statements that are written by hand.
@@ -165,8 +185,10 @@ func exec(ctx context.Context, on dialect.ExecQuerier, query string, args, v any
 	return explain(ctx, on.Exec(bounded, query, args, v))
 }
 
-func runQuery(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
-	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
+// runQuery calls done when the rows are closed, or at once without any.
+func runQuery(ctx context.Context, on dialect.ExecQuerier, query string, args, v any, done func()) error {
+	bounded, stop := context.WithTimeout(ctx, statementTimeout(ctx))
+	cancel := func() { stop(); done() }
 	if list, ok := args.([]any); ok {
 		query, args = joinIDs(query, list)
 	}

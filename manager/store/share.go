@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/problem"
+)
+
+type personKey struct{}
+
+// For returns a context whose statements are those of a person: together they use at
+// most a share of the connections for requests, so that one person's requests leave
+// some to everybody else.
+func For(ctx context.Context, person uuid.UUID) context.Context {
+	return context.WithValue(ctx, personKey{}, person)
+}
+
+// shareOf returns how many of a lane's connections one person may use for reads, and as
+// many again for transactions: five each of fourteen.
+func shareOf(conns int) int { return max(2, conns*3/8) }
+
+// kind of use of a connection. They are counted apart, since a transaction that holds a
+// connection may need another one to read.
+type use int
+
+const (
+	reading use = iota
+	changing
+
+	uses
+)
+
+// shares counts the connections that persons use.
+type shares struct {
+	most int // of one person and use; 0 is no limit
+
+	mu sync.Mutex
+	m  map[uuid.UUID]*share
+}
+
+// share is that of one person.
+type share struct {
+	users  int // who have it or wait for it
+	places [uses]chan struct{}
+}
+
+// take waits for a place among the connections of the context's person, and returns how
+// to give it back.
+func (s *shares) take(ctx context.Context, u use) (giveBack func(), err error) {
+	who, ok := ctx.Value(personKey{}).(uuid.UUID)
+	if !ok || s.most == 0 || laneOf(ctx) != Requests {
+		return func() {}, nil
+	}
+	mine := s.of(who)
+	wait, stop := context.WithTimeout(ctx, statementTimeout(ctx))
+	defer stop()
+	select {
+	case mine.places[u] <- struct{}{}:
+	case <-wait.Done():
+		s.leave(who, mine)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, problem.Exhausted("your other requests use all connections to the database that one person may have").RetryAfter(time.Second)
+	}
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			<-mine.places[u]
+			s.leave(who, mine)
+		})
+	}, nil
+}
+
+func (s *shares) of(who uuid.UUID) *share {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := s.m[who]
+	if mine == nil {
+		mine = &share{}
+		for u := range mine.places {
+			mine.places[u] = make(chan struct{}, s.most)
+		}
+		s.m[who] = mine
+	}
+	mine.users++
+	return mine
+}
+
+func (s *shares) leave(who uuid.UUID, mine *share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mine.users--; mine.users == 0 {
+		delete(s.m, who)
+	}
+}
