@@ -73,6 +73,7 @@ var rules = []rule{
 	{"manager/scheduler", downhill("manager/scheduler", "manager/session", "manager/policy", "manager/stats", "manager/overlay"), "services import siblings only downhill"},
 	{"manager/leader", downhill("manager/session"), "services import siblings only downhill"},
 	{"manager/occupancy", downhill("manager/occupancy"), "services import siblings only downhill"},
+	{"manager/recovery", downhill("manager/recovery"), "services import siblings only downhill"},
 	{"manager/preset", downhill("manager/preset", "manager/scheduler"), "services import siblings only downhill"},
 	{"manager/idle", downhill("manager/idle", "manager/session", "manager/policy"), "services import siblings only downhill"},
 	{"manager/attach", downhill("manager/attach", "manager/session", "manager/idle", "manager/audit"), "services import siblings only downhill"},

@@ -26,7 +26,13 @@ type ClusterIdentity struct {
 	CaFingerprint string `json:"ca_fingerprint,omitempty"`
 	// CanarySealed holds the value of the "canary_sealed" field.
 	CanarySealed []byte `json:"-"`
-	selectValues sql.SelectValues
+	// LedAt holds the value of the "led_at" field.
+	LedAt *time.Time `json:"led_at,omitempty"`
+	// RecoverySince holds the value of the "recovery_since" field.
+	RecoverySince *time.Time `json:"recovery_since,omitempty"`
+	// RecoveryReason holds the value of the "recovery_reason" field.
+	RecoveryReason string `json:"recovery_reason,omitempty"`
+	selectValues   sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -36,9 +42,9 @@ func (*ClusterIdentity) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case clusteridentity.FieldCanarySealed:
 			values[i] = new([]byte)
-		case clusteridentity.FieldName, clusteridentity.FieldCaFingerprint:
+		case clusteridentity.FieldName, clusteridentity.FieldCaFingerprint, clusteridentity.FieldRecoveryReason:
 			values[i] = new(sql.NullString)
-		case clusteridentity.FieldCreatedAt:
+		case clusteridentity.FieldCreatedAt, clusteridentity.FieldLedAt, clusteridentity.FieldRecoverySince:
 			values[i] = new(sql.NullTime)
 		case clusteridentity.FieldID:
 			values[i] = new(uuid.UUID)
@@ -87,6 +93,26 @@ func (_m *ClusterIdentity) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.CanarySealed = *value
 			}
+		case clusteridentity.FieldLedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field led_at", values[i])
+			} else if value.Valid {
+				_m.LedAt = new(time.Time)
+				*_m.LedAt = value.Time
+			}
+		case clusteridentity.FieldRecoverySince:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field recovery_since", values[i])
+			} else if value.Valid {
+				_m.RecoverySince = new(time.Time)
+				*_m.RecoverySince = value.Time
+			}
+		case clusteridentity.FieldRecoveryReason:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field recovery_reason", values[i])
+			} else if value.Valid {
+				_m.RecoveryReason = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -133,6 +159,19 @@ func (_m *ClusterIdentity) String() string {
 	builder.WriteString(_m.CaFingerprint)
 	builder.WriteString(", ")
 	builder.WriteString("canary_sealed=<sensitive>")
+	builder.WriteString(", ")
+	if v := _m.LedAt; v != nil {
+		builder.WriteString("led_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.RecoverySince; v != nil {
+		builder.WriteString("recovery_since=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("recovery_reason=")
+	builder.WriteString(_m.RecoveryReason)
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -56,6 +56,48 @@ func (_c *ClusterIdentityCreate) SetCanarySealed(v []byte) *ClusterIdentityCreat
 	return _c
 }
 
+// SetLedAt sets the "led_at" field.
+func (_c *ClusterIdentityCreate) SetLedAt(v time.Time) *ClusterIdentityCreate {
+	_c.mutation.SetLedAt(v)
+	return _c
+}
+
+// SetNillableLedAt sets the "led_at" field if the given value is not nil.
+func (_c *ClusterIdentityCreate) SetNillableLedAt(v *time.Time) *ClusterIdentityCreate {
+	if v != nil {
+		_c.SetLedAt(*v)
+	}
+	return _c
+}
+
+// SetRecoverySince sets the "recovery_since" field.
+func (_c *ClusterIdentityCreate) SetRecoverySince(v time.Time) *ClusterIdentityCreate {
+	_c.mutation.SetRecoverySince(v)
+	return _c
+}
+
+// SetNillableRecoverySince sets the "recovery_since" field if the given value is not nil.
+func (_c *ClusterIdentityCreate) SetNillableRecoverySince(v *time.Time) *ClusterIdentityCreate {
+	if v != nil {
+		_c.SetRecoverySince(*v)
+	}
+	return _c
+}
+
+// SetRecoveryReason sets the "recovery_reason" field.
+func (_c *ClusterIdentityCreate) SetRecoveryReason(v string) *ClusterIdentityCreate {
+	_c.mutation.SetRecoveryReason(v)
+	return _c
+}
+
+// SetNillableRecoveryReason sets the "recovery_reason" field if the given value is not nil.
+func (_c *ClusterIdentityCreate) SetNillableRecoveryReason(v *string) *ClusterIdentityCreate {
+	if v != nil {
+		_c.SetRecoveryReason(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ClusterIdentityCreate) SetID(v uuid.UUID) *ClusterIdentityCreate {
 	_c.mutation.SetID(v)
@@ -109,6 +151,10 @@ func (_c *ClusterIdentityCreate) defaults() {
 		v := clusteridentity.DefaultCreatedAt()
 		_c.mutation.SetCreatedAt(v)
 	}
+	if _, ok := _c.mutation.RecoveryReason(); !ok {
+		v := clusteridentity.DefaultRecoveryReason
+		_c.mutation.SetRecoveryReason(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := clusteridentity.DefaultID()
 		_c.mutation.SetID(v)
@@ -133,6 +179,9 @@ func (_c *ClusterIdentityCreate) check() error {
 	}
 	if _, ok := _c.mutation.CanarySealed(); !ok {
 		return &ValidationError{Name: "canary_sealed", err: errors.New(`ent: missing required field "ClusterIdentity.canary_sealed"`)}
+	}
+	if _, ok := _c.mutation.RecoveryReason(); !ok {
+		return &ValidationError{Name: "recovery_reason", err: errors.New(`ent: missing required field "ClusterIdentity.recovery_reason"`)}
 	}
 	return nil
 }
@@ -185,6 +234,18 @@ func (_c *ClusterIdentityCreate) createSpec() (*ClusterIdentity, *sqlgraph.Creat
 	if value, ok := _c.mutation.CanarySealed(); ok {
 		_spec.SetField(clusteridentity.FieldCanarySealed, field.TypeBytes, value)
 		_node.CanarySealed = value
+	}
+	if value, ok := _c.mutation.LedAt(); ok {
+		_spec.SetField(clusteridentity.FieldLedAt, field.TypeTime, value)
+		_node.LedAt = &value
+	}
+	if value, ok := _c.mutation.RecoverySince(); ok {
+		_spec.SetField(clusteridentity.FieldRecoverySince, field.TypeTime, value)
+		_node.RecoverySince = &value
+	}
+	if value, ok := _c.mutation.RecoveryReason(); ok {
+		_spec.SetField(clusteridentity.FieldRecoveryReason, field.TypeString, value)
+		_node.RecoveryReason = value
 	}
 	return _node, _spec
 }
@@ -247,6 +308,54 @@ func (u *ClusterIdentityUpsert) SetCanarySealed(v []byte) *ClusterIdentityUpsert
 // UpdateCanarySealed sets the "canary_sealed" field to the value that was provided on create.
 func (u *ClusterIdentityUpsert) UpdateCanarySealed() *ClusterIdentityUpsert {
 	u.SetExcluded(clusteridentity.FieldCanarySealed)
+	return u
+}
+
+// SetLedAt sets the "led_at" field.
+func (u *ClusterIdentityUpsert) SetLedAt(v time.Time) *ClusterIdentityUpsert {
+	u.Set(clusteridentity.FieldLedAt, v)
+	return u
+}
+
+// UpdateLedAt sets the "led_at" field to the value that was provided on create.
+func (u *ClusterIdentityUpsert) UpdateLedAt() *ClusterIdentityUpsert {
+	u.SetExcluded(clusteridentity.FieldLedAt)
+	return u
+}
+
+// ClearLedAt clears the value of the "led_at" field.
+func (u *ClusterIdentityUpsert) ClearLedAt() *ClusterIdentityUpsert {
+	u.SetNull(clusteridentity.FieldLedAt)
+	return u
+}
+
+// SetRecoverySince sets the "recovery_since" field.
+func (u *ClusterIdentityUpsert) SetRecoverySince(v time.Time) *ClusterIdentityUpsert {
+	u.Set(clusteridentity.FieldRecoverySince, v)
+	return u
+}
+
+// UpdateRecoverySince sets the "recovery_since" field to the value that was provided on create.
+func (u *ClusterIdentityUpsert) UpdateRecoverySince() *ClusterIdentityUpsert {
+	u.SetExcluded(clusteridentity.FieldRecoverySince)
+	return u
+}
+
+// ClearRecoverySince clears the value of the "recovery_since" field.
+func (u *ClusterIdentityUpsert) ClearRecoverySince() *ClusterIdentityUpsert {
+	u.SetNull(clusteridentity.FieldRecoverySince)
+	return u
+}
+
+// SetRecoveryReason sets the "recovery_reason" field.
+func (u *ClusterIdentityUpsert) SetRecoveryReason(v string) *ClusterIdentityUpsert {
+	u.Set(clusteridentity.FieldRecoveryReason, v)
+	return u
+}
+
+// UpdateRecoveryReason sets the "recovery_reason" field to the value that was provided on create.
+func (u *ClusterIdentityUpsert) UpdateRecoveryReason() *ClusterIdentityUpsert {
+	u.SetExcluded(clusteridentity.FieldRecoveryReason)
 	return u
 }
 
@@ -318,6 +427,62 @@ func (u *ClusterIdentityUpsertOne) SetCanarySealed(v []byte) *ClusterIdentityUps
 func (u *ClusterIdentityUpsertOne) UpdateCanarySealed() *ClusterIdentityUpsertOne {
 	return u.Update(func(s *ClusterIdentityUpsert) {
 		s.UpdateCanarySealed()
+	})
+}
+
+// SetLedAt sets the "led_at" field.
+func (u *ClusterIdentityUpsertOne) SetLedAt(v time.Time) *ClusterIdentityUpsertOne {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.SetLedAt(v)
+	})
+}
+
+// UpdateLedAt sets the "led_at" field to the value that was provided on create.
+func (u *ClusterIdentityUpsertOne) UpdateLedAt() *ClusterIdentityUpsertOne {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.UpdateLedAt()
+	})
+}
+
+// ClearLedAt clears the value of the "led_at" field.
+func (u *ClusterIdentityUpsertOne) ClearLedAt() *ClusterIdentityUpsertOne {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.ClearLedAt()
+	})
+}
+
+// SetRecoverySince sets the "recovery_since" field.
+func (u *ClusterIdentityUpsertOne) SetRecoverySince(v time.Time) *ClusterIdentityUpsertOne {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.SetRecoverySince(v)
+	})
+}
+
+// UpdateRecoverySince sets the "recovery_since" field to the value that was provided on create.
+func (u *ClusterIdentityUpsertOne) UpdateRecoverySince() *ClusterIdentityUpsertOne {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.UpdateRecoverySince()
+	})
+}
+
+// ClearRecoverySince clears the value of the "recovery_since" field.
+func (u *ClusterIdentityUpsertOne) ClearRecoverySince() *ClusterIdentityUpsertOne {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.ClearRecoverySince()
+	})
+}
+
+// SetRecoveryReason sets the "recovery_reason" field.
+func (u *ClusterIdentityUpsertOne) SetRecoveryReason(v string) *ClusterIdentityUpsertOne {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.SetRecoveryReason(v)
+	})
+}
+
+// UpdateRecoveryReason sets the "recovery_reason" field to the value that was provided on create.
+func (u *ClusterIdentityUpsertOne) UpdateRecoveryReason() *ClusterIdentityUpsertOne {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.UpdateRecoveryReason()
 	})
 }
 
@@ -556,6 +721,62 @@ func (u *ClusterIdentityUpsertBulk) SetCanarySealed(v []byte) *ClusterIdentityUp
 func (u *ClusterIdentityUpsertBulk) UpdateCanarySealed() *ClusterIdentityUpsertBulk {
 	return u.Update(func(s *ClusterIdentityUpsert) {
 		s.UpdateCanarySealed()
+	})
+}
+
+// SetLedAt sets the "led_at" field.
+func (u *ClusterIdentityUpsertBulk) SetLedAt(v time.Time) *ClusterIdentityUpsertBulk {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.SetLedAt(v)
+	})
+}
+
+// UpdateLedAt sets the "led_at" field to the value that was provided on create.
+func (u *ClusterIdentityUpsertBulk) UpdateLedAt() *ClusterIdentityUpsertBulk {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.UpdateLedAt()
+	})
+}
+
+// ClearLedAt clears the value of the "led_at" field.
+func (u *ClusterIdentityUpsertBulk) ClearLedAt() *ClusterIdentityUpsertBulk {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.ClearLedAt()
+	})
+}
+
+// SetRecoverySince sets the "recovery_since" field.
+func (u *ClusterIdentityUpsertBulk) SetRecoverySince(v time.Time) *ClusterIdentityUpsertBulk {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.SetRecoverySince(v)
+	})
+}
+
+// UpdateRecoverySince sets the "recovery_since" field to the value that was provided on create.
+func (u *ClusterIdentityUpsertBulk) UpdateRecoverySince() *ClusterIdentityUpsertBulk {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.UpdateRecoverySince()
+	})
+}
+
+// ClearRecoverySince clears the value of the "recovery_since" field.
+func (u *ClusterIdentityUpsertBulk) ClearRecoverySince() *ClusterIdentityUpsertBulk {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.ClearRecoverySince()
+	})
+}
+
+// SetRecoveryReason sets the "recovery_reason" field.
+func (u *ClusterIdentityUpsertBulk) SetRecoveryReason(v string) *ClusterIdentityUpsertBulk {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.SetRecoveryReason(v)
+	})
+}
+
+// UpdateRecoveryReason sets the "recovery_reason" field to the value that was provided on create.
+func (u *ClusterIdentityUpsertBulk) UpdateRecoveryReason() *ClusterIdentityUpsertBulk {
+	return u.Update(func(s *ClusterIdentityUpsert) {
+		s.UpdateRecoveryReason()
 	})
 }
 

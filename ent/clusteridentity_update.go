@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
@@ -31,6 +32,60 @@ func (_u *ClusterIdentityUpdate) Where(ps ...predicate.ClusterIdentity) *Cluster
 // SetCanarySealed sets the "canary_sealed" field.
 func (_u *ClusterIdentityUpdate) SetCanarySealed(v []byte) *ClusterIdentityUpdate {
 	_u.mutation.SetCanarySealed(v)
+	return _u
+}
+
+// SetLedAt sets the "led_at" field.
+func (_u *ClusterIdentityUpdate) SetLedAt(v time.Time) *ClusterIdentityUpdate {
+	_u.mutation.SetLedAt(v)
+	return _u
+}
+
+// SetNillableLedAt sets the "led_at" field if the given value is not nil.
+func (_u *ClusterIdentityUpdate) SetNillableLedAt(v *time.Time) *ClusterIdentityUpdate {
+	if v != nil {
+		_u.SetLedAt(*v)
+	}
+	return _u
+}
+
+// ClearLedAt clears the value of the "led_at" field.
+func (_u *ClusterIdentityUpdate) ClearLedAt() *ClusterIdentityUpdate {
+	_u.mutation.ClearLedAt()
+	return _u
+}
+
+// SetRecoverySince sets the "recovery_since" field.
+func (_u *ClusterIdentityUpdate) SetRecoverySince(v time.Time) *ClusterIdentityUpdate {
+	_u.mutation.SetRecoverySince(v)
+	return _u
+}
+
+// SetNillableRecoverySince sets the "recovery_since" field if the given value is not nil.
+func (_u *ClusterIdentityUpdate) SetNillableRecoverySince(v *time.Time) *ClusterIdentityUpdate {
+	if v != nil {
+		_u.SetRecoverySince(*v)
+	}
+	return _u
+}
+
+// ClearRecoverySince clears the value of the "recovery_since" field.
+func (_u *ClusterIdentityUpdate) ClearRecoverySince() *ClusterIdentityUpdate {
+	_u.mutation.ClearRecoverySince()
+	return _u
+}
+
+// SetRecoveryReason sets the "recovery_reason" field.
+func (_u *ClusterIdentityUpdate) SetRecoveryReason(v string) *ClusterIdentityUpdate {
+	_u.mutation.SetRecoveryReason(v)
+	return _u
+}
+
+// SetNillableRecoveryReason sets the "recovery_reason" field if the given value is not nil.
+func (_u *ClusterIdentityUpdate) SetNillableRecoveryReason(v *string) *ClusterIdentityUpdate {
+	if v != nil {
+		_u.SetRecoveryReason(*v)
+	}
 	return _u
 }
 
@@ -84,6 +139,21 @@ func (_u *ClusterIdentityUpdate) sqlSave(ctx context.Context) (_node int, err er
 	if value, ok := _u.mutation.CanarySealed(); ok {
 		_spec.SetField(clusteridentity.FieldCanarySealed, field.TypeBytes, value)
 	}
+	if value, ok := _u.mutation.LedAt(); ok {
+		_spec.SetField(clusteridentity.FieldLedAt, field.TypeTime, value)
+	}
+	if _u.mutation.LedAtCleared() {
+		_spec.ClearField(clusteridentity.FieldLedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.RecoverySince(); ok {
+		_spec.SetField(clusteridentity.FieldRecoverySince, field.TypeTime, value)
+	}
+	if _u.mutation.RecoverySinceCleared() {
+		_spec.ClearField(clusteridentity.FieldRecoverySince, field.TypeTime)
+	}
+	if value, ok := _u.mutation.RecoveryReason(); ok {
+		_spec.SetField(clusteridentity.FieldRecoveryReason, field.TypeString, value)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -109,6 +179,60 @@ type ClusterIdentityUpdateOne struct {
 // SetCanarySealed sets the "canary_sealed" field.
 func (_u *ClusterIdentityUpdateOne) SetCanarySealed(v []byte) *ClusterIdentityUpdateOne {
 	_u.mutation.SetCanarySealed(v)
+	return _u
+}
+
+// SetLedAt sets the "led_at" field.
+func (_u *ClusterIdentityUpdateOne) SetLedAt(v time.Time) *ClusterIdentityUpdateOne {
+	_u.mutation.SetLedAt(v)
+	return _u
+}
+
+// SetNillableLedAt sets the "led_at" field if the given value is not nil.
+func (_u *ClusterIdentityUpdateOne) SetNillableLedAt(v *time.Time) *ClusterIdentityUpdateOne {
+	if v != nil {
+		_u.SetLedAt(*v)
+	}
+	return _u
+}
+
+// ClearLedAt clears the value of the "led_at" field.
+func (_u *ClusterIdentityUpdateOne) ClearLedAt() *ClusterIdentityUpdateOne {
+	_u.mutation.ClearLedAt()
+	return _u
+}
+
+// SetRecoverySince sets the "recovery_since" field.
+func (_u *ClusterIdentityUpdateOne) SetRecoverySince(v time.Time) *ClusterIdentityUpdateOne {
+	_u.mutation.SetRecoverySince(v)
+	return _u
+}
+
+// SetNillableRecoverySince sets the "recovery_since" field if the given value is not nil.
+func (_u *ClusterIdentityUpdateOne) SetNillableRecoverySince(v *time.Time) *ClusterIdentityUpdateOne {
+	if v != nil {
+		_u.SetRecoverySince(*v)
+	}
+	return _u
+}
+
+// ClearRecoverySince clears the value of the "recovery_since" field.
+func (_u *ClusterIdentityUpdateOne) ClearRecoverySince() *ClusterIdentityUpdateOne {
+	_u.mutation.ClearRecoverySince()
+	return _u
+}
+
+// SetRecoveryReason sets the "recovery_reason" field.
+func (_u *ClusterIdentityUpdateOne) SetRecoveryReason(v string) *ClusterIdentityUpdateOne {
+	_u.mutation.SetRecoveryReason(v)
+	return _u
+}
+
+// SetNillableRecoveryReason sets the "recovery_reason" field if the given value is not nil.
+func (_u *ClusterIdentityUpdateOne) SetNillableRecoveryReason(v *string) *ClusterIdentityUpdateOne {
+	if v != nil {
+		_u.SetRecoveryReason(*v)
+	}
 	return _u
 }
 
@@ -191,6 +315,21 @@ func (_u *ClusterIdentityUpdateOne) sqlSave(ctx context.Context) (_node *Cluster
 	}
 	if value, ok := _u.mutation.CanarySealed(); ok {
 		_spec.SetField(clusteridentity.FieldCanarySealed, field.TypeBytes, value)
+	}
+	if value, ok := _u.mutation.LedAt(); ok {
+		_spec.SetField(clusteridentity.FieldLedAt, field.TypeTime, value)
+	}
+	if _u.mutation.LedAtCleared() {
+		_spec.ClearField(clusteridentity.FieldLedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.RecoverySince(); ok {
+		_spec.SetField(clusteridentity.FieldRecoverySince, field.TypeTime, value)
+	}
+	if _u.mutation.RecoverySinceCleared() {
+		_spec.ClearField(clusteridentity.FieldRecoverySince, field.TypeTime)
+	}
+	if value, ok := _u.mutation.RecoveryReason(); ok {
+		_spec.SetField(clusteridentity.FieldRecoveryReason, field.TypeString, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &ClusterIdentity{config: _u.config}

@@ -857,6 +857,21 @@ func (_q *ClusterIdentityQuery) collectField(ctx context.Context, oneNode bool, 
 				selectedFields = append(selectedFields, clusteridentity.FieldCaFingerprint)
 				fieldSeen[clusteridentity.FieldCaFingerprint] = struct{}{}
 			}
+		case "ledAt":
+			if _, ok := fieldSeen[clusteridentity.FieldLedAt]; !ok {
+				selectedFields = append(selectedFields, clusteridentity.FieldLedAt)
+				fieldSeen[clusteridentity.FieldLedAt] = struct{}{}
+			}
+		case "recoverySince":
+			if _, ok := fieldSeen[clusteridentity.FieldRecoverySince]; !ok {
+				selectedFields = append(selectedFields, clusteridentity.FieldRecoverySince)
+				fieldSeen[clusteridentity.FieldRecoverySince] = struct{}{}
+			}
+		case "recoveryReason":
+			if _, ok := fieldSeen[clusteridentity.FieldRecoveryReason]; !ok {
+				selectedFields = append(selectedFields, clusteridentity.FieldRecoveryReason)
+				fieldSeen[clusteridentity.FieldRecoveryReason] = struct{}{}
+			}
 		case "id":
 		case "__typename":
 		default:

@@ -2852,6 +2852,45 @@ type ClusterIdentityWhereInput struct {
 	CaFingerprintHasSuffix    *string  `json:"caFingerprintHasSuffix,omitempty"`
 	CaFingerprintEqualFold    *string  `json:"caFingerprintEqualFold,omitempty"`
 	CaFingerprintContainsFold *string  `json:"caFingerprintContainsFold,omitempty"`
+
+	// "led_at" field predicates.
+	LedAt       *time.Time  `json:"ledAt,omitempty"`
+	LedAtNEQ    *time.Time  `json:"ledAtNEQ,omitempty"`
+	LedAtIn     []time.Time `json:"ledAtIn,omitempty"`
+	LedAtNotIn  []time.Time `json:"ledAtNotIn,omitempty"`
+	LedAtGT     *time.Time  `json:"ledAtGT,omitempty"`
+	LedAtGTE    *time.Time  `json:"ledAtGTE,omitempty"`
+	LedAtLT     *time.Time  `json:"ledAtLT,omitempty"`
+	LedAtLTE    *time.Time  `json:"ledAtLTE,omitempty"`
+	LedAtIsNil  bool        `json:"ledAtIsNil,omitempty"`
+	LedAtNotNil bool        `json:"ledAtNotNil,omitempty"`
+
+	// "recovery_since" field predicates.
+	RecoverySince       *time.Time  `json:"recoverySince,omitempty"`
+	RecoverySinceNEQ    *time.Time  `json:"recoverySinceNEQ,omitempty"`
+	RecoverySinceIn     []time.Time `json:"recoverySinceIn,omitempty"`
+	RecoverySinceNotIn  []time.Time `json:"recoverySinceNotIn,omitempty"`
+	RecoverySinceGT     *time.Time  `json:"recoverySinceGT,omitempty"`
+	RecoverySinceGTE    *time.Time  `json:"recoverySinceGTE,omitempty"`
+	RecoverySinceLT     *time.Time  `json:"recoverySinceLT,omitempty"`
+	RecoverySinceLTE    *time.Time  `json:"recoverySinceLTE,omitempty"`
+	RecoverySinceIsNil  bool        `json:"recoverySinceIsNil,omitempty"`
+	RecoverySinceNotNil bool        `json:"recoverySinceNotNil,omitempty"`
+
+	// "recovery_reason" field predicates.
+	RecoveryReason             *string  `json:"recoveryReason,omitempty"`
+	RecoveryReasonNEQ          *string  `json:"recoveryReasonNEQ,omitempty"`
+	RecoveryReasonIn           []string `json:"recoveryReasonIn,omitempty"`
+	RecoveryReasonNotIn        []string `json:"recoveryReasonNotIn,omitempty"`
+	RecoveryReasonGT           *string  `json:"recoveryReasonGT,omitempty"`
+	RecoveryReasonGTE          *string  `json:"recoveryReasonGTE,omitempty"`
+	RecoveryReasonLT           *string  `json:"recoveryReasonLT,omitempty"`
+	RecoveryReasonLTE          *string  `json:"recoveryReasonLTE,omitempty"`
+	RecoveryReasonContains     *string  `json:"recoveryReasonContains,omitempty"`
+	RecoveryReasonHasPrefix    *string  `json:"recoveryReasonHasPrefix,omitempty"`
+	RecoveryReasonHasSuffix    *string  `json:"recoveryReasonHasSuffix,omitempty"`
+	RecoveryReasonEqualFold    *string  `json:"recoveryReasonEqualFold,omitempty"`
+	RecoveryReasonContainsFold *string  `json:"recoveryReasonContainsFold,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -3050,6 +3089,105 @@ func (i *ClusterIdentityWhereInput) P() (predicate.ClusterIdentity, error) {
 	}
 	if i.CaFingerprintContainsFold != nil {
 		predicates = append(predicates, clusteridentity.CaFingerprintContainsFold(*i.CaFingerprintContainsFold))
+	}
+	if i.LedAt != nil {
+		predicates = append(predicates, clusteridentity.LedAtEQ(*i.LedAt))
+	}
+	if i.LedAtNEQ != nil {
+		predicates = append(predicates, clusteridentity.LedAtNEQ(*i.LedAtNEQ))
+	}
+	if len(i.LedAtIn) > 0 {
+		predicates = append(predicates, clusteridentity.LedAtIn(i.LedAtIn...))
+	}
+	if len(i.LedAtNotIn) > 0 {
+		predicates = append(predicates, clusteridentity.LedAtNotIn(i.LedAtNotIn...))
+	}
+	if i.LedAtGT != nil {
+		predicates = append(predicates, clusteridentity.LedAtGT(*i.LedAtGT))
+	}
+	if i.LedAtGTE != nil {
+		predicates = append(predicates, clusteridentity.LedAtGTE(*i.LedAtGTE))
+	}
+	if i.LedAtLT != nil {
+		predicates = append(predicates, clusteridentity.LedAtLT(*i.LedAtLT))
+	}
+	if i.LedAtLTE != nil {
+		predicates = append(predicates, clusteridentity.LedAtLTE(*i.LedAtLTE))
+	}
+	if i.LedAtIsNil {
+		predicates = append(predicates, clusteridentity.LedAtIsNil())
+	}
+	if i.LedAtNotNil {
+		predicates = append(predicates, clusteridentity.LedAtNotNil())
+	}
+	if i.RecoverySince != nil {
+		predicates = append(predicates, clusteridentity.RecoverySinceEQ(*i.RecoverySince))
+	}
+	if i.RecoverySinceNEQ != nil {
+		predicates = append(predicates, clusteridentity.RecoverySinceNEQ(*i.RecoverySinceNEQ))
+	}
+	if len(i.RecoverySinceIn) > 0 {
+		predicates = append(predicates, clusteridentity.RecoverySinceIn(i.RecoverySinceIn...))
+	}
+	if len(i.RecoverySinceNotIn) > 0 {
+		predicates = append(predicates, clusteridentity.RecoverySinceNotIn(i.RecoverySinceNotIn...))
+	}
+	if i.RecoverySinceGT != nil {
+		predicates = append(predicates, clusteridentity.RecoverySinceGT(*i.RecoverySinceGT))
+	}
+	if i.RecoverySinceGTE != nil {
+		predicates = append(predicates, clusteridentity.RecoverySinceGTE(*i.RecoverySinceGTE))
+	}
+	if i.RecoverySinceLT != nil {
+		predicates = append(predicates, clusteridentity.RecoverySinceLT(*i.RecoverySinceLT))
+	}
+	if i.RecoverySinceLTE != nil {
+		predicates = append(predicates, clusteridentity.RecoverySinceLTE(*i.RecoverySinceLTE))
+	}
+	if i.RecoverySinceIsNil {
+		predicates = append(predicates, clusteridentity.RecoverySinceIsNil())
+	}
+	if i.RecoverySinceNotNil {
+		predicates = append(predicates, clusteridentity.RecoverySinceNotNil())
+	}
+	if i.RecoveryReason != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonEQ(*i.RecoveryReason))
+	}
+	if i.RecoveryReasonNEQ != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonNEQ(*i.RecoveryReasonNEQ))
+	}
+	if len(i.RecoveryReasonIn) > 0 {
+		predicates = append(predicates, clusteridentity.RecoveryReasonIn(i.RecoveryReasonIn...))
+	}
+	if len(i.RecoveryReasonNotIn) > 0 {
+		predicates = append(predicates, clusteridentity.RecoveryReasonNotIn(i.RecoveryReasonNotIn...))
+	}
+	if i.RecoveryReasonGT != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonGT(*i.RecoveryReasonGT))
+	}
+	if i.RecoveryReasonGTE != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonGTE(*i.RecoveryReasonGTE))
+	}
+	if i.RecoveryReasonLT != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonLT(*i.RecoveryReasonLT))
+	}
+	if i.RecoveryReasonLTE != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonLTE(*i.RecoveryReasonLTE))
+	}
+	if i.RecoveryReasonContains != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonContains(*i.RecoveryReasonContains))
+	}
+	if i.RecoveryReasonHasPrefix != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonHasPrefix(*i.RecoveryReasonHasPrefix))
+	}
+	if i.RecoveryReasonHasSuffix != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonHasSuffix(*i.RecoveryReasonHasSuffix))
+	}
+	if i.RecoveryReasonEqualFold != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonEqualFold(*i.RecoveryReasonEqualFold))
+	}
+	if i.RecoveryReasonContainsFold != nil {
+		predicates = append(predicates, clusteridentity.RecoveryReasonContainsFold(*i.RecoveryReasonContainsFold))
 	}
 
 	switch len(predicates) {

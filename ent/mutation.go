@@ -5762,17 +5762,20 @@ func (m *AuditEntryMutation) ResetEdge(name string) error {
 // ClusterIdentityMutation represents an operation that mutates the ClusterIdentity nodes in the graph.
 type ClusterIdentityMutation struct {
 	config
-	op             Op
-	typ            string
-	id             *uuid.UUID
-	created_at     *time.Time
-	name           *string
-	ca_fingerprint *string
-	canary_sealed  *[]byte
-	clearedFields  map[string]struct{}
-	done           bool
-	oldValue       func(context.Context) (*ClusterIdentity, error)
-	predicates     []predicate.ClusterIdentity
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	created_at      *time.Time
+	name            *string
+	ca_fingerprint  *string
+	canary_sealed   *[]byte
+	led_at          *time.Time
+	recovery_since  *time.Time
+	recovery_reason *string
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*ClusterIdentity, error)
+	predicates      []predicate.ClusterIdentity
 }
 
 var _ ent.Mutation = (*ClusterIdentityMutation)(nil)
@@ -6023,6 +6026,140 @@ func (m *ClusterIdentityMutation) ResetCanarySealed() {
 	m.canary_sealed = nil
 }
 
+// SetLedAt sets the "led_at" field.
+func (m *ClusterIdentityMutation) SetLedAt(t time.Time) {
+	m.led_at = &t
+}
+
+// LedAt returns the value of the "led_at" field in the mutation.
+func (m *ClusterIdentityMutation) LedAt() (r time.Time, exists bool) {
+	v := m.led_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLedAt returns the old "led_at" field's value of the ClusterIdentity entity.
+// If the ClusterIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ClusterIdentityMutation) OldLedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLedAt: %w", err)
+	}
+	return oldValue.LedAt, nil
+}
+
+// ClearLedAt clears the value of the "led_at" field.
+func (m *ClusterIdentityMutation) ClearLedAt() {
+	m.led_at = nil
+	m.clearedFields[clusteridentity.FieldLedAt] = struct{}{}
+}
+
+// LedAtCleared returns if the "led_at" field was cleared in this mutation.
+func (m *ClusterIdentityMutation) LedAtCleared() bool {
+	_, ok := m.clearedFields[clusteridentity.FieldLedAt]
+	return ok
+}
+
+// ResetLedAt resets all changes to the "led_at" field.
+func (m *ClusterIdentityMutation) ResetLedAt() {
+	m.led_at = nil
+	delete(m.clearedFields, clusteridentity.FieldLedAt)
+}
+
+// SetRecoverySince sets the "recovery_since" field.
+func (m *ClusterIdentityMutation) SetRecoverySince(t time.Time) {
+	m.recovery_since = &t
+}
+
+// RecoverySince returns the value of the "recovery_since" field in the mutation.
+func (m *ClusterIdentityMutation) RecoverySince() (r time.Time, exists bool) {
+	v := m.recovery_since
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRecoverySince returns the old "recovery_since" field's value of the ClusterIdentity entity.
+// If the ClusterIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ClusterIdentityMutation) OldRecoverySince(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRecoverySince is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRecoverySince requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRecoverySince: %w", err)
+	}
+	return oldValue.RecoverySince, nil
+}
+
+// ClearRecoverySince clears the value of the "recovery_since" field.
+func (m *ClusterIdentityMutation) ClearRecoverySince() {
+	m.recovery_since = nil
+	m.clearedFields[clusteridentity.FieldRecoverySince] = struct{}{}
+}
+
+// RecoverySinceCleared returns if the "recovery_since" field was cleared in this mutation.
+func (m *ClusterIdentityMutation) RecoverySinceCleared() bool {
+	_, ok := m.clearedFields[clusteridentity.FieldRecoverySince]
+	return ok
+}
+
+// ResetRecoverySince resets all changes to the "recovery_since" field.
+func (m *ClusterIdentityMutation) ResetRecoverySince() {
+	m.recovery_since = nil
+	delete(m.clearedFields, clusteridentity.FieldRecoverySince)
+}
+
+// SetRecoveryReason sets the "recovery_reason" field.
+func (m *ClusterIdentityMutation) SetRecoveryReason(s string) {
+	m.recovery_reason = &s
+}
+
+// RecoveryReason returns the value of the "recovery_reason" field in the mutation.
+func (m *ClusterIdentityMutation) RecoveryReason() (r string, exists bool) {
+	v := m.recovery_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRecoveryReason returns the old "recovery_reason" field's value of the ClusterIdentity entity.
+// If the ClusterIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ClusterIdentityMutation) OldRecoveryReason(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRecoveryReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRecoveryReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRecoveryReason: %w", err)
+	}
+	return oldValue.RecoveryReason, nil
+}
+
+// ResetRecoveryReason resets all changes to the "recovery_reason" field.
+func (m *ClusterIdentityMutation) ResetRecoveryReason() {
+	m.recovery_reason = nil
+}
+
 // Where appends a list predicates to the ClusterIdentityMutation builder.
 func (m *ClusterIdentityMutation) Where(ps ...predicate.ClusterIdentity) {
 	m.predicates = append(m.predicates, ps...)
@@ -6057,7 +6194,7 @@ func (m *ClusterIdentityMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ClusterIdentityMutation) Fields() []string {
-	fields := make([]string, 0, 4)
+	fields := make([]string, 0, 7)
 	if m.created_at != nil {
 		fields = append(fields, clusteridentity.FieldCreatedAt)
 	}
@@ -6069,6 +6206,15 @@ func (m *ClusterIdentityMutation) Fields() []string {
 	}
 	if m.canary_sealed != nil {
 		fields = append(fields, clusteridentity.FieldCanarySealed)
+	}
+	if m.led_at != nil {
+		fields = append(fields, clusteridentity.FieldLedAt)
+	}
+	if m.recovery_since != nil {
+		fields = append(fields, clusteridentity.FieldRecoverySince)
+	}
+	if m.recovery_reason != nil {
+		fields = append(fields, clusteridentity.FieldRecoveryReason)
 	}
 	return fields
 }
@@ -6086,6 +6232,12 @@ func (m *ClusterIdentityMutation) Field(name string) (ent.Value, bool) {
 		return m.CaFingerprint()
 	case clusteridentity.FieldCanarySealed:
 		return m.CanarySealed()
+	case clusteridentity.FieldLedAt:
+		return m.LedAt()
+	case clusteridentity.FieldRecoverySince:
+		return m.RecoverySince()
+	case clusteridentity.FieldRecoveryReason:
+		return m.RecoveryReason()
 	}
 	return nil, false
 }
@@ -6103,6 +6255,12 @@ func (m *ClusterIdentityMutation) OldField(ctx context.Context, name string) (en
 		return m.OldCaFingerprint(ctx)
 	case clusteridentity.FieldCanarySealed:
 		return m.OldCanarySealed(ctx)
+	case clusteridentity.FieldLedAt:
+		return m.OldLedAt(ctx)
+	case clusteridentity.FieldRecoverySince:
+		return m.OldRecoverySince(ctx)
+	case clusteridentity.FieldRecoveryReason:
+		return m.OldRecoveryReason(ctx)
 	}
 	return nil, fmt.Errorf("unknown ClusterIdentity field %s", name)
 }
@@ -6140,6 +6298,27 @@ func (m *ClusterIdentityMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCanarySealed(v)
 		return nil
+	case clusteridentity.FieldLedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLedAt(v)
+		return nil
+	case clusteridentity.FieldRecoverySince:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRecoverySince(v)
+		return nil
+	case clusteridentity.FieldRecoveryReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRecoveryReason(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ClusterIdentity field %s", name)
 }
@@ -6169,7 +6348,14 @@ func (m *ClusterIdentityMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *ClusterIdentityMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(clusteridentity.FieldLedAt) {
+		fields = append(fields, clusteridentity.FieldLedAt)
+	}
+	if m.FieldCleared(clusteridentity.FieldRecoverySince) {
+		fields = append(fields, clusteridentity.FieldRecoverySince)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -6182,6 +6368,14 @@ func (m *ClusterIdentityMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *ClusterIdentityMutation) ClearField(name string) error {
+	switch name {
+	case clusteridentity.FieldLedAt:
+		m.ClearLedAt()
+		return nil
+	case clusteridentity.FieldRecoverySince:
+		m.ClearRecoverySince()
+		return nil
+	}
 	return fmt.Errorf("unknown ClusterIdentity nullable field %s", name)
 }
 
@@ -6200,6 +6394,15 @@ func (m *ClusterIdentityMutation) ResetField(name string) error {
 		return nil
 	case clusteridentity.FieldCanarySealed:
 		m.ResetCanarySealed()
+		return nil
+	case clusteridentity.FieldLedAt:
+		m.ResetLedAt()
+		return nil
+	case clusteridentity.FieldRecoverySince:
+		m.ResetRecoverySince()
+		return nil
+	case clusteridentity.FieldRecoveryReason:
+		m.ResetRecoveryReason()
 		return nil
 	}
 	return fmt.Errorf("unknown ClusterIdentity field %s", name)

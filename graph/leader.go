@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/manager/recovery"
 )
 
 // Cluster returns who leads. While etcd does not answer nobody can lead for longer than
@@ -13,7 +14,11 @@ func (r queryResolver) Cluster(ctx context.Context) (*model.Cluster, error) {
 	if err != nil {
 		r.Logger.WarnContext(ctx, "look who leads", "error", err)
 	}
-	return &model.Cluster{Led: l != nil, Leader: l}, nil
+	mode, err := r.Recovery.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &model.Cluster{Led: l != nil, Leader: l, Recovery: mode}, nil
 }
 
 func (r clusterResolver) EvictionsStopped(ctx context.Context, _ *model.Cluster) ([]*model.EvictionsStopped, error) {
@@ -26,4 +31,8 @@ func (r clusterResolver) EvictionsStopped(ctx context.Context, _ *model.Cluster)
 		out[i] = &model.EvictionsStopped{ResourceGroup: d.ResourceGroup, Unreachable: d.Unreachable, Agents: d.Agents}
 	}
 	return out, nil
+}
+
+func (r mutationResolver) SetRecovery(ctx context.Context, input recovery.SetRecoveryInput) (*recovery.Payload, error) {
+	return r.Resolver.Recovery.SetRecovery(ctx, input)
 }

@@ -245,6 +245,7 @@ var matrix = map[string]cell{
 	"removeOrphan": func(f *fixture) vars {
 		return vars{"volume": f.volume().ID, "scope": f.owner.ID, "folder": uuid.New()}
 	},
+	"setRecovery":  func(*fixture) vars { return vars{"on": false} },
 	"setRetention": func(*fixture) vars { return vars{"category": "tasks", "days": 90} },
 	"cancelTask":   func(f *fixture) vars { return vars{"id": f.task()} },
 	"retryTask":    func(f *fixture) vars { return vars{"id": f.task()} },

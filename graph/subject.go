@@ -31,7 +31,7 @@ var nouns = map[string]access.Entity{
 	"Agent": access.Agent, "Device": access.Agent, "SlotType": access.Agent, "JoinToken": access.System,
 	"Registry": access.Registry, "Image": access.Image, "Session": access.Session, "SessionGroup": access.Session, "Kernel": access.Session,
 	"Volume": access.Volume, "VolumeGrant": access.Volume, "StorageProxy": access.Volume, "ObjectStorage": access.ObjectStorage, "Vfolder": access.Vfolder, "File": access.Vfolder,
-	"QuotaScope": access.Vfolder, "Task": access.Task, "Retention": access.System, "Occupancy": access.System,
+	"QuotaScope": access.Vfolder, "Task": access.Task, "Retention": access.System, "Occupancy": access.System, "Recovery": access.System,
 }
 
 // longest has the nouns so that one that ends another comes after it.

@@ -13,20 +13,22 @@ import (
 
 // lead runs the loops that only one manager may run, for one term.
 func (m *Manager) lead(ctx context.Context, epoch int64) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, loop := range []func(){
-		func() { m.agents.Lead(ctx, epoch, m.sessions) },
-		func() { m.sessions.Lead(ctx, epoch) },
-		func() { m.scheduler.Lead(ctx, epoch) },
-		func() { m.occupancy.Lead(ctx, epoch) },
-		func() { m.idle.Lead(ctx, epoch) },
-		func() { m.folders.Lead(ctx) },
-		func() { m.folders.Measure(ctx) },
-		func() { m.tasks.Lead(ctx, epoch) },
-		func() { m.audit.Lead(ctx) },
-	} {
-		g.Go(func() error { loop(); return nil })
+	if err := m.recovery.Begin(ctx); err != nil {
+		return err
 	}
+	g, ctx := errgroup.WithContext(ctx)
+	together(ctx, g,
+		func(ctx context.Context) { m.agents.Lead(ctx, epoch, m.sessions) },
+		m.folders.Measure,
+		m.recovery.Beat,
+	)
+	g.Go(func() error {
+		return m.recovery.Follow(ctx, func(ctx context.Context, recovering bool) error {
+			g, ctx := errgroup.WithContext(ctx)
+			m.drive(ctx, g, epoch, recovering)
+			return g.Wait()
+		})
+	})
 	g.Go(func() error {
 		err := m.agents.Outreached(ctx)
 		if errors.Is(err, agents.ErrOutreached) {
@@ -35,4 +37,28 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 		return err
 	})
 	return g.Wait()
+}
+
+// drive runs the loops that start, end and remove things; in recovery mode those alone
+// that end what a person wants to end.
+func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, recovering bool) {
+	together(ctx, g, func(ctx context.Context) { m.occupancy.Lead(ctx, epoch) })
+	if recovering {
+		together(ctx, g, func(ctx context.Context) { m.sessions.Recover(ctx, epoch) })
+		return
+	}
+	together(ctx, g,
+		func(ctx context.Context) { m.sessions.Lead(ctx, epoch) },
+		func(ctx context.Context) { m.scheduler.Lead(ctx, epoch) },
+		func(ctx context.Context) { m.idle.Lead(ctx, epoch) },
+		m.folders.Lead,
+		func(ctx context.Context) { m.tasks.Lead(ctx, epoch) },
+		m.audit.Lead,
+	)
+}
+
+func together(ctx context.Context, g *errgroup.Group, loops ...func(context.Context)) {
+	for _, loop := range loops {
+		g.Go(func() error { loop(ctx); return nil })
+	}
 }

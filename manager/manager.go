@@ -42,6 +42,7 @@ import (
 	"github.com/berthhq/berth/manager/overlay"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
+	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
@@ -88,6 +89,7 @@ type Manager struct {
 	enrolments *enrolment.Service
 	scheduler  *scheduler.Scheduler
 	occupancy  *occupancy.Service
+	recovery   *recovery.Service
 	idle       *idle.Service
 	graph      *graph.Resolver
 	knocks     knocks
@@ -163,6 +165,8 @@ func (m *Manager) wire() error {
 		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
 		Policies: m.policies, Volumes: m.folders, Samples: m.stats, LogRetention: m.audit, Keys: m.keys, Logger: m.log,
 	})
+	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
+	m.sessions.Unknown = m.recovery.Unknown
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.sessions, Redis: m.redis, Logger: m.log,
 	})
@@ -173,6 +177,10 @@ func (m *Manager) wire() error {
 	audits := occupancy.Config{Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Logger: m.log}
 	if m.cfg.Registry != nil {
 		audits.Registry = m.cfg.Registry
+	}
+	audits.Recovering = func(ctx context.Context) (bool, error) {
+		state, err := m.recovery.Current(ctx)
+		return state != nil, err
 	}
 	m.occupancy = occupancy.New(audits)
 	if err := m.wirePeople(); err != nil {
@@ -187,7 +195,7 @@ func (m *Manager) wire() error {
 	m.graph = &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Occupancy: m.occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
-		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle, Leadership: m.leader,
+		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle, Leadership: m.leader, Recovery: m.recovery,
 		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Logger: m.log,
 	}
 	return nil

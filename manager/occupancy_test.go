@@ -23,6 +23,7 @@ type drift struct {
 	Kind, Agent, Device, Detail string
 	Kernel, Session             *uuid.UUID
 	Repaired                    bool
+	Owner, Project, Next        string
 }
 
 type occupancy struct {
@@ -39,7 +40,7 @@ func (o occupancy) kinds() string {
 	return strings.TrimPrefix(fmt.Sprint(count), "map")
 }
 
-const occupancyFields = `{ agents silent kernels allocations drift { kind agent device kernel session detail repaired } }`
+const occupancyFields = `{ agents silent kernels allocations drift { kind agent device kernel session detail repaired owner project next } }`
 
 // compare lets the leader compare and mend.
 func (c *cluster) compare(t *testing.T) occupancy {

@@ -72,6 +72,11 @@ func (m *Manager) purged(ctx context.Context, by uuid.UUID, who *ent.User, folde
 	m.audit.Record(ctx, e)
 }
 
+// recovering leaves in the trail that a leader turned recovery mode on.
+func (m *Manager) recovering(ctx context.Context, reason string) {
+	m.audit.Record(ctx, audit.Entry{Action: "enterRecovery", Entity: access.System, Message: reason})
+}
+
 // deed leaves in the trail what somebody did with files through a storage proxy.
 func (m *Manager) deed(ctx context.Context, d vfolder.Deed) {
 	ctx = audit.From(viewer.With(ctx, d.Who), d.Address)

@@ -1,50 +1,182 @@
 package manager_test
 
 import (
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A database that was restored from a backup does not know the sessions that were made
-// after the backup. Their containers go on and keep their devices until an admin has them
-// ended.
-func TestRestoredDatabaseEndsNoNewerSession(t *testing.T) {
-	c := newCluster(t, 1)
-	ctx, n := c.System(t), c.nodes[0]
-	older := c.create(t, input(nil, "sleep", "600"))
-	c.reaches(t, older, lifecycle.Running)
-	newer := c.create(t, input(nil, "sleep", "600"))
-	c.reaches(t, newer, lifecycle.Running)
-	c.m.Stop()
+const readRecovery = `{ cluster { recovery { since reason } } }`
+
+// mode returns why the cluster is in recovery mode; empty when it is not.
+func (c *cluster) mode(t *testing.T) string {
+	t.Helper()
+	var got struct {
+		Cluster struct{ Recovery *struct{ Reason string } }
+	}
+	c.m.As(t, c.Superadmin).Must(t, readRecovery, nil, &got)
+	if got.Cluster.Recovery == nil {
+		return ""
+	}
+	return got.Cluster.Recovery.Reason
+}
+
+func (c *cluster) setMode(t *testing.T, on bool) {
+	t.Helper()
+	c.m.As(t, c.Superadmin).Must(t, `mutation($on: Boolean!) { setRecovery(input: {on: $on}) { recovery { reason } } }`, managertest.Vars{"on": on}, nil)
+}
+
+// rewind makes the database as it was before a session was made.
+func (c *cluster) rewind(t *testing.T, newer uuid.UUID) (kernelID uuid.UUID) {
+	t.Helper()
+	ctx := c.System(t)
 	k := c.Client.Kernel.Query().Where(kernel.SessionID(newer)).OnlyX(ctx)
 	c.Client.Allocation.Delete().Where(allocation.SessionID(newer)).ExecX(ctx)
 	c.Client.SessionEvent.Delete().Where(sessionevent.SessionID(newer)).ExecX(ctx)
 	c.Client.Kernel.DeleteOne(k).ExecX(ctx)
 	c.Client.Session.DeleteOneID(newer).ExecX(ctx)
+	led := c.Client.ClusterIdentity.Query().OnlyX(ctx).LedAt
+	c.Client.ClusterIdentity.Update().SetLedAt(led.Add(-time.Hour)).ExecX(ctx)
+	return k.ID
+}
+
+// A database that was restored from a backup is older than what runs. The leader notices it
+// before it does anything, and nothing ends until an administrator turns the recovery mode off;
+// containers that the database does not know stay until they have them ended.
+func TestRestoredDatabaseEndsNoNewerSession(t *testing.T) {
+	c := newCluster(t, 1)
+	ctx, n := c.System(t), c.nodes[0]
+	ended := c.create(t, input(nil, "exit", "0"))
+	c.over(t, ended)
+	older := c.create(t, input(nil, "sleep", "600"))
+	c.reaches(t, older, lifecycle.Running)
+	newer := c.create(t, input(nil, "sleep", "600"))
+	c.reaches(t, newer, lifecycle.Running)
+	c.m.Stop()
+	id := c.rewind(t, newer)
+	// At the time of the backup this one ran.
+	c.Client.Session.UpdateOneID(ended).SetStatus(lifecycle.Running).ClearTerminatedAt().ClearTerminationReason().ExecX(ctx)
+	c.Client.Kernel.Update().Where(kernel.SessionID(ended)).SetStatus(lifecycle.Running).ClearTerminatedAt().ClearExitCode().ExecX(ctx)
+	c.Client.Allocation.Update().Where(allocation.SessionID(ended)).ClearFreedAt().ExecX(ctx)
 	c.m = c.Start(t)
 	c.as = c.m.As(t, c.A.Member)
 	n.stop()
 	c.join(t, n, c.m)
 
-	managertest.Eventually(t, "the leader has found it", func() bool { return c.driftMetric(t)["stray"] == "1" })
+	managertest.Eventually(t, "the leader notices it", func() bool { return strings.Contains(c.mode(t), "restored from a backup") })
+	managertest.Eventually(t, "the leader has looked", func() bool { return c.driftMetric(t)["stray"] == "1" && c.driftMetric(t)["missing"] == "1" })
+	if errs := c.as.Ask(t, `{ cluster { recovery { since } } }`, nil, nil); len(errs) > 0 {
+		t.Errorf("members do not see the mode: %v", errs)
+	}
+	waiting := c.create(t, input(nil, "sleep", "600"))
+	var look struct{ OccupancyAudit occupancy }
+	c.m.As(t, c.Superadmin).Must(t, `{ occupancyAudit `+occupancyFields+` }`, nil, &look)
+	for _, d := range look.OccupancyAudit.Drift {
+		if d.Kind == "stray" && (*d.Kernel != id || d.Owner != c.A.Member.Email || d.Project != c.A.Project.Name || !strings.Contains(d.Next, "--mend")) {
+			t.Errorf("the unknown container: %+v", d)
+		}
+		if d.Kind == "missing" && (*d.Session != ended || !strings.Contains(d.Next, "ends")) {
+			t.Errorf("the session that has ended: %+v", d)
+		}
+	}
+	errs := c.m.As(t, c.Superadmin).Ask(t, `mutation { auditOccupancy { audit { at } } }`, nil, nil)
+	if errs.Code() != "FAILED_PRECONDITION" {
+		t.Errorf("mending in recovery mode: %v", errs)
+	}
 	if left := c.containers(t, n); left != 2 {
 		t.Errorf("%d containers are left, want 2", left)
 	}
-	if mended := c.metric(t, "berth_occupancy_repairs_total")["stray"]; mended != "0" {
-		t.Errorf("%s strays were ended", mended)
+	for id, want := range map[uuid.UUID]lifecycle.Status{ended: lifecycle.Running, older: lifecycle.Running, waiting: lifecycle.Pending} {
+		if s := c.session(t, id); s.Status != want {
+			t.Errorf("session %s is %s, want %s\n%s", id, s.Status, want, c.history(t, id))
+		}
 	}
-	if s := c.session(t, older); s.Status != lifecycle.Running {
-		t.Errorf("the older session is %s\n%s", s.Status, c.history(t, older))
+	if errs := c.end(t, older, false); len(errs) > 0 {
+		t.Fatal(errs)
 	}
-	a := c.compare(t)
-	if a.kinds() != "[stray:1]" || a.Drift[0].Agent != n.name || *a.Drift[0].Kernel != k.ID || !a.Drift[0].Repaired {
-		t.Errorf("%+v", a)
+	c.over(t, older)
+
+	c.setMode(t, false)
+	c.reaches(t, waiting, lifecycle.Running)
+	c.over(t, ended)
+	if left := c.containers(t, n); left != 2 {
+		t.Errorf("after recovery mode %d containers are left, want the unknown one and one that has started", left)
 	}
-	managertest.Eventually(t, "it ends when an admin asks for it", func() bool { return c.containers(t, n) == 1 })
+	for action, rows := range map[string]int{"enterRecovery": 1, "setRecovery": 1} {
+		if got := c.Client.AuditEntry.Query().Where(auditentry.Action(action)).CountX(ctx); got != rows {
+			t.Errorf("%d rows of %s in the audit log", got, action)
+		}
+	}
+	managertest.Eventually(t, "an administrator has the unknown container ended", func() bool {
+		c.compare(t)
+		return c.containers(t, n) == 1
+	})
 	c.noDrift(t)
+}
+
+// Where etcd was lost too, the agents tell that the database is older.
+func TestAgentsKnowNewerSessions(t *testing.T) {
+	c := newCluster(t, 1)
+	newer := c.create(t, input(nil, "sleep", "600"))
+	c.reaches(t, newer, lifecycle.Running)
+	c.m.Stop()
+	c.rewind(t, newer)
+	if _, err := c.Etcd(t).Delete(t.Context(), "/berth/led"); err != nil {
+		t.Fatal(err)
+	}
+	c.m = c.Start(t)
+	c.as = c.m.As(t, c.A.Member)
+	if mode := c.mode(t); mode != "" {
+		t.Errorf("before the agent is there: %s", mode)
+	}
+	c.nodes[0].stop()
+	c.join(t, c.nodes[0], c.m)
+	managertest.Eventually(t, "the leader notices it", func() bool {
+		return c.mode(t) == "the agent a has 1 containers that are newer than the database"
+	})
+	if left := c.containers(t, c.nodes[0]); left != 1 {
+		t.Errorf("%d containers are left", left)
+	}
+}
+
+// A restart without a restore is not one, and an administrator may turn the mode on themselves.
+func TestRecoveryModeIsTurnedOn(t *testing.T) {
+	c := newCluster(t, 1)
+	runs := c.create(t, input(nil, "sleep", "600"))
+	c.reaches(t, runs, lifecycle.Running)
+	c.m.Stop()
+	c.hasNotes(t)
+	c.m = c.Start(t)
+	c.as = c.m.As(t, c.A.Member)
+	c.nodes[0].stop()
+	c.join(t, c.nodes[0], c.m)
+	if mode := c.mode(t); mode != "" {
+		t.Errorf("after a restart: %s", mode)
+	}
+	c.setMode(t, true)
+	if mode := c.mode(t); mode != "turned on by "+c.Superadmin.Email {
+		t.Errorf("the reason is %q", mode)
+	}
+	if errs := c.as.Ask(t, `mutation { setRecovery(input: {on: false}) { recovery { since } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
+		t.Errorf("a member turns it off: %v", errs)
+	}
+}
+
+// hasNotes checks that the last note of the time is in the database and in etcd alike.
+func (c *cluster) hasNotes(t *testing.T) {
+	t.Helper()
+	row := c.Client.ClusterIdentity.Query().OnlyX(c.System(t))
+	resp, err := c.Etcd(t).Get(t.Context(), "/berth/led")
+	if err != nil || len(resp.Kvs) != 1 || row.LedAt == nil {
+		t.Fatalf("led at %v, in etcd %v, %v", row.LedAt, resp, err)
+	}
 }

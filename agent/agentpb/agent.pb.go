@@ -2625,6 +2625,10 @@ type KernelState struct {
 	ContainerId   string        `protobuf:"bytes,10,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`
 	Steps         []*Step       `protobuf:"bytes,11,rep,name=steps,proto3" json:"steps,omitempty"`             // what the agent did to start it, in order
 	Allocations   []*Allocation `protobuf:"bytes,12,rep,name=allocations,proto3" json:"allocations,omitempty"` // what it holds of devices until it has EXITED
+	// As in the request, for a manager whose database does not know the session.
+	SessionName   string `protobuf:"bytes,13,opt,name=session_name,json=sessionName,proto3" json:"session_name,omitempty"`
+	ProjectId     string `protobuf:"bytes,14,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
+	UserId        string `protobuf:"bytes,15,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2741,6 +2745,27 @@ func (x *KernelState) GetAllocations() []*Allocation {
 		return x.Allocations
 	}
 	return nil
+}
+
+func (x *KernelState) GetSessionName() string {
+	if x != nil {
+		return x.SessionName
+	}
+	return ""
+}
+
+func (x *KernelState) GetProjectId() string {
+	if x != nil {
+		return x.ProjectId
+	}
+	return ""
+}
+
+func (x *KernelState) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
 }
 
 type Step struct {
@@ -4020,7 +4045,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12\x1b\n" +
 	"\tread_only\x18\x02 \x01(\bR\breadOnly\x12\x12\n" +
 	"\x04gone\x18\x03 \x01(\bR\x04gone\"\x16\n" +
-	"\x14UpdateMountsResponse\"\x9a\x04\n" +
+	"\x14UpdateMountsResponse\"\xf5\x04\n" +
 	"\vKernelState\x12\x1b\n" +
 	"\tkernel_id\x18\x01 \x01(\tR\bkernelId\x12\x1d\n" +
 	"\n" +
@@ -4035,7 +4060,11 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\fcontainer_id\x18\n" +
 	" \x01(\tR\vcontainerId\x12*\n" +
 	"\x05steps\x18\v \x03(\v2\x14.berth.agent.v1.StepR\x05steps\x12<\n" +
-	"\vallocations\x18\f \x03(\v2\x1a.berth.agent.v1.AllocationR\vallocations\"I\n" +
+	"\vallocations\x18\f \x03(\v2\x1a.berth.agent.v1.AllocationR\vallocations\x12!\n" +
+	"\fsession_name\x18\r \x01(\tR\vsessionName\x12\x1d\n" +
+	"\n" +
+	"project_id\x18\x0e \x01(\tR\tprojectId\x12\x17\n" +
+	"\auser_id\x18\x0f \x01(\tR\x06userId\"I\n" +
 	"\x05Phase\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\f\n" +
 	"\bCREATING\x10\x01\x12\v\n" +

@@ -75,6 +75,7 @@ func (m *Manager) register(r *agentpb.CreateKernelRequest) (k, old *Kernel, err 
 	k = m.newKernel(record{request: r, state: &agentpb.KernelState{
 		KernelId: r.KernelId, SessionId: r.SessionId, LaunchEpoch: r.LaunchEpoch,
 		Phase: agentpb.KernelState_CREATING, ContainerId: containerID(r),
+		SessionName: r.SessionName, ProjectId: r.ProjectId, UserId: r.UserId,
 	}})
 	k.replaces = old
 	m.kernels[r.KernelId] = k

@@ -118,7 +118,12 @@ func unmarshalRecord(text []byte, keys *seal.Ring) (*record, error) {
 	if err := unshut(r.request, s.Sealed, keys); err != nil {
 		return nil, err
 	}
-	return r, lenient.Unmarshal(s.State, r.state)
+	if err := lenient.Unmarshal(s.State, r.state); err != nil {
+		return nil, err
+	}
+	// A record from before states had these has them in its request.
+	r.state.SessionName, r.state.ProjectId, r.state.UserId = r.request.SessionName, r.request.ProjectId, r.request.UserId
+	return r, nil
 }
 
 // save writes the record, complete or not at all.

@@ -47,7 +47,7 @@ func (a *app) describeOccupancy(found *client.OccupancyAudit) error {
 		return nil
 	}
 	fmt.Fprintln(a.out)
-	t := output.NewTable("KIND", "AGENT", "DEVICE", "KERNEL", "DETAIL", "MENDED").Spare("DETAIL")
+	t := output.NewTable("KIND", "AGENT", "DEVICE", "KERNEL", "OWNER", "DETAIL", "MENDED").Spare("DETAIL")
 	for _, d := range found.Drift {
 		kernel, mended := "", "no"
 		if d.Kernel != nil {
@@ -56,7 +56,7 @@ func (a *app) describeOccupancy(found *client.OccupancyAudit) error {
 		if d.Repaired {
 			mended = "yes"
 		}
-		t.Row(d.Kind, d.Agent, d.Device, kernel, d.Detail, mended)
+		t.Row(d.Kind, d.Agent, d.Device, kernel, d.Owner, d.Detail, mended)
 	}
 	return a.print().Write(t)
 }

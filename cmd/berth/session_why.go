@@ -19,9 +19,9 @@ func (a *app) sessionWhy() *cobra.Command {
 		Args:  count(1, 1),
 	}, func(ctx context.Context, c *client.Client, d *client.SessionDetail) (err error) {
 		var r *client.Advice
-		led := true
+		cluster := &client.ClusterState{Led: true}
 		if !d.Ended() {
-			if r, led, err = c.Why(ctx, d.ID); err != nil {
+			if r, cluster, err = c.Why(ctx, d.ID); err != nil {
 				return err
 			}
 		}
@@ -37,9 +37,11 @@ func (a *app) sessionWhy() *cobra.Command {
 			Pending           *client.Advice      `json:"pending"`
 			Led               bool                `json:"led"`
 		}
-		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.StartsAt, d.DependsOn, r, led}, func() error {
-			if !led {
+		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.StartsAt, d.DependsOn, r, cluster.Led}, func() error {
+			if !cluster.Led {
 				fmt.Fprintln(a.out, leaderless)
+			} else if cluster.Recovery != nil {
+				fmt.Fprintln(a.out, recovering)
 			}
 			return a.explain(d, r)
 		})
@@ -48,6 +50,9 @@ func (a *app) sessionWhy() *cobra.Command {
 
 // leaderless is why no session moves at all.
 const leaderless = "No manager leads the cluster: no session starts, ends or moves until one does."
+
+// recovering is why no session starts.
+const recovering = "The cluster is in recovery mode: no session starts until an administrator turns it off."
 
 func (a *app) explain(d *client.SessionDetail, r *client.Advice) error {
 	if r == nil {

@@ -238,3 +238,6 @@ func (s *Spread) discard(err error) error {
 	}
 	return s.remove(err)
 }
+
+// DSN is where the managers' database is.
+func (s *Spread) DSN() string { return s.stores.Postgres.DSN("berth") }

@@ -23,6 +23,12 @@ const (
 	FieldCaFingerprint = "ca_fingerprint"
 	// FieldCanarySealed holds the string denoting the canary_sealed field in the database.
 	FieldCanarySealed = "canary_sealed"
+	// FieldLedAt holds the string denoting the led_at field in the database.
+	FieldLedAt = "led_at"
+	// FieldRecoverySince holds the string denoting the recovery_since field in the database.
+	FieldRecoverySince = "recovery_since"
+	// FieldRecoveryReason holds the string denoting the recovery_reason field in the database.
+	FieldRecoveryReason = "recovery_reason"
 	// Table holds the table name of the clusteridentity in the database.
 	Table = "cluster_identities"
 )
@@ -34,6 +40,9 @@ var Columns = []string{
 	FieldName,
 	FieldCaFingerprint,
 	FieldCanarySealed,
+	FieldLedAt,
+	FieldRecoverySince,
+	FieldRecoveryReason,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -57,6 +66,8 @@ var (
 	DefaultCreatedAt func() time.Time
 	// CaFingerprintValidator is a validator for the "ca_fingerprint" field. It is called by the builders before save.
 	CaFingerprintValidator func(string) error
+	// DefaultRecoveryReason holds the default value on creation for the "recovery_reason" field.
+	DefaultRecoveryReason string
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -82,4 +93,19 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 // ByCaFingerprint orders the results by the ca_fingerprint field.
 func ByCaFingerprint(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCaFingerprint, opts...).ToFunc()
+}
+
+// ByLedAt orders the results by the led_at field.
+func ByLedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLedAt, opts...).ToFunc()
+}
+
+// ByRecoverySince orders the results by the recovery_since field.
+func ByRecoverySince(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRecoverySince, opts...).ToFunc()
+}
+
+// ByRecoveryReason orders the results by the recovery_reason field.
+func ByRecoveryReason(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRecoveryReason, opts...).ToFunc()
 }

@@ -75,6 +75,21 @@ func CanarySealed(v []byte) predicate.ClusterIdentity {
 	return predicate.ClusterIdentity(sql.FieldEQ(FieldCanarySealed, v))
 }
 
+// LedAt applies equality check predicate on the "led_at" field. It's identical to LedAtEQ.
+func LedAt(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldEQ(FieldLedAt, v))
+}
+
+// RecoverySince applies equality check predicate on the "recovery_since" field. It's identical to RecoverySinceEQ.
+func RecoverySince(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldEQ(FieldRecoverySince, v))
+}
+
+// RecoveryReason applies equality check predicate on the "recovery_reason" field. It's identical to RecoveryReasonEQ.
+func RecoveryReason(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldEQ(FieldRecoveryReason, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.ClusterIdentity {
 	return predicate.ClusterIdentity(sql.FieldEQ(FieldCreatedAt, v))
@@ -283,6 +298,171 @@ func CanarySealedLT(v []byte) predicate.ClusterIdentity {
 // CanarySealedLTE applies the LTE predicate on the "canary_sealed" field.
 func CanarySealedLTE(v []byte) predicate.ClusterIdentity {
 	return predicate.ClusterIdentity(sql.FieldLTE(FieldCanarySealed, v))
+}
+
+// LedAtEQ applies the EQ predicate on the "led_at" field.
+func LedAtEQ(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldEQ(FieldLedAt, v))
+}
+
+// LedAtNEQ applies the NEQ predicate on the "led_at" field.
+func LedAtNEQ(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldNEQ(FieldLedAt, v))
+}
+
+// LedAtIn applies the In predicate on the "led_at" field.
+func LedAtIn(vs ...time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldIn(FieldLedAt, vs...))
+}
+
+// LedAtNotIn applies the NotIn predicate on the "led_at" field.
+func LedAtNotIn(vs ...time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldNotIn(FieldLedAt, vs...))
+}
+
+// LedAtGT applies the GT predicate on the "led_at" field.
+func LedAtGT(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldGT(FieldLedAt, v))
+}
+
+// LedAtGTE applies the GTE predicate on the "led_at" field.
+func LedAtGTE(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldGTE(FieldLedAt, v))
+}
+
+// LedAtLT applies the LT predicate on the "led_at" field.
+func LedAtLT(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldLT(FieldLedAt, v))
+}
+
+// LedAtLTE applies the LTE predicate on the "led_at" field.
+func LedAtLTE(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldLTE(FieldLedAt, v))
+}
+
+// LedAtIsNil applies the IsNil predicate on the "led_at" field.
+func LedAtIsNil() predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldIsNull(FieldLedAt))
+}
+
+// LedAtNotNil applies the NotNil predicate on the "led_at" field.
+func LedAtNotNil() predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldNotNull(FieldLedAt))
+}
+
+// RecoverySinceEQ applies the EQ predicate on the "recovery_since" field.
+func RecoverySinceEQ(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldEQ(FieldRecoverySince, v))
+}
+
+// RecoverySinceNEQ applies the NEQ predicate on the "recovery_since" field.
+func RecoverySinceNEQ(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldNEQ(FieldRecoverySince, v))
+}
+
+// RecoverySinceIn applies the In predicate on the "recovery_since" field.
+func RecoverySinceIn(vs ...time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldIn(FieldRecoverySince, vs...))
+}
+
+// RecoverySinceNotIn applies the NotIn predicate on the "recovery_since" field.
+func RecoverySinceNotIn(vs ...time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldNotIn(FieldRecoverySince, vs...))
+}
+
+// RecoverySinceGT applies the GT predicate on the "recovery_since" field.
+func RecoverySinceGT(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldGT(FieldRecoverySince, v))
+}
+
+// RecoverySinceGTE applies the GTE predicate on the "recovery_since" field.
+func RecoverySinceGTE(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldGTE(FieldRecoverySince, v))
+}
+
+// RecoverySinceLT applies the LT predicate on the "recovery_since" field.
+func RecoverySinceLT(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldLT(FieldRecoverySince, v))
+}
+
+// RecoverySinceLTE applies the LTE predicate on the "recovery_since" field.
+func RecoverySinceLTE(v time.Time) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldLTE(FieldRecoverySince, v))
+}
+
+// RecoverySinceIsNil applies the IsNil predicate on the "recovery_since" field.
+func RecoverySinceIsNil() predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldIsNull(FieldRecoverySince))
+}
+
+// RecoverySinceNotNil applies the NotNil predicate on the "recovery_since" field.
+func RecoverySinceNotNil() predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldNotNull(FieldRecoverySince))
+}
+
+// RecoveryReasonEQ applies the EQ predicate on the "recovery_reason" field.
+func RecoveryReasonEQ(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldEQ(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonNEQ applies the NEQ predicate on the "recovery_reason" field.
+func RecoveryReasonNEQ(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldNEQ(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonIn applies the In predicate on the "recovery_reason" field.
+func RecoveryReasonIn(vs ...string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldIn(FieldRecoveryReason, vs...))
+}
+
+// RecoveryReasonNotIn applies the NotIn predicate on the "recovery_reason" field.
+func RecoveryReasonNotIn(vs ...string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldNotIn(FieldRecoveryReason, vs...))
+}
+
+// RecoveryReasonGT applies the GT predicate on the "recovery_reason" field.
+func RecoveryReasonGT(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldGT(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonGTE applies the GTE predicate on the "recovery_reason" field.
+func RecoveryReasonGTE(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldGTE(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonLT applies the LT predicate on the "recovery_reason" field.
+func RecoveryReasonLT(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldLT(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonLTE applies the LTE predicate on the "recovery_reason" field.
+func RecoveryReasonLTE(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldLTE(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonContains applies the Contains predicate on the "recovery_reason" field.
+func RecoveryReasonContains(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldContains(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonHasPrefix applies the HasPrefix predicate on the "recovery_reason" field.
+func RecoveryReasonHasPrefix(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldHasPrefix(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonHasSuffix applies the HasSuffix predicate on the "recovery_reason" field.
+func RecoveryReasonHasSuffix(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldHasSuffix(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonEqualFold applies the EqualFold predicate on the "recovery_reason" field.
+func RecoveryReasonEqualFold(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldEqualFold(FieldRecoveryReason, v))
+}
+
+// RecoveryReasonContainsFold applies the ContainsFold predicate on the "recovery_reason" field.
+func RecoveryReasonContainsFold(v string) predicate.ClusterIdentity {
+	return predicate.ClusterIdentity(sql.FieldContainsFold(FieldRecoveryReason, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -270,6 +270,9 @@ var (
 		{Name: "name", Type: field.TypeString, Unique: true},
 		{Name: "ca_fingerprint", Type: field.TypeString},
 		{Name: "canary_sealed", Type: field.TypeBytes},
+		{Name: "led_at", Type: field.TypeTime, Nullable: true},
+		{Name: "recovery_since", Type: field.TypeTime, Nullable: true},
+		{Name: "recovery_reason", Type: field.TypeString, Default: ""},
 	}
 	// ClusterIdentitiesTable holds the schema information for the "cluster_identities" table.
 	ClusterIdentitiesTable = &schema.Table{

@@ -292,6 +292,10 @@ func init() {
 	clusteridentityDescCaFingerprint := clusteridentityFields[1].Descriptor()
 	// clusteridentity.CaFingerprintValidator is a validator for the "ca_fingerprint" field. It is called by the builders before save.
 	clusteridentity.CaFingerprintValidator = clusteridentityDescCaFingerprint.Validators[0].(func(string) error)
+	// clusteridentityDescRecoveryReason is the schema descriptor for recovery_reason field.
+	clusteridentityDescRecoveryReason := clusteridentityFields[5].Descriptor()
+	// clusteridentity.DefaultRecoveryReason holds the default value on creation for the recovery_reason field.
+	clusteridentity.DefaultRecoveryReason = clusteridentityDescRecoveryReason.Default.(string)
 	// clusteridentityDescID is the schema descriptor for id field.
 	clusteridentityDescID := clusteridentityMixinFields0[0].Descriptor()
 	// clusteridentity.DefaultID holds the default value on creation for the id field.

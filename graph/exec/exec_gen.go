@@ -57,6 +57,7 @@ import (
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
+	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -252,6 +253,7 @@ type MutationResolver interface {
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
 	ForgetImage(ctx context.Context, input image.ForgetImageInput) (*image.ForgetImagePayload, error)
+	SetRecovery(ctx context.Context, input recovery.SetRecoveryInput) (*recovery.Payload, error)
 	ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error)
 	RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error)
 	StartTotp(ctx context.Context) (*auth.StartTotpPayload, error)
@@ -649,6 +651,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSessionWhereInput,
 		ec.unmarshalInputSetMembershipInput,
 		ec.unmarshalInputSetQuotaScopeInput,
+		ec.unmarshalInputSetRecoveryInput,
 		ec.unmarshalInputSetRetentionInput,
 		ec.unmarshalInputSetSessionIdleExemptInput,
 		ec.unmarshalInputSetShareWeightInput,
@@ -918,6 +921,12 @@ type OccupancyDrift @allow(to: SUPERADMIN) {
   detail: String!
   "True: the audit has mended it, or has begun to."
   repaired: Boolean!
+  "E-mail address of the owner of a container that should not be there, or their id where the database does not know them; empty: unknown."
+  owner: String!
+  "Name or id of its project; empty: unknown."
+  project: String!
+  "What becomes of it while the cluster is not in recovery mode."
+  next: String!
 }
 
 type OccupancyAuditPayload @allow(to: SUPERADMIN) { audit: OccupancyAudit! }
@@ -928,7 +937,7 @@ extend type Query {
 }
 
 extend type Mutation {
-  "Compares now, as the leader does every minute, and mends what is safe to mend: strays are ended, orphans freed."
+  "Compares now, as the leader does every minute, and mends what is safe to mend: strays are ended, orphans freed. Refused in recovery mode."
   auditOccupancy: OccupancyAuditPayload! @allow(to: SUPERADMIN, scope: admin)
   """
   Lets nothing new land on an agent and tells the owners of what runs there until when it may; at the deadline the rest
@@ -2134,6 +2143,27 @@ type Cluster @allow(to: USER) {
   the machines: no session there is ended or started elsewhere for a lost agent until fewer are out of reach.
   """
   evictionsStopped: [EvictionsStopped!]! @allow(to: SUPERADMIN)
+  """
+  Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed but what a person
+  asks for. A leader turns it on when the database is older than what runs, as after a restore from a backup.
+  """
+  recovery: Recovery
+}
+
+type Recovery @allow(to: USER) {
+  since: Time!
+  reason: String! @allow(to: SUPERADMIN)
+}
+
+input SetRecoveryInput {
+  on: Boolean!
+  "Shown to administrators while the mode is on. At most 300 characters."
+  reason: String
+}
+
+type RecoveryPayload @allow(to: SUPERADMIN) {
+  "Null when the mode is off."
+  recovery: Recovery
 }
 
 type EvictionsStopped @allow(to: SUPERADMIN) {
@@ -2157,6 +2187,14 @@ type Leader @allow(to: SUPERADMIN) {
 
 extend type Query {
   cluster: Cluster! @allow(to: USER)
+}
+
+extend type Mutation {
+  """
+  Turns the recovery mode of the cluster on or off; the leader follows within a second. Before you turn it off, look at
+  occupancyAudit: next says what becomes of each difference.
+  """
+  setRecovery(input: SetRecoveryInput!): RecoveryPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../login.graphql", Input: `"One login of a browser."
@@ -4382,6 +4420,8 @@ func (ec *executionContext) childFields_Cluster(ctx context.Context, field graph
 		return ec.fieldContext_Cluster_leader(ctx, field)
 	case "evictionsStopped":
 		return ec.fieldContext_Cluster_evictionsStopped(ctx, field)
+	case "recovery":
+		return ec.fieldContext_Cluster_recovery(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Cluster", field.Name)
 }
@@ -5596,6 +5636,12 @@ func (ec *executionContext) childFields_OccupancyDrift(ctx context.Context, fiel
 		return ec.fieldContext_OccupancyDrift_detail(ctx, field)
 	case "repaired":
 		return ec.fieldContext_OccupancyDrift_repaired(ctx, field)
+	case "owner":
+		return ec.fieldContext_OccupancyDrift_owner(ctx, field)
+	case "project":
+		return ec.fieldContext_OccupancyDrift_project(ctx, field)
+	case "next":
+		return ec.fieldContext_OccupancyDrift_next(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type OccupancyDrift", field.Name)
 }
@@ -5896,12 +5942,30 @@ func (ec *executionContext) childFields_QuotaScopePayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type QuotaScopePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Recovery(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "since":
+		return ec.fieldContext_Recovery_since(ctx, field)
+	case "reason":
+		return ec.fieldContext_Recovery_reason(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Recovery", field.Name)
+}
+
 func (ec *executionContext) childFields_RecoveryCodesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "codes":
 		return ec.fieldContext_RecoveryCodesPayload_codes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RecoveryCodesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RecoveryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "recovery":
+		return ec.fieldContext_RecoveryPayload_recovery(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RecoveryPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Refusal(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8684,6 +8748,20 @@ func (ec *executionContext) field_Mutation_setQuotaScope_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.SetQuotaScopeInput, error) {
 			return ec.unmarshalNSetQuotaScopeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetQuotaScopeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setRecovery_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (recovery.SetRecoveryInput, error) {
+			return ec.unmarshalNSetRecoveryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋrecoveryᚐSetRecoveryInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -13700,6 +13778,38 @@ func (ec *executionContext) fieldContext_Cluster_evictionsStopped(_ context.Cont
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_EvictionsStopped(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Cluster_recovery(ctx context.Context, field graphql.CollectedField, obj *model.Cluster) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Cluster_recovery(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Recovery, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *recovery.State) graphql.Marshaler {
+			return ec.marshalORecovery2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋrecoveryᚐState(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Cluster_recovery(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Cluster",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Recovery(ctx, field)
 		},
 	}
 	return fc, nil
@@ -23331,6 +23441,50 @@ func (ec *executionContext) fieldContext_Mutation_forgetImage(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setRecovery(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setRecovery(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetRecovery(ctx, fc.Args["input"].(recovery.SetRecoveryInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *recovery.Payload) graphql.Marshaler {
+			return ec.marshalNRecoveryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋrecoveryᚐPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setRecovery(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RecoveryPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setRecovery_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_changePassword(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -27679,6 +27833,75 @@ func (ec *executionContext) fieldContext_OccupancyDrift_repaired(_ context.Conte
 	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _OccupancyDrift_owner(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owner, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyDrift_project(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyDrift_next(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_next(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Next(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_next(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _OrphanFolder_state(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanFolder) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31919,6 +32142,52 @@ func (ec *executionContext) fieldContext_QuotaScopePayload_quotaScope(_ context.
 	return fc, nil
 }
 
+func (ec *executionContext) _Recovery_since(ctx context.Context, field graphql.CollectedField, obj *recovery.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Recovery_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Recovery_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Recovery", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Recovery_reason(ctx context.Context, field graphql.CollectedField, obj *recovery.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Recovery_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Recovery_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Recovery", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _RecoveryCodesPayload_codes(ctx context.Context, field graphql.CollectedField, obj *auth.RecoveryCodesPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31940,6 +32209,38 @@ func (ec *executionContext) _RecoveryCodesPayload_codes(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_RecoveryCodesPayload_codes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("RecoveryCodesPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RecoveryPayload_recovery(ctx context.Context, field graphql.CollectedField, obj *recovery.Payload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecoveryPayload_recovery(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Recovery, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *recovery.State) graphql.Marshaler {
+			return ec.marshalORecovery2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋrecoveryᚐState(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RecoveryPayload_recovery(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RecoveryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Recovery(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Refusal_code(ctx context.Context, field graphql.CollectedField, obj *problem.Problem) (ret graphql.Marshaler) {
@@ -51029,6 +51330,43 @@ func (ec *executionContext) unmarshalInputSetQuotaScopeInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSetRecoveryInput(ctx context.Context, obj any) (recovery.SetRecoveryInput, error) {
+	var it recovery.SetRecoveryInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"on", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "on":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("on"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.On = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSetRetentionInput(ctx context.Context, obj any) (audit.SetRetentionInput, error) {
 	var it audit.SetRetentionInput
 	if obj == nil {
@@ -55370,6 +55708,11 @@ func (ec *executionContext) _Cluster(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "recovery":
+			out.Values[i] = ec._Cluster_recovery(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -61213,6 +61556,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "setRecovery":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setRecovery(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "changePassword":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_changePassword(ctx, field)
@@ -62444,6 +62794,21 @@ func (ec *executionContext) _OccupancyDrift(ctx context.Context, sel ast.Selecti
 			}
 		case "repaired":
 			out.Values[i] = ec._OccupancyDrift_repaired(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "owner":
+			out.Values[i] = ec._OccupancyDrift_owner(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "project":
+			out.Values[i] = ec._OccupancyDrift_project(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "next":
+			out.Values[i] = ec._OccupancyDrift_next(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -65233,6 +65598,49 @@ func (ec *executionContext) _QuotaScopePayload(ctx context.Context, sel ast.Sele
 	return out
 }
 
+var recoveryImplementors = []string{"Recovery"}
+
+func (ec *executionContext) _Recovery(ctx context.Context, sel ast.SelectionSet, obj *recovery.State) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, recoveryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Recovery")
+		case "since":
+			out.Values[i] = ec._Recovery_since(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._Recovery_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var recoveryCodesPayloadImplementors = []string{"RecoveryCodesPayload"}
 
 func (ec *executionContext) _RecoveryCodesPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.RecoveryCodesPayload) graphql.Marshaler {
@@ -65248,6 +65656,44 @@ func (ec *executionContext) _RecoveryCodesPayload(ctx context.Context, sel ast.S
 		case "codes":
 			out.Values[i] = ec._RecoveryCodesPayload_codes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var recoveryPayloadImplementors = []string{"RecoveryPayload"}
+
+func (ec *executionContext) _RecoveryPayload(ctx context.Context, sel ast.SelectionSet, obj *recovery.Payload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, recoveryPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RecoveryPayload")
+		case "recovery":
+			out.Values[i] = ec._RecoveryPayload_recovery(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -76633,6 +77079,16 @@ func (ec *executionContext) marshalNRecoveryCodesPayload2ᚖgithubᚗcomᚋberth
 	return ec._RecoveryCodesPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNRecoveryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋrecoveryᚐPayload(ctx context.Context, sel ast.SelectionSet, v *recovery.Payload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RecoveryPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNRefusal2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋproblemᚐProblemᚄ(ctx context.Context, sel ast.SelectionSet, v []*problem.Problem) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -77603,6 +78059,11 @@ func (ec *executionContext) unmarshalNSetMembershipInput2githubᚗcomᚋberthhq�
 
 func (ec *executionContext) unmarshalNSetQuotaScopeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetQuotaScopeInput(ctx context.Context, v any) (vfolder.SetQuotaScopeInput, error) {
 	res, err := ec.unmarshalInputSetQuotaScopeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSetRecoveryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋrecoveryᚐSetRecoveryInput(ctx context.Context, v any) (recovery.SetRecoveryInput, error) {
+	res, err := ec.unmarshalInputSetRecoveryInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -80368,6 +80829,13 @@ func (ec *executionContext) unmarshalOQuotaScopeWhereInput2ᚖgithubᚗcomᚋber
 	}
 	res, err := ec.unmarshalInputQuotaScopeWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalORecovery2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋrecoveryᚐState(ctx context.Context, sel ast.SelectionSet, v *recovery.State) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Recovery(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalORegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx context.Context, sel ast.SelectionSet, v *ent.Registry) graphql.Marshaler {

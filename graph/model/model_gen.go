@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/recovery"
 )
 
 // The state of the whole cluster.
@@ -20,6 +21,9 @@ type Cluster struct {
 	// Resource groups so many of whose agents are out of reach at once that the cause is more likely the network than
 	// the machines: no session there is ended or started elsewhere for a lost agent until fewer are out of reach.
 	EvictionsStopped []*EvictionsStopped `json:"evictionsStopped"`
+	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed but what a person
+	// asks for. A leader turns it on when the database is older than what runs, as after a restore from a backup.
+	Recovery *recovery.State `json:"recovery,omitempty"`
 }
 
 type EvictionsStopped struct {

@@ -15,6 +15,13 @@ type Cluster struct {
 		Unreachable   int    `json:"unreachable"`
 		Agents        int    `json:"agents"`
 	} `json:"evictionsStopped"`
+	Recovery *Recovery `json:"recovery"` // nil while the cluster is not in recovery mode
+}
+
+// Recovery is the recovery mode while it is on.
+type Recovery struct {
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason"`
 }
 
 // Leader is the manager that schedules.
@@ -27,7 +34,7 @@ type Leader struct {
 
 var showCluster = define[struct {
 	Cluster Cluster `json:"cluster"`
-}](`query Cluster { cluster { led leader { id address since epoch } evictionsStopped { resourceGroup unreachable agents } } }`)
+}](`query Cluster { cluster { led leader { id address since epoch } evictionsStopped { resourceGroup unreachable agents } recovery { since reason } } }`)
 
 // Cluster returns the state of the whole cluster.
 func (c *Client) Cluster(ctx context.Context) (*Cluster, error) {
@@ -36,4 +43,21 @@ func (c *Client) Cluster(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	return &out.Cluster, nil
+}
+
+var setRecovery = define[payload[struct {
+	Recovery *Recovery `json:"recovery"`
+}]](`mutation SetRecovery($input: SetRecoveryInput!) { payload: setRecovery(input: $input) { recovery { since reason } } }`)
+
+// SetRecovery turns the recovery mode on or off.
+func (c *Client) SetRecovery(ctx context.Context, on bool, reason string) (*Recovery, error) {
+	input := vars{"on": on}
+	if reason != "" {
+		input["reason"] = reason
+	}
+	out, err := setRecovery.run(ctx, c, vars{"input": input})
+	if err != nil {
+		return nil, err
+	}
+	return out.Payload.Recovery, nil
 }

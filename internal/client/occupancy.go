@@ -24,10 +24,15 @@ type OccupancyDrift struct {
 	Session  *string `json:"session"`
 	Detail   string  `json:"detail"`
 	Repaired bool    `json:"repaired"`
+	// Owner and Project of a container that should not be there; empty: unknown.
+	Owner   string `json:"owner"`
+	Project string `json:"project"`
+	// Next says what becomes of it while the cluster is not in recovery mode.
+	Next string `json:"next"`
 }
 
 const occupancyFields = `fragment occupancyFields on OccupancyAudit {
-  at agents silent kernels allocations drift { kind agent device kernel session detail repaired }
+  at agents silent kernels allocations drift { kind agent device kernel session detail repaired owner project next }
 }`
 
 var lookOccupancy = define[struct {

@@ -100,27 +100,34 @@ const adviceFields = `fragment adviceFields on PendingReport {
   ...reportFields ahead { ...entryFields } suggestions { kind text field from to slots resourceGroup session }
 }`
 
+// ClusterState is what may keep every session waiting.
+type ClusterState struct {
+	// Led reports whether a manager leads the cluster.
+	Led bool `json:"led"`
+	// Recovery is nil while the cluster is not in recovery mode.
+	Recovery *struct {
+		Since time.Time `json:"since"`
+	} `json:"recovery"`
+}
+
 var whyWaits = define[struct {
 	Node *struct {
 		Pending *Advice `json:"pending"`
 	} `json:"node"`
-	Cluster struct {
-		Led bool `json:"led"`
-	} `json:"cluster"`
-}](`query Why($id: ID!) { node(id: $id) { ... on Session { pending { ...adviceFields } } } cluster { led } }`, reportFields, entryFields, adviceFields)
+	Cluster ClusterState `json:"cluster"`
+}](`query Why($id: ID!) { node(id: $id) { ... on Session { pending { ...adviceFields } } } cluster { led recovery { since } } }`, reportFields, entryFields, adviceFields)
 
 // Why says why a session waits, who is before it and what would let it start; nil
-// when it does not wait. It reports whether a manager leads, too: otherwise no session
-// moves.
-func (c *Client) Why(ctx context.Context, id string) (a *Advice, led bool, err error) {
+// when it does not wait.
+func (c *Client) Why(ctx context.Context, id string) (*Advice, *ClusterState, error) {
 	out, err := whyWaits.run(ctx, c, vars{"id": id})
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	if out.Node == nil {
-		return nil, false, notFound("session", id)
+		return nil, nil, notFound("session", id)
 	}
-	return out.Node.Pending, out.Cluster.Led, nil
+	return out.Node.Pending, &out.Cluster, nil
 }
 
 // DryRun is what would become of a session.

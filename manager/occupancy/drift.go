@@ -41,11 +41,34 @@ type Drift struct {
 	Session  *uuid.UUID
 	Detail   string
 	Repaired bool
+	// Owner and Project of what runs, by name where the database knows them and by id
+	// where it does not; empty where nothing tells.
+	Owner, Project string
 
 	mend mend // nil when there is nothing safe to do
 	// unknown is a stray of which the database has never heard, as after it was restored
 	// from a backup: an admin decides whether it ends.
 	unknown bool
+	waits   string // name of the session that the database knows of it, and that waits
+}
+
+// Next says what becomes of the difference when the cluster is not in recovery mode.
+func (d *Drift) Next() string {
+	switch {
+	case d.waits != "":
+		return "ends when the session " + d.waits + " starts again"
+	case d.unknown:
+		return "stays until an administrator ends it: berth admin occupancy --mend"
+	case d.Kind == Stray:
+		return "ends"
+	case d.Kind == Missing:
+		return "the session ends as lost, or starts again where its group says so"
+	case d.Kind == Orphan:
+		return "becomes free"
+	case d.Kind == Freed:
+		return "is held again, if nobody else was given it"
+	}
+	return "stays"
 }
 
 // mend repairs a drift, in the term of a leader.

@@ -1,6 +1,7 @@
 package occupancy
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
@@ -64,6 +67,9 @@ func (s *Service) look(ctx context.Context) (*Audit, error) {
 	st.kernelsOfRows()
 	st.holders()
 	st.devices()
+	if err := st.name(ctx); err != nil {
+		return nil, err
+	}
 	audit.Agents, audit.Allocations, audit.Drift = len(st.reports), len(st.rows), st.found
 	return audit, nil
 }
@@ -118,6 +124,41 @@ func (st *state) read(ctx context.Context) error {
 	return nil
 }
 
+// name gives owners and projects their names, as far as the database knows them.
+func (st *state) name(ctx context.Context) error {
+	var ids []uuid.UUID
+	for _, d := range st.found {
+		for _, text := range []string{d.Owner, d.Project} {
+			if id, err := uuid.Parse(text); err == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	names := map[string]string{}
+	users, err := st.Client.User.Query().Where(user.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return fmt.Errorf("name the owners of containers: %w", err)
+	}
+	for _, u := range users {
+		names[u.ID.String()] = u.Email
+	}
+	projects, err := st.Client.Project.Query().Where(project.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return fmt.Errorf("name the projects of containers: %w", err)
+	}
+	for _, p := range projects {
+		names[p.ID.String()] = p.Name
+	}
+	for i := range st.found {
+		d := &st.found[i]
+		d.Owner, d.Project = cmp.Or(names[d.Owner], d.Owner), cmp.Or(names[d.Project], d.Project)
+	}
+	return nil
+}
+
 // placed is the kernel of that id, if this is the launch of it that should be on
 // this agent.
 func (st *state) placed(on uuid.UUID, said *agentpb.KernelState) *ent.Kernel {
@@ -144,8 +185,12 @@ func (st *state) kernelsOfAgents() {
 			d.Detail = fmt.Sprintf("launch %d is %s there, and should not be", said.LaunchEpoch, phase(said))
 			if k := st.kernels[id]; k == nil || k.LaunchEpoch < said.LaunchEpoch {
 				d.unknown = true
+				if k != nil && !k.Edges.Session.Status.Final() {
+					d.waits = k.Edges.Session.Name
+				}
 				d.Detail = fmt.Sprintf("launch %d is %s there, and the database does not know it; it may be older than the launch", said.LaunchEpoch, phase(said))
 			}
+			d.Owner, d.Project = said.UserId, said.ProjectId
 			st.found = append(st.found, d)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
@@ -52,9 +53,12 @@ type Config struct {
 	Agents   Agents
 	Sessions Sessions
 	// Fence fails in the transaction of a leader that was replaced.
-	Fence    func(ctx context.Context, tx *ent.Tx, epoch int64) error
-	Registry prometheus.Registerer // nil: no metrics
-	Logger   *slog.Logger
+	Fence func(ctx context.Context, tx *ent.Tx, epoch int64) error
+	// Recovering reports whether the cluster is in recovery mode, in which nothing is
+	// mended; nil: it never is.
+	Recovering func(ctx context.Context) (bool, error)
+	Registry   prometheus.Registerer // nil: no metrics
+	Logger     *slog.Logger
 }
 
 // Service audits. Make it with New.
@@ -171,6 +175,13 @@ func (s *Service) AuditOccupancy(ctx context.Context) (*AuditPayload, error) {
 	if _, err := permit.Check(ctx, access.Update, access.System, access.Object{}); err != nil {
 		return nil, err
 	}
+	recovering, err := s.recovering(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if recovering {
+		return nil, problem.Precondition("the cluster is in recovery mode, in which nothing is ended: turn it off first")
+	}
 	a, err := s.audit(viewer.SystemContext(ctx), true)
 	if err != nil {
 		return nil, err
@@ -179,6 +190,13 @@ func (s *Service) AuditOccupancy(ctx context.Context) (*AuditPayload, error) {
 		s.Bus.Publish(ctx, event.Event{Topic: event.Occupancy})
 	}
 	return &AuditPayload{Audit: a}, nil
+}
+
+func (s *Service) recovering(ctx context.Context) (bool, error) {
+	if s.Recovering == nil {
+		return false, nil
+	}
+	return s.Recovering(ctx)
 }
 
 // AuditPayload answers the wish for an audit.
@@ -200,6 +218,9 @@ func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 		return a, nil
 	}
 	s.tell(a.Drift)
+	if recovering, err := s.recovering(ctx); err != nil || recovering {
+		return a, err
+	}
 	for i := range a.Drift {
 		d := &a.Drift[i]
 		if d.mend == nil || d.unknown && !asked {

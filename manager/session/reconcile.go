@@ -48,12 +48,6 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	events := s.Bus.Subscribe(ctx, event.Session)
-	pulls := newPulls(s)
-	defer pulls.running.Wait()
-	for range workers {
-		wg.Go(func() { s.work(ctx, epoch, pulls) })
-	}
 	wg.Go(func() { s.forgetOld(ctx, epoch) })
 	wg.Go(func() { s.endOverdue(ctx, epoch) })
 	wg.Go(func() { s.followUp(ctx, epoch) })
@@ -61,6 +55,25 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	wg.Go(func() { s.cancelWaitedOut(ctx, epoch) })
 	wg.Go(func() { s.followMounts(ctx, epoch) })
 	wg.Go(func() { s.sealOld(ctx) })
+	s.drive(ctx, epoch, false)
+}
+
+// Recover is Lead in recovery mode: it carries out the ends that somebody has asked for,
+// and nothing else.
+func (s *Service) Recover(ctx context.Context, epoch int64) {
+	s.drive(viewer.SystemContext(ctx), epoch, true)
+}
+
+// drive reconciles sessions until ctx ends, in recovery mode those alone that are ending.
+func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	events := s.Bus.Subscribe(ctx, event.Session)
+	pulls := newPulls(s)
+	defer pulls.running.Wait()
+	for range workers {
+		wg.Go(func() { s.work(ctx, epoch, pulls, recovering) })
+	}
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	s.seen.clear()
@@ -91,13 +104,13 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	}
 }
 
-func (s *Service) work(ctx context.Context, epoch int64, pulls *pulls) {
+func (s *Service) work(ctx context.Context, epoch int64, pulls *pulls, recovering bool) {
 	for {
 		id, ok := s.queue.next(ctx)
 		if !ok {
 			return
 		}
-		again, err := s.reconcile(ctx, epoch, pulls, id)
+		again, err := s.reconcile(ctx, epoch, pulls, id, recovering)
 		s.queue.done(id)
 		if err != nil && ctx.Err() == nil && !isAborted(err) {
 			s.Logger.Warn("reconcile session", "session", id, "error", err)
@@ -121,8 +134,11 @@ type step struct {
 
 // reconcile takes every step that can be taken now, and returns when to look
 // again when it waits for something that sends no event.
-func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id uuid.UUID) (time.Duration, error) {
+func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id uuid.UUID, recovering bool) (time.Duration, error) {
 	sess, err := s.read(ctx, id)
+	if recovering && (ent.IsNotFound(err) || err == nil && (sess.Status != lifecycle.Terminating || s.outrun(sess))) {
+		return 0, nil // the pass over everything at the end of the mode takes it up
+	}
 	if ent.IsNotFound(err) { // it was purged
 		step{s, epoch, pulls, &ent.Session{ID: id, Status: lifecycle.Terminated}}.endStrays(ctx)
 		return 0, nil
@@ -132,7 +148,9 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 	}
 	s.seen.put(id, sess.Version)
 	st := step{s, epoch, pulls, sess}
-	st.endStrays(ctx)
+	if !recovering {
+		st.endStrays(ctx)
+	}
 	for range 8 { // as many moves as a life has
 		moved, again, err := st.take(ctx)
 		if err != nil || !moved {
@@ -140,6 +158,19 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 		}
 	}
 	return retryAfter, nil
+}
+
+// outrun reports whether an agent runs a later launch of a session's kernel than the
+// database knows.
+func (s *Service) outrun(sess *ent.Session) bool {
+	for _, k := range sess.Edges.Kernels {
+		for _, ob := range s.observed.all(k.ID) {
+			if ob.LaunchEpoch > k.LaunchEpoch {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // read returns a session with all that its steps need. Between its moves none

@@ -97,7 +97,10 @@ type Config struct {
 	Samples      Samples
 	LogRetention LogRetention // nil: logs of ended sessions stay until their agents remove them
 	Keys         *seal.Ring   // seals environments and scripts; nil: they stay as they are
-	Logger       *slog.Logger
+	// Unknown, if set, hears of containers of an agent that the database does not know:
+	// missing ones have no kernel, later ones are a later start of one.
+	Unknown func(ctx context.Context, agent string, missing, later []uuid.UUID) error
+	Logger  *slog.Logger
 }
 
 // Service creates, changes and ends sessions.

@@ -150,26 +150,54 @@ func (s *Service) Strays(agent uuid.UUID) map[string]resource.Slots {
 // those that should not be there keep what they hold.
 func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error {
 	found := map[launch]stray{}
+	epochs := map[uuid.UUID]int64{}
 	var lives []uuid.UUID
 	for _, k := range kernels {
 		if id, err := uuid.Parse(k.KernelId); err == nil && k.Phase != agentpb.KernelState_EXITED {
 			session, _ := uuid.Parse(k.SessionId)
 			found[launch{id, k.LaunchEpoch}] = stray{session: session, holds: k.Allocations}
-			lives = append(lives, id)
+			lives, epochs[id] = append(lives, id), k.LaunchEpoch
 		}
 	}
 	if len(lives) > 0 {
-		placed, err := s.Client.Kernel.Query().Where(kernel.IDIn(lives...), kernel.AgentID(agent),
-			kernel.TerminatedAtIsNil(), kernel.StatusIn(lifecycle.Occupying...)).All(ctx)
+		known, err := s.Client.Kernel.Query().Where(kernel.IDIn(lives...)).All(ctx)
 		if err != nil {
 			return fmt.Errorf("compare kernels with an agent: %w", err)
 		}
-		for _, k := range placed {
-			delete(found, launch{k.ID, k.LaunchEpoch})
+		if err := s.hearUnknown(ctx, agent, epochs, known); err != nil {
+			return err
+		}
+		for _, k := range known {
+			if k.AgentID != nil && *k.AgentID == agent && k.TerminatedAt == nil && slices.Contains(lifecycle.Occupying, k.Status) {
+				delete(found, launch{k.ID, k.LaunchEpoch})
+			}
 		}
 	}
 	s.strays.set(agent, found)
 	return nil
+}
+
+// hearUnknown reports the launches of an agent that the database does not know.
+func (s *Service) hearUnknown(ctx context.Context, agent uuid.UUID, epochs map[uuid.UUID]int64, known []*ent.Kernel) error {
+	if s.Unknown == nil {
+		return nil
+	}
+	var later []uuid.UUID
+	missing := maps.Clone(epochs)
+	for _, k := range known {
+		delete(missing, k.ID)
+		if k.LaunchEpoch < epochs[k.ID] {
+			later = append(later, k.ID)
+		}
+	}
+	if len(missing)+len(later) == 0 {
+		return nil
+	}
+	name := agent.String() // its row is not committed when it is a new one
+	if a, err := s.Client.Agent.Get(ctx, agent); err == nil {
+		name = a.Name
+	}
+	return s.Unknown(ctx, name, slices.Collect(maps.Keys(missing)), later)
 }
 
 // abandon keeps what the session's launches hold whose ends are not confirmed,

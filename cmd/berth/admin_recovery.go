@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+)
+
+func (a *app) recoveryCommand() *cobra.Command {
+	var reason string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "recovery on|off",
+		Short: "Turn the cluster's recovery mode on or off",
+		Long: `In recovery mode no session starts, and nothing is ended or removed but what a
+person asks for. A leader turns it on when the database is older than what runs,
+as after a restore from a backup. off shows what will end, and asks first.`,
+		Example:   "  berth admin cluster recovery on --reason 'restore of the database'\n  berth admin cluster recovery off",
+		Args:      cobra.MatchAll(count(1, 1), onOrOff),
+		ValidArgs: []string{"on", "off"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			on := args[0] == "on"
+			if !on {
+				if err := a.leaving(cmd.Context(), c, yes); err != nil {
+					return err
+				}
+			}
+			state, err := c.SetRecovery(cmd.Context(), on, reason)
+			if err != nil {
+				return err
+			}
+			return a.print().Print(state, func() error {
+				_, err := fmt.Fprintf(a.out, "Recovery mode is %s.\n", args[0])
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for other administrators")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before the mode is turned off")
+	return cmd
+}
+
+func onOrOff(_ *cobra.Command, args []string) error {
+	if args[0] != "on" && args[0] != "off" {
+		return usagef("%q: say on or off", args[0])
+	}
+	return nil
+}
+
+// leaving shows what becomes of the differences between agents and database when the
+// mode ends, and asks.
+func (a *app) leaving(ctx context.Context, c *client.Client, yes bool) error {
+	found, err := c.Occupancy(ctx)
+	if err != nil {
+		return err
+	}
+	if len(found.Silent) > 0 {
+		a.note("These agents did not answer: %s", strings.Join(found.Silent, ", "))
+	}
+	t := output.NewTable("KIND", "AGENT", "SESSION", "OWNER", "PROJECT", "THEN").Spare("THEN")
+	for _, d := range found.Drift {
+		session := ""
+		if d.Session != nil {
+			session = *d.Session
+		}
+		t.Row(d.Kind, d.Agent, session, d.Owner, d.Project, d.Next)
+	}
+	if len(found.Drift) > 0 {
+		if err := a.print().Write(t); err != nil {
+			return err
+		}
+	}
+	a.note("Waiting sessions start, and lifetimes, idle checks, drains and retention apply again.")
+	if yes {
+		return nil
+	}
+	if _, ok := terminal(a.in); !ok {
+		return usagef("no terminal to ask on; use --yes to turn recovery mode off")
+	}
+	agreed, err := a.agreed(ctx, "Turn recovery mode off?")
+	if err == nil && !agreed {
+		return usagef("recovery mode stays on")
+	}
+	return err
+}

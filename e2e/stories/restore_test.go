@@ -1,0 +1,104 @@
+package stories
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+)
+
+// The database is restored from a backup as docs/backup.md says. Sessions that are newer than the
+// backup go on, nothing ends before an operator has left recovery mode, and then they have
+// ended what the database does not know.
+func TestRestoreOfTheDatabase(t *testing.T) {
+	berth := operator(t)
+	group := group(t, berth, "restored", nodes())
+	u := platform.User(t)
+	t.Cleanup(func() { endAll(t, u) })
+	start := func() string {
+		s := u.Run(asks(group))
+		u.Until(s.ID, "running")
+		return s.ID
+	}
+	older, ended := start(), start()
+	dump := filepath.Join(t.TempDir(), "berth.dump")
+	postgres(t, "pg_dump", "--format=custom", "--file="+dump, platform.DSN())
+	u.End(ended)
+	u.Until(ended, "terminated")
+	newer := u.Show(start())
+
+	for _, m := range platform.Managers {
+		if err := m.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	postgres(t, "psql", platform.DSN(), "--quiet", "--command=DROP SCHEMA public CASCADE", "--command=CREATE SCHEMA public")
+	postgres(t, "pg_restore", "--exit-on-error", "--no-owner", "--dbname="+platform.DSN(), dump)
+	for _, m := range platform.Managers {
+		if err := m.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	strays := func() (found []client.OccupancyDrift, missing int) {
+		var audit client.OccupancyAudit
+		if r := berth.Run("admin", "occupancy", "-o", "json"); r.Code > 1 || !strings.HasPrefix(r.Stdout, "{") {
+			return nil, 0 // the managers are not there yet
+		} else {
+			read(t, r.Stdout, &audit)
+		}
+		for _, d := range audit.Drift {
+			switch d.Kind {
+			case "stray":
+				found = append(found, d)
+			case "missing":
+				missing++
+			}
+		}
+		return found, missing
+	}
+	var found []client.OccupancyDrift
+	cluster.Eventually(t, "the platform shows what it does not know and what it misses", func() bool {
+		var missing int
+		found, missing = strays()
+		return len(found) == 1 && missing == 1
+	})
+	if r := berth.Run("admin", "cluster"); r.Code != 0 || !strings.Contains(r.Stdout, "restored from a backup") {
+		t.Errorf("%+v", r)
+	}
+	if d := found[0]; d.Kernel == nil || *d.Kernel != newer.Kernels[0].ID || d.Owner != u.Email || !strings.Contains(d.Next, "--mend") {
+		t.Errorf("the unknown container: %+v", d)
+	}
+	if u.Show(older).Status != "running" || u.Show(ended).Status != "running" || len(containers(t)) != 2 {
+		t.Errorf("in recovery mode something has ended: %s, %s, %v", u.Show(older).Status, u.Show(ended).Status, containers(t))
+	}
+	if r := berth.Run("admin", "occupancy", "--mend"); !strings.Contains(r.Stderr, "recovery mode") {
+		t.Errorf("%+v", r)
+	}
+	said := berth.Must("admin", "cluster", "recovery", "off", "--yes")
+	for _, want := range []string{u.Email, "--mend", "ends as lost"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("what will end is told without %q:\n%s", want, said)
+		}
+	}
+	cluster.Eventually(t, "what the backup remembers as running ends", func() bool { return u.Show(ended).Status != "running" })
+	if u.Show(older).Status != "running" || len(containers(t)) != 2 {
+		t.Errorf("after recovery mode: %s, %v", u.Show(older).Status, containers(t))
+	}
+	cluster.Eventually(t, "what the database does not know ends", func() bool {
+		berth.Run("admin", "occupancy", "--mend")
+		return len(containers(t)) == 1
+	})
+	once(t, berth)
+}
+
+// postgres runs a program of PostgreSQL.
+func postgres(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
