@@ -20,7 +20,7 @@ func (ClusterIdentity) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("name").Unique().Immutable(),
 		field.String("ca_fingerprint").NotEmpty().Immutable(),
-		field.Bytes("canary_sealed").Sensitive(), // opens with the cluster's key ring alone
+		field.Bytes("canary_sealed").Sensitive(),           // opens with the cluster's key ring alone
 		field.Time("led_at").Optional().Nillable(),         // when a leader last worked on this database
 		field.Time("recovery_since").Optional().Nillable(), // empty: no recovery mode
 		field.String("recovery_reason").Default(""),

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
