@@ -56,9 +56,9 @@ func (u Usage) FullOfFiles() bool { return u.MaxInodes > 0 && u.MaxInodes-u.Inod
 // Disks makes limited directories on one file system.
 type Disks struct {
 	way    Way
-	dir    string // of spare images
+	dir    string // of templates
 	logger *slog.Logger
-	pool   *pool
+	empty  *templates
 	naming sync.Mutex // held while a project is chosen
 }
 
@@ -67,6 +67,10 @@ type Disks struct {
 func New(ctx context.Context, dir string, logger *slog.Logger) (*Disks, *agentpb.Probe, error) {
 	d := &Disks{way: None, dir: filepath.Join(dir, "disks"), logger: logger}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	d.empty = &templates{dir: d.dir, logger: logger}
+	if err := d.empty.sweep(); err != nil {
 		return nil, nil, err
 	}
 	var reasons error
@@ -78,7 +82,6 @@ func New(ctx context.Context, dir string, logger *slog.Logger) (*Disks, *agentpb
 		}
 		reasons = errors.Join(reasons, fmt.Errorf("%s: %w", way, err))
 	}
-	d.pool = newPool(d.dir, logger)
 	switch d.way {
 	case Quota:
 		return d, &agentpb.Probe{Name: "session-disk", Ok: true, Detail: "limited by project quotas"}, nil
@@ -90,7 +93,7 @@ func New(ctx context.Context, dir string, logger *slog.Logger) (*Disks, *agentpb
 
 // try makes a small directory in one way, and looks whether it has the limit.
 func (d *Disks) try(ctx context.Context, way Way) error {
-	t := &Disks{way: way, dir: d.dir, logger: d.logger, pool: newPool(d.dir, d.logger)}
+	t := &Disks{way: way, dir: d.dir, logger: d.logger, empty: d.empty}
 	at := filepath.Join(d.dir, "probe")
 	if err := t.Remove(at); err != nil { // of an agent that was killed
 		return err
@@ -105,10 +108,10 @@ func (d *Disks) try(ctx context.Context, way Way) error {
 	return errors.Join(err, t.Remove(at))
 }
 
-// Run keeps spare images until the context ends.
+// Run prepares what the first kernel needs.
 func (d *Disks) Run(ctx context.Context) {
 	if d.way == Image {
-		d.pool.run(ctx)
+		d.empty.warm(ctx)
 	}
 }
 

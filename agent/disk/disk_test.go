@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -93,27 +94,45 @@ func TestMakeAgain(t *testing.T) {
 	}
 }
 
-// TestSpare takes an image that was ready, and one of another size that was not.
-func TestSpare(t *testing.T) {
+// TestTemplates makes disks of several sizes, the first of each by mkfs and the next ones
+// from its template: they have their sizes, are whole, and are not each other's.
+func TestTemplates(t *testing.T) {
 	d, at := disks(t)
 	if d.way != Image {
 		t.Skip("no images are used here")
 	}
-	if !d.pool.make(t.Context(), 1) {
-		t.Fatal("no spare was made")
-	}
-	for _, size := range []int64{Default, Min} {
+	d.Run(t.Context())
+	for _, size := range []int64{Default, Min, Default, Min} {
 		if err := d.Make(t.Context(), at, size); err != nil {
 			t.Fatal(err)
 		}
 		if u, err := d.Usage(at); err != nil || u.MaxBytes > size || u.MaxBytes < size*9/10 {
 			t.Errorf("a disk of %d bytes: %+v, %v", size, u, err)
 		}
+		if entries, err := os.ReadDir(at); err != nil || len(entries) > 0 {
+			t.Errorf("a new disk has %v, %v", entries, err)
+		}
+		if err := os.WriteFile(filepath.Join(at, "f"), bytes.Repeat([]byte("x"), 10<<20), 0o600); err != nil {
+			t.Error(err)
+		}
+		if err := unmount(at); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), "e2fsck", "-fn", imageOf(at)).CombinedOutput(); err != nil {
+			t.Errorf("a disk of %d bytes: %v: %s", size, err, out)
+		}
 	}
-	if err := d.Remove(at); err != nil {
+	for i := range int64(maxTemplates) {
+		if err := d.empty.make(t.Context(), Min+(i+1)<<20, imageOf(at)+strconv.FormatInt(i, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(d.dir, "*")); len(left) != maxTemplates {
+		t.Errorf("%d templates, want %d: %v", len(left), maxTemplates, left)
+	}
+	if err := d.empty.sweep(); err != nil {
 		t.Fatal(err)
 	}
-	d.pool.empty()
 	if left, _ := filepath.Glob(filepath.Join(d.dir, "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}

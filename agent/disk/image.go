@@ -18,15 +18,14 @@ func imageOf(path string) string { return path + ".img" }
 // image mounts a file system of its own on a directory.
 func (d *Disks) image(ctx context.Context, path string, bytes int64) error {
 	file := imageOf(path)
-	if !d.pool.take(bytes, file) {
-		if err := format(ctx, file, bytes); err != nil {
-			return err
-		}
+	if err := d.empty.make(ctx, bytes, file); err != nil {
+		return err
 	}
 	return mount(file, path)
 }
 
-// format makes a file system in a sparse file, which takes 5 MiB of the disk for 20 GiB.
+// format makes a file system in a sparse file, which takes 300 KiB of the disk for
+// 20 GiB: nothing is reserved for a file system that grows, and its tables lie together.
 // It has no journal: a machine that crashes takes its containers with it.
 func format(ctx context.Context, file string, bytes int64) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -37,8 +36,8 @@ func format(ctx context.Context, file string, bytes int64) error {
 	if err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, "mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-m", "0", "-i", fmt.Sprint(bytesPerInode),
-		"-E", "lazy_itable_init=1,nodiscard,root_owner=0:0", file).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "mkfs.ext4", "-q", "-F", "-O", "^has_journal,^resize_inode", "-m", "0", "-i", fmt.Sprint(bytesPerInode),
+		"-E", "lazy_itable_init=1,packed_meta_blocks=1,nodiscard,root_owner=0:0", file).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("mkfs.ext4: %w: %s", err, out)
 	}
