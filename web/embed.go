@@ -31,12 +31,12 @@ const (
 	missing = "dist-missing.html"
 )
 
-// asset is one file of the page, held as it is sent.
+// asset is one file of the page.
 type asset struct {
 	contentType string
 	cache       string
-	plain       []byte
-	gzipped     []byte // nil where compression does not pay
+	plain       func() []byte
+	gzipped     func() []byte // nil where compression does not pay; compressed by the first request
 }
 
 type handler struct {
@@ -71,11 +71,10 @@ func read(root fs.FS) *handler {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			data, err := fs.ReadFile(dist, name)
-			if err != nil {
-				return err
-			}
-			h.assets[name] = newAsset(name, data)
+			h.assets[name] = newAsset(name, func() []byte {
+				data, _ := fs.ReadFile(dist, name) // a file of the program itself
+				return data
+			})
 			return nil
 		})
 	}
@@ -87,27 +86,33 @@ func read(root fs.FS) *handler {
 	if err != nil {
 		data = []byte("The web interface was not built.")
 	}
-	h.index = newAsset(index, data)
+	h.index = newAsset(index, func() []byte { return data })
 	return h
 }
 
-func newAsset(name string, data []byte) asset {
+func newAsset(name string, data func() []byte) asset {
 	a := asset{plain: data, cache: "no-cache", contentType: contentType(name)}
 	if strings.HasPrefix(name, "assets/") {
 		a.cache = "public, max-age=31536000, immutable"
 	}
+	a.gzipped = sync.OnceValue(func() []byte { return pack(data()) })
+	return a
+}
+
+// pack compresses a file, and returns nil where that does not pay.
+func pack(data []byte) []byte {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
-		return a
+		return nil
 	}
 	if _, err := w.Write(data); err != nil || w.Close() != nil {
-		return a
+		return nil
 	}
-	if packed.Len() < len(data)*9/10 {
-		a.gzipped = packed.Bytes()
+	if packed.Len() >= len(data)*9/10 {
+		return nil
 	}
-	return a
+	return bytes.Clone(packed.Bytes())
 }
 
 // contentType does not ask the host's MIME tables, which differ.
@@ -162,10 +167,14 @@ func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	head.Set("Content-Type", a.contentType)
 	head.Set("Cache-Control", a.cache)
 	head.Set("Vary", "Accept-Encoding")
-	body := a.plain
-	if a.gzipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
+	var body []byte
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		body = a.gzipped()
+	}
+	if body != nil {
 		head.Set("Content-Encoding", "gzip")
-		body = a.gzipped
+	} else {
+		body = a.plain()
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }

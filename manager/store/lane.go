@@ -46,6 +46,10 @@ var limitsOf = [lanes]limits{
 	Leader:   {8, 2 * time.Minute},
 }
 
+// idleConnection is how long a connection without work stays open: each is a process
+// of PostgreSQL with 4 MiB.
+const idleConnection = time.Minute
+
 // minRequests is the least number of connections with which pages load well.
 const minRequests = 4
 
@@ -103,6 +107,7 @@ func Connect(dsn string, requests int) (Pools, error) {
 		}
 		p[l].SetMaxOpenConns(conns)
 		p[l].SetMaxIdleConns(max(1, conns/2))
+		p[l].SetConnMaxIdleTime(idleConnection)
 	}
 	return p, nil
 }
