@@ -108,15 +108,19 @@ func (d *bed) submit(b *testing.B, decided func(uuid.UUID) time.Time, waiting in
 func (d *bed) decisions(b *testing.B) func(uuid.UUID) time.Time {
 	var mu sync.Mutex
 	at := map[uuid.UUID]time.Time{}
-	events := d.bus.Subscribe(b.Context(), event.Session)
+	news := d.bus.Gather(b.Context(), []event.Topic{event.Session}, event.ByReasons, "creation")
 	go func() {
-		for e := range events {
-			if e.By != "scheduler" {
-				continue
+		for {
+			select {
+			case <-b.Context().Done():
+				return
+			case <-news.Wake():
 			}
 			mu.Lock()
-			if at[e.ID].IsZero() {
-				at[e.ID] = time.Now()
+			for id := range news.Take().Changed[event.Session] {
+				if at[id].IsZero() {
+					at[id] = time.Now()
+				}
 			}
 			mu.Unlock()
 		}
