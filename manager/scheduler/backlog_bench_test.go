@@ -32,6 +32,13 @@ SELECT gen_random_uuid(), now(), k.domain_id, k.project_id, k.owner_id, 'cuda.sh
 FROM devices d, (SELECT * FROM kernels LIMIT 1) k WHERE d.device_id LIKE 'gpu-%'`); err != nil {
 		b.Fatal(err)
 	}
+	// PostgreSQL counts rows once a minute; plans for empty tables are slow in full ones.
+	count := func() {
+		if _, err := db.ExecContext(b.Context(), "VACUUM ANALYZE"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	count()
 	var without, beside []float64
 	stop := bed.lead(b)
 	eventually(b, "the first is placed", func() bool { return bed.count(b, "pending") == 0 })
@@ -41,6 +48,7 @@ FROM devices d, (SELECT * FROM kernels LIMIT 1) k WHERE d.device_id LIKE 'gpu-%'
 	}
 	stop()
 	bed.enqueue(b, backlog, blocker)
+	count()
 	stop = bed.lead(b)
 	defer stop()
 	eventually(b, "the backlog is explained", func() bool {
@@ -48,6 +56,7 @@ FROM devices d, (SELECT * FROM kernels LIMIT 1) k WHERE d.device_id LIKE 'gpu-%'
 		err := db.QueryRowContext(b.Context(), "SELECT count(*) FROM sessions WHERE pending IS NOT NULL").Scan(&n)
 		return err == nil && n == backlog
 	})
+	count()
 	b.ResetTimer()
 	for range b.N {
 		beside = append(beside, bed.submit(b, decided, backlog)...)
@@ -94,12 +103,8 @@ func (d *bed) submit(b *testing.B, decided func(uuid.UUID) time.Time, waiting in
 	eventually(b, "all that fit are placed", func() bool { return d.count(b, "pending") == waiting })
 	var all []float64
 	for id, from := range asked {
-		if at := decided(id); !at.IsZero() {
-			all = append(all, float64(max(at.Sub(from), 0).Microseconds())/1000)
-		}
-	}
-	if len(all) < n*95/100 {
-		b.Fatalf("of %d decisions nothing was heard", n-len(all))
+		eventually(b, "the decision is heard", func() bool { return !decided(id).IsZero() })
+		all = append(all, float64(max(decided(id).Sub(from), 0).Microseconds())/1000)
 	}
 	return all
 }
