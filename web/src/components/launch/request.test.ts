@@ -103,7 +103,7 @@ it("puts recent images first", () => {
 
 describe("sizes", () => {
   it("are tried with what decides where a session runs, and nothing else", () => {
-    const half: Wish = { ...wish, mode: "batch", command: "", name: "-", lifetime: "soon", group: "g", agents: ["a"], strict: true };
+    const half: Wish = { ...wish, mode: "batch", command: "", name: "-", lifetime: "soon", disk: "1 PiB", group: "g", agents: ["a"], strict: true };
     expect(sizeInput(half, sizes[2]!)).toEqual({
       image: wish.image, type: "batch", command: ["/bin/sh", "-c", "true"], slots: { cpu: "4", mem: String(8 * 2 ** 30) },
       ...(wish.project ? { project: wish.project } : {}), resourceGroup: "g", agents: ["a"], strictAgents: true,

@@ -126,7 +126,7 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
 /** What is sent to learn whether a session of a size would start: nothing that has no part in that, so that half a form has an answer. */
 export function sizeInput(wish: Wish, size: Size) {
   const { idempotencyKey: _, ...input } = inputOf(
-    { ...wish, ...usual, agents: wish.agents, strict: wish.strict, cpu: size.cpu, mem: size.mem, preset: null, command: "true", name: "", folders: [] }, "");
+    { ...wish, ...usual, agents: wish.agents, strict: wish.strict, cpu: size.cpu, mem: size.mem, preset: null, command: "true", name: "", folders: [], disk: "" }, "");
   return input;
 }
 
