@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,12 +42,12 @@ type trail struct {
 	manager Manager
 	file    string // keeps what could not be told
 	log     *slog.Logger
-	kept    bool // the file holds what is untold; run's alone
 
 	mu     sync.Mutex
 	open   map[doer]*storagepb.Doings
 	untold []*storagepb.Doings
 	lost   int
+	kept   bool // the file holds all that is not told
 }
 
 func newTrail(m Manager, dir string, log *slog.Logger) *trail {
@@ -74,6 +76,7 @@ func (t *trail) note(who doer, kind storagepb.Doing_Kind, path string, bytes int
 		}
 		t.open[who] = d
 	}
+	t.kept = false
 	d.EndedUnixMs = now.UnixMilli()
 	var done *storagepb.Doing
 	for _, x := range d.Done {
@@ -175,31 +178,29 @@ func (t *trail) load() {
 	t.untold = append(q.Doings, t.untold...)
 }
 
-// keep has the file hold what is untold, and no file where all is told.
+// keep has the file hold what is untold, also what is still gathered, and no file where
+// all is told: a proxy that is killed loses what came since the last tick.
 func (t *trail) keep() {
-	if t.kept {
-		return
-	}
 	t.mu.Lock()
-	untold := t.untold
-	t.mu.Unlock()
-	var err error
-	if len(untold) > 0 {
-		err = t.write(untold)
-	} else if err = os.Remove(t.file); errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	if err != nil {
-		t.log.Error("keep what was not told", "rows", len(untold), "error", err)
+	if t.kept {
+		t.mu.Unlock()
 		return
 	}
+	list := slices.Concat(t.untold, slices.Collect(maps.Values(t.open)))
+	raw, err := proto.Marshal(&storagepb.RecordRequest{Doings: list}) // under the lock: note changes what is open
 	t.kept = true
-}
-
-func (t *trail) write(untold []*storagepb.Doings) error {
-	raw, err := proto.Marshal(&storagepb.RecordRequest{Doings: untold})
-	if err != nil {
-		return err
+	t.mu.Unlock()
+	if err == nil && len(list) > 0 {
+		err = wholefile.Write(t.file, raw)
+	} else if err == nil {
+		if err = os.Remove(t.file); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 	}
-	return wholefile.Write(t.file, raw)
+	if err != nil {
+		t.log.Error("keep what was not told", "rows", len(list), "error", err)
+		t.mu.Lock()
+		t.kept = false
+		t.mu.Unlock()
+	}
 }

@@ -81,3 +81,27 @@ func TestTrailOutlivesKills(t *testing.T) {
 		t.Errorf("left: %v %v", left, err)
 	}
 }
+
+// A proxy that is killed while it gathers what somebody does has kept it.
+func TestTrailKeepsWhatItGathers(t *testing.T) {
+	dir := t.TempDir()
+	m := &ledger{room: 1, told: map[string]int{}}
+	killed := newTrail(m, dir, slog.New(slog.DiscardHandler))
+	killed.note(doer{user: uuid.NewString(), folder: "f"}, storagepb.Doing_WROTE, "a", 1, time.Now())
+	killed.settle(time.Now()) // a tick: nothing is due yet
+	killed.flush(t.Context())
+	killed.keep()
+	if len(m.told) != 0 {
+		t.Fatal("it was told already")
+	}
+	next := newTrail(m, dir, slog.New(slog.DiscardHandler))
+	next.load()
+	next.flush(t.Context())
+	next.keep()
+	if m.told["f"] != 1 {
+		t.Errorf("told %v", m.told)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+}
