@@ -72,7 +72,7 @@ func (d *pooled) Query(ctx context.Context, query string, args, v any) error {
 func (d *pooled) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
-	res, err := d.lane(ctx).ExecContext(bounded, query, args...)
+	res, err := d.lane(ctx).ExecContext(bounded, query, planEach(query, args)...)
 	return res, explain(ctx, err)
 }
 
@@ -131,7 +131,7 @@ func (t *tx) Query(ctx context.Context, query string, args, v any) error {
 func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
-	res, err := t.Tx.ExecContext(bounded, query, args...)
+	res, err := t.Tx.ExecContext(bounded, query, planEach(query, args)...)
 	return res, explain(ctx, err)
 }
 
@@ -144,7 +144,7 @@ func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*stds
 // are closed, so the bound ends by itself.
 func queryByHand(ctx context.Context, on sql.ExecQuerier, query string, args []any) (*stdsql.Rows, error) {
 	bounded, end := context.WithTimeout(ctx, statementTimeout(ctx))
-	rows, err := on.QueryContext(bounded, query, args...)
+	rows, err := on.QueryContext(bounded, query, planEach(query, args)...)
 	if err != nil {
 		end()
 		return nil, explain(ctx, err)
@@ -180,7 +180,8 @@ func exec(ctx context.Context, on dialect.ExecQuerier, query string, args, v any
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
 	if list, ok := args.([]any); ok {
-		query, args = joinIDs(query, list)
+		query, list = joinIDs(query, list)
+		args = planEach(query, list)
 	}
 	return explain(ctx, on.Exec(bounded, query, args, v))
 }
@@ -190,7 +191,8 @@ func runQuery(ctx context.Context, on dialect.ExecQuerier, query string, args, v
 	bounded, stop := context.WithTimeout(ctx, statementTimeout(ctx))
 	cancel := func() { stop(); done() }
 	if list, ok := args.([]any); ok {
-		query, args = joinIDs(query, list)
+		query, list = joinIDs(query, list)
+		args = planEach(query, list)
 	}
 	err := on.Query(bounded, query, args, v)
 	out, ok := v.(*sql.Rows)

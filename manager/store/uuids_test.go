@@ -4,12 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // TestListsOfIDs reads rows by lists of ids of several lengths, beside other
@@ -54,5 +56,34 @@ func TestListsOfIDs(t *testing.T) {
 	}
 	if n := client.Domain.Update().Where(domain.IDIn(ids[:6]...)).SetDescription("x").SaveX(ctx); n != 6 {
 		t.Errorf("%d domains changed, want 6", n)
+	}
+}
+
+// TestJoinedListsArePlannedEachTime reads and writes rows by a list that is joined:
+// PostgreSQL keeps no plan, which would be one for the few rows of a young table.
+func TestJoinedListsArePlannedEachTime(t *testing.T) {
+	client, _, err := manager.OpenStore(t.Context(), testenv.Postgres(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	ctx := viewer.SystemContext(t.Context())
+	id := client.Domain.Create().SetName("d").SaveX(ctx).ID
+	for range 3 {
+		n := client.Domain.Query().Where(func(s *sql.Selector) { s.Where(store.In(s.C(domain.FieldID), []uuid.UUID{id})) }).CountX(ctx)
+		if n != 1 {
+			t.Fatalf("%d domains, want 1", n)
+		}
+		if _, err := client.ExecContext(ctx, "UPDATE domains SET description = 'x' WHERE id IN (SELECT unnest($1::text[]::uuid[]))", []string{id.String()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := client.QueryContext(ctx, `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%"domains"%unnest(%' AND statement LIKE 'SELECT COUNT(%' OR statement LIKE 'UPDATE domains%'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	if kept := -1; !rows.Next() || rows.Scan(&kept) != nil || kept != 0 {
+		t.Errorf("%d plans are kept, want 0", kept)
 	}
 }
