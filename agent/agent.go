@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
@@ -37,6 +38,7 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/netlist"
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/scopemount"
 )
@@ -91,8 +93,9 @@ type Config struct {
 	// Conditions are the floors of the machine below which it takes nothing new.
 	Conditions condition.Limits
 
-	StatsInterval time.Duration // 0 = 5 s
-	KeepSessions  bool          // what a clean stop does with running kernels
+	StatsInterval time.Duration        // 0 = 5 s
+	KeepSessions  bool                 // what a clean stop does with running kernels
+	Registry      *prometheus.Registry // nil: no metrics
 	Logger        *slog.Logger
 
 	// Runtime and Network replace the real ones in tests that need no
@@ -122,6 +125,7 @@ type Agent struct {
 	node        *cluster.Node // nil without managers
 	hub         *hub
 	pulls       *pulls
+	meter       *meter
 	probes      []*agentpb.Probe
 	volumes     mount.Volumes
 	sampling    chan time.Duration // a wish for another interval
@@ -178,6 +182,9 @@ func New(cfg Config) (*Agent, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := a.measure(a.registerer()); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	return a, nil
 }
@@ -244,6 +251,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	wg.Go(func() { a.sample(serving) })
 	wg.Go(func() { a.kernels.Trim(serving) })
 	wg.Go(func() { a.monitor.Run(serving) })
+	wg.Go(func() { opsserver.NewWatcher(cluster.RoleAgent, a.Checks(), a.registerer(), a.log).Run(serving) })
 	if a.disks != nil {
 		wg.Go(func() { a.disks.Run(serving) })
 	}
@@ -323,7 +331,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, a.close())
 	}
-	a.pulls = newPulls(a.runtime, a.hub)
+	a.pulls = newPulls(a.runtime, a.hub, a.meter)
 	a.stats = stats.New(a.kernels, a.devices, a.cfg.Dir, a.log)
 	return nil
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/runtime"
@@ -13,6 +14,7 @@ import (
 type pulls struct {
 	runtime runtime.Runtime
 	hub     *hub
+	meter   *meter
 
 	mu      sync.Mutex
 	running map[pullKey]*pull
@@ -34,8 +36,8 @@ type pullUpdates struct {
 	err      error
 }
 
-func newPulls(r runtime.Runtime, h *hub) *pulls {
-	return &pulls{runtime: r, hub: h, running: map[pullKey]*pull{}}
+func newPulls(r runtime.Runtime, h *hub, m *meter) *pulls {
+	return &pulls{runtime: r, hub: h, meter: m, running: map[pullKey]*pull{}}
 }
 
 func keyOf(r *agentpb.PullImageRequest) pullKey {
@@ -76,9 +78,12 @@ func (p *pulls) leave(r *agentpb.PullImageRequest, u *pullUpdates) {
 func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull) {
 	defer run.cancel()
 	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password}
+	begun := time.Now()
+	p.meter.pulling.Inc()
 	img, err := p.runtime.Pull(ctx, req, func(q runtime.Progress) {
 		p.tell(run, &agentpb.PullProgress{Reference: r.Reference, DoneBytes: q.Done, TotalBytes: q.Total, Phase: q.Phase}, nil)
 	})
+	p.meter.pulled(begun, err)
 	p.mu.Lock()
 	if p.running[keyOf(r)] == run {
 		delete(p.running, keyOf(r))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/containerd/errdefs"
-	"github.com/containerd/errdefs/pkg/errgrpc"
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
@@ -25,19 +24,7 @@ const maxMessage = 4 << 20
 func (a *Agent) newServer() *grpc.Server {
 	s := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage),
-		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if err := a.available(); err != nil {
-				return nil, errgrpc.ToGRPC(err)
-			}
-			resp, err := handle(ctx, req)
-			return resp, errgrpc.ToGRPC(err)
-		}),
-		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-			if err := a.available(); err != nil {
-				return errgrpc.ToGRPC(err)
-			}
-			return errgrpc.ToGRPC(handle(srv, stream))
-		}),
+		grpc.ChainUnaryInterceptor(a.unary), grpc.ChainStreamInterceptor(a.stream),
 	)
 	agentpb.RegisterAgentServer(s, &server{a: a})
 	return s

@@ -62,6 +62,7 @@ type Resolver struct {
 	Advisor      *scheduler.Advisor
 	Version      string
 	QueryTimeout time.Duration // 0 = DefaultQueryTimeout
+	Meter        *Meter        // nil: nothing is measured
 	Logger       *slog.Logger
 
 	turns turns

@@ -45,11 +45,21 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	srv.SetDisableSuggestion(true)
 	srv.Use(extension.Introspection{})
 	told := trail{service: r.Audit, schema: schema.Schema()}
-	srv.Use(guard{schema: schema.Schema(), refused: told.refused})
+	meter := r.Meter
+	if meter == nil {
+		meter = NewMeter(nil)
+	}
+	srv.Use(guard{schema: schema.Schema(), refused: func(ctx context.Context, rc *graphql.OperationContext, at *ast.Field, err *gqlerror.Error) {
+		told.refused(ctx, rc, at, err)
+		if rc.Operation.Operation == ast.Subscription {
+			meter.subscribed(ctx, gqlerror.List{err})
+		}
+	}})
 	srv.AroundOperations(told.operation)
-	srv.AroundOperations(newStreams(r, schema, presenter, recovered).operation)
+	srv.AroundOperations(newStreams(r, schema, meter, presenter, recovered).operation)
 	srv.AroundFields(outOfSight)
 	srv.AroundFields(told.field)
+	srv.AroundResponses(meter.response)
 	srv.AroundResponses(r.bounded)
 	srv.AroundResponses(told.response)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {

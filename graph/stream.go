@@ -30,6 +30,7 @@ const (
 type streams struct {
 	schema    graphql.ExecutableSchema
 	resolver  *Resolver
+	meter     *Meter
 	presenter graphql.ErrorPresenterFunc
 	recover   graphql.RecoverFunc
 
@@ -38,9 +39,9 @@ type streams struct {
 	circles map[circleKey]*circle
 }
 
-func newStreams(r *Resolver, schema graphql.ExecutableSchema, p graphql.ErrorPresenterFunc, rec graphql.RecoverFunc) *streams {
+func newStreams(r *Resolver, schema graphql.ExecutableSchema, m *Meter, p graphql.ErrorPresenterFunc, rec graphql.RecoverFunc) *streams {
 	return &streams{
-		schema: schema, resolver: r, presenter: p, recover: rec,
+		schema: schema, resolver: r, meter: m, presenter: p, recover: rec,
 		open: map[uuid.UUID]int{}, circles: map[circleKey]*circle{},
 	}
 }
@@ -50,11 +51,16 @@ func newStreams(r *Resolver, schema graphql.ExecutableSchema, p graphql.ErrorPre
 func (s *streams) operation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	subscribes := graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription
 	if err := s.enter(ctx, subscribes); err != nil {
-		return graphql.OneShot(&graphql.Response{Errors: gqlerror.List{present(ctx, err)}})
+		errs := gqlerror.List{present(ctx, err)}
+		if subscribes {
+			s.meter.subscribed(ctx, errs)
+		}
+		return graphql.OneShot(&graphql.Response{Errors: errs})
 	}
 	if !subscribes {
 		return next(ctx)
 	}
+	s.meter.subscribed(ctx, nil)
 	return s.share(store.On(ctx, store.Streams), next)
 }
 

@@ -33,6 +33,7 @@ type ownStore struct {
 	t        *testing.T
 	pg       *postgres.Server
 	url      string
+	m        *manager.Manager
 	c        *http.Client
 	password string
 }
@@ -68,7 +69,7 @@ func newOwnStore(t *testing.T) *ownStore {
 	srv := httptest.NewServer(m.Handler())
 	t.Cleanup(srv.Close)
 	jar, _ := cookiejar.New(nil)
-	return &ownStore{t: t, pg: pg, url: srv.URL, c: &http.Client{Jar: jar, Timeout: managertest.Timeout}, password: password}
+	return &ownStore{t: t, pg: pg, url: srv.URL, m: m, c: &http.Client{Jar: jar, Timeout: managertest.Timeout}, password: password}
 }
 
 // family returns the processes of a PostgreSQL, the first of them first.
@@ -147,6 +148,16 @@ func (o *ownStore) ask(method, path string, body any) (int, http.Header, string)
 	return resp.StatusCode, resp.Header, string(answer)
 }
 
+func (o *ownStore) scrape() string {
+	o.t.Helper()
+	return scrapeOf(o.t, o.m)
+}
+
+func scrapeOf(t *testing.T, m *manager.Manager) string {
+	t.Helper()
+	return (&managertest.Manager{Manager: m}).Scrape(t)
+}
+
 func (o *ownStore) login() (int, http.Header, string) {
 	o.t.Helper()
 	return o.ask(http.MethodPost, "/auth/login", map[string]string{"email": "admin@example.org", "password": o.password})
@@ -180,8 +191,8 @@ func TestPostgreSQLIsAway(t *testing.T) {
 	if !works() {
 		t.Fatal("no answer before the fault")
 	}
-	if status, _, body := o.ask(http.MethodGet, "/metrics", nil); status != http.StatusOK || !strings.Contains(body, `berth_agents{status="alive"} 0`) {
-		t.Fatalf("metrics: %d %s", status, body)
+	if body := o.scrape(); !strings.Contains(body, `berth_agents{status="alive"} 0`) {
+		t.Fatalf("metrics: %s", body)
 	}
 	check := func(fault string) {
 		t.Helper()
@@ -189,8 +200,8 @@ func TestPostgreSQLIsAway(t *testing.T) {
 		if want := "postgresql unavailable\nredis ok\netcd ok\n"; status != http.StatusServiceUnavailable || !strings.HasPrefix(body, want) {
 			t.Errorf("%s: readyz %d %q, want 503 %q", fault, status, body, want)
 		}
-		if status, _, body := o.ask(http.MethodGet, "/metrics", nil); status != http.StatusOK || !strings.Contains(body, `berth_agents{status="alive"} 0`) {
-			t.Errorf("%s: metrics %d", fault, status)
+		if body := o.scrape(); !strings.Contains(body, `berth_agents{status="alive"} 0`) {
+			t.Errorf("%s: metrics %s", fault, body)
 		}
 		status, h, body := o.query()
 		o.unavailable(fault+", a query", status, h, body)

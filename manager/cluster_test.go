@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/agent/network"
@@ -26,6 +28,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/netlist"
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/manager/managertest"
@@ -135,6 +138,8 @@ type node struct {
 	wires *wires
 	stop  func()
 
+	metrics *prometheus.Registry // of the agent that runs
+	ready   http.Handler         // its /readyz
 	plugins []agent.PluginConfig
 	sysfs   string // of another machine than this one
 	volumes map[string]string
@@ -148,6 +153,7 @@ type cluster struct {
 	as    *managertest.Client // a member of project A
 	image *ent.Image
 	nodes []*node
+	log   *slog.Logger // of the agents, nil: what goes wrong is shown
 }
 
 func newCluster(t *testing.T, nodes int) *cluster {
@@ -208,10 +214,14 @@ func (c *cluster) runAgent(t *testing.T, n *node, token string, managers ...*man
 	if os.Getenv("BERTH_TEST_LOG") != "" {
 		level = slog.LevelDebug
 	}
+	n.metrics = opsserver.NewRegistry("test", "agent")
 	cfg := agent.Config{
-		Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
+		Registry: n.metrics, Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
 		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, Sysfs: n.sysfs, Volumes: n.volumes, ScopeMounts: n.scopes, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+	}
+	if c.log != nil {
+		cfg.Logger = c.log
 	}
 	for _, m := range managers {
 		cfg.Managers = append(cfg.Managers, m.ClusterAddress())
@@ -220,6 +230,7 @@ func (c *cluster) runAgent(t *testing.T, n *node, token string, managers ...*man
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.ready = opsserver.Ready(a.Checks())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -9,9 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/namespace"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 // Etcd says where etcd is and how to log in there.
@@ -26,7 +30,8 @@ type Etcd struct {
 	CA, Cert, Key string
 }
 
-func (e Etcd) open() (*clientv3.Client, error) {
+// open connects. It counts for a registry, which may be nil, what fails.
+func (e Etcd) open(to prometheus.Registerer) (*clientv3.Client, error) {
 	if (e.User == "") != (e.Password == "") {
 		return nil, errors.New("a user needs a password, and a password a user")
 	}
@@ -37,6 +42,7 @@ func (e Etcd) open() (*clientv3.Client, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: e.Endpoints, DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
 		Username: e.User, Password: e.Password, TLS: secure,
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(countEtcdErrors(to))},
 	})
 	if err != nil {
 		return nil, err
@@ -48,6 +54,19 @@ func (e Etcd) open() (*clientv3.Client, error) {
 		c.Lease = namespace.NewLease(c.Lease, prefix)
 	}
 	return c, nil
+}
+
+func countEtcdErrors(to prometheus.Registerer) grpc.UnaryClientInterceptor {
+	failed := promauto.With(to).NewCounter(prometheus.CounterOpts{
+		Name: "berth_etcd_errors_total", Help: "Calls of etcd that failed; each try of a call counts.",
+	})
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		err := invoke(ctx, method, req, reply, cc, opts...)
+		if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+			failed.Inc()
+		}
+		return err
+	}
 }
 
 // tls returns nil for an etcd without TLS.

@@ -16,7 +16,7 @@ import (
 func TestEtcdPrefix(t *testing.T) {
 	endpoint := testenv.Etcd(t)
 	open := func(prefix string) *clientv3.Client {
-		c, err := Etcd{Endpoints: []string{endpoint}, Prefix: prefix}.open()
+		c, err := Etcd{Endpoints: []string{endpoint}, Prefix: prefix}.open(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestEtcdPrefix(t *testing.T) {
 // An etcd with TLS and users lets in those alone who trust its certificate and have the password.
 func TestEtcdWithTLSAndUsers(t *testing.T) {
 	endpoint, ca := secureEtcd(t)
-	root, err := Etcd{Endpoints: []string{endpoint}, CA: ca}.open()
+	root, err := Etcd{Endpoints: []string{endpoint}, CA: ca}.open(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestEtcdWithTLSAndUsers(t *testing.T) {
 			if c.etcd.Endpoints == nil {
 				c.etcd.Endpoints = []string{endpoint}
 			}
-			client, err := c.etcd.open()
+			client, err := c.etcd.open(nil)
 			if err == nil {
 				defer client.Close()
 				_, err = client.Get(t.Context(), "x")

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// countEvery is how old the metrics that are read from rows may be.
-	countEvery = time.Second
+	// countEvery is how old the metrics that are read from rows may be, however many scrape.
+	countEvery = 5 * time.Second
 	// countTimeout bounds a count; a scrape waits no longer than scrapeWait for it,
 	// and shows the last counts then.
 	countTimeout = 10 * time.Second
@@ -23,8 +23,7 @@ const (
 // rowGauges keep scrapes from waiting for the database. The metrics that are read
 // from rows are read when somebody scrapes, by one at a time.
 type rowGauges struct {
-	count func(context.Context)
-	ping  func(context.Context) error
+	count func(context.Context) error
 	read  prometheus.Gauge
 
 	mu      sync.Mutex
@@ -32,16 +31,16 @@ type rowGauges struct {
 	running chan struct{} // closed when the count that runs has ended; nil without one
 }
 
-func newRowGauges(r prometheus.Registerer, count func(context.Context), ping func(context.Context) error) *rowGauges {
-	return &rowGauges{count: count, ping: ping, read: promauto.With(r).NewGauge(prometheus.GaugeOpts{
+func newRowGauges(r prometheus.Registerer, count func(context.Context) error) *rowGauges {
+	return &rowGauges{count: count, read: promauto.With(r).NewGauge(prometheus.GaugeOpts{
 		Name: "berth_rows_read_timestamp_seconds",
-		Help: "When the metrics of sessions, agents and plugins were read; it stays behind while PostgreSQL does not answer.",
+		Help: "When the metrics that come from the database were read; it stays behind while PostgreSQL does not answer.",
 	})}
 }
 
 // refresh counts unless the counts are new. It returns after scrapeWait at the
 // latest, whatever the database does.
-func (g *rowGauges) refresh(ctx context.Context) {
+func (g *rowGauges) refresh() {
 	g.mu.Lock()
 	if time.Since(g.at) < countEvery {
 		g.mu.Unlock()
@@ -58,7 +57,6 @@ func (g *rowGauges) refresh(ctx context.Context) {
 	select {
 	case <-running:
 	case <-wait.C:
-	case <-ctx.Done():
 	}
 }
 
@@ -66,8 +64,7 @@ func (g *rowGauges) refresh(ctx context.Context) {
 func (g *rowGauges) run(done chan struct{}) {
 	ctx, cancel := context.WithTimeout(store.On(context.Background(), store.Leader), countTimeout)
 	defer cancel()
-	g.count(ctx)
-	err := g.ping(ctx)
+	err := g.count(ctx)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = nil

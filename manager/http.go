@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql/handler/transport"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
@@ -53,7 +53,7 @@ func (m *Manager) Handler() http.Handler {
 	m.auth.Register(api)
 	m.providers.Register(api)
 	m.signups.Register(api)
-	at := &attach.Handler{Client: m.client, Sessions: m.sessions, Idle: m.idle, Revoked: m.auth, Audit: m.audit, Logger: m.log}
+	at := &attach.Handler{Client: m.client, Sessions: m.sessions, Idle: m.idle, Revoked: m.auth, Audit: m.audit, Open: m.attached, Logger: m.log}
 	at.Register(api)
 	m.audit.Register(api)
 
@@ -65,14 +65,9 @@ func (m *Manager) Handler() http.Handler {
 	mux.Handle("/sessions/{id}/log", m.authenticated(api))
 	mux.Handle("/export/audit.csv", m.authenticated(api))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", m.ready)
+	mux.Handle("GET /readyz", opsserver.Ready(m.Checks()))
 	if m.cfg.Registry != nil {
-		gauges := newRowGauges(m.cfg.Registry, func(ctx context.Context) { m.gauges(ctx) }, m.db.PingContext)
-		scrape := promhttp.HandlerFor(m.cfg.Registry, promhttp.HandlerOpts{})
-		mux.Handle("GET /metrics", m.forScraping(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			gauges.refresh(r.Context())
-			scrape.ServeHTTP(w, r)
-		})))
+		mux.Handle("GET /metrics", m.forScraping(opsserver.Scrape(m.Metrics())))
 	}
 	if m.cfg.Storage != nil {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
@@ -108,11 +103,14 @@ func (m *Manager) socketInit(ctx context.Context, init transport.InitPayload) (c
 	}
 	header := init.Authorization()
 	if header == "" {
-		m.audit.Denied(ctx, audit.Entry{Action: "connect"}, problem.Unauthenticated("log in first"))
+		err := problem.Unauthenticated("log in first")
+		m.auth.RefusedSocket(err)
+		m.audit.Denied(ctx, audit.Entry{Action: "connect"}, err)
 		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
 	}
 	v, err := m.auth.Bearer(ctx, header)
 	if err != nil {
+		m.auth.RefusedSocket(err)
 		m.audit.Denied(ctx, audit.Entry{Action: "connect"}, err)
 		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
 	}

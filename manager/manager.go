@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
@@ -24,6 +25,7 @@ import (
 	"github.com/berthhq/berth/internal/discovery"
 	"github.com/berthhq/berth/internal/egress"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
@@ -94,8 +96,12 @@ type Manager struct {
 	graph      *graph.Resolver
 	knocks     knocks
 
-	alive  atomic.Pointer[[]string] // addresses where nodes reach the live managers
-	gauges func(context.Context)    // refreshes metrics that are counts of rows
+	alive atomic.Pointer[[]string] // addresses where nodes reach the live managers
+
+	rows     *rowGauges
+	requests *prometheus.HistogramVec
+	attached *prometheus.GaugeVec // terminals and ports
+	watcher  *opsserver.Watcher
 }
 
 // New connects the stores and puts the parts together. Close it when Run is
@@ -118,13 +124,13 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 }
 
 func (m *Manager) open(ctx context.Context) (err error) {
-	if m.client, m.db, err = OpenStore(ctx, m.cfg.PostgresDSN, m.cfg.PostgresConnections); err != nil {
+	if m.client, m.db, err = openStore(ctx, m.cfg.PostgresDSN, m.cfg.PostgresConnections, m.meter()); err != nil {
 		return err
 	}
-	if m.redis, err = openRedis(m.cfg.RedisURL); err != nil {
+	if m.redis, err = openRedis(m.cfg.RedisURL, m.meter()); err != nil {
 		return err
 	}
-	if m.etcd, err = m.cfg.Etcd.open(); err != nil {
+	if m.etcd, err = m.cfg.Etcd.open(m.meter()); err != nil {
 		return fmt.Errorf("connect to etcd: %w", err)
 	}
 	return m.openSecrets(ctx)
@@ -136,7 +142,8 @@ func (m *Manager) wire() error {
 		return err
 	}
 	m.bus = event.New(m.redis, m.log)
-	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Logger: m.log})
+	m.bus.Measure(m.meter())
+	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Registry: m.meter(), Logger: m.log})
 	managers := m.addresses
 	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Fence: session.Fence, Logger: m.log})
 	m.audit = audit.New(m.client, m.log)
@@ -155,6 +162,7 @@ func (m *Manager) wire() error {
 	}
 	m.objects = objectstorage.New(m.client, m.keys, m.folders, m.tasks, reach, m.log)
 	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
+	m.scheduler.Measure(m.meter())
 	networks, err := overlay.Parse(m.cfg.OverlayRange)
 	if err != nil {
 		return err
@@ -163,7 +171,7 @@ func (m *Manager) wire() error {
 	m.presets = preset.New(m.client, m.scheduler)
 	m.sessions = session.New(session.Config{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
-		Policies: m.policies, Volumes: m.folders, Samples: m.stats, LogRetention: m.audit, Keys: m.keys, Logger: m.log,
+		Policies: m.policies, Volumes: m.folders, Samples: m.stats, LogRetention: m.audit, Keys: m.keys, Registry: m.meter(), Logger: m.log,
 	})
 	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
 	m.sessions.Unknown = m.recovery.Unknown
@@ -174,15 +182,13 @@ func (m *Manager) wire() error {
 	advisor := scheduler.NewAdvisor(m.scheduler, m.client, m.sessions)
 	m.scheduler.Spare(m.sessions.Strays)
 	m.scheduler.Prefer(m.agents.Images)
-	audits := occupancy.Config{Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Logger: m.log}
-	if m.cfg.Registry != nil {
-		audits.Registry = m.cfg.Registry
-	}
-	audits.Recovering = func(ctx context.Context) (bool, error) {
-		state, err := m.recovery.Current(ctx)
-		return state != nil, err
-	}
-	m.occupancy = occupancy.New(audits)
+	m.occupancy = occupancy.New(occupancy.Config{
+		Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Registry: m.meter(), Logger: m.log,
+		Recovering: func(ctx context.Context) (bool, error) {
+			state, err := m.recovery.Current(ctx)
+			return state != nil, err
+		},
+	})
 	if err := m.wirePeople(); err != nil {
 		return err
 	}
@@ -196,8 +202,9 @@ func (m *Manager) wire() error {
 		Client: m.client, Bus: m.bus, Agents: m.agents, Occupancy: m.occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
 		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle, Leadership: m.leader, Recovery: m.recovery,
-		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Logger: m.log,
+		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: graph.NewMeter(m.meter()), Logger: m.log,
 	}
+	m.measure()
 	return nil
 }
 
@@ -309,6 +316,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { m.idle.Watch(ctx); return nil })
 	g.Go(func() error { m.enrolments.Watch(ctx, m.hub.Peers); return nil })
 	g.Go(func() error { m.agents.Sight(ctx); return nil })
+	g.Go(func() error { m.watcher.Run(ctx); return nil })
 	g.Go(func() error { m.leader.Run(store.On(ctx, store.Leader), m.lead); return nil })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {

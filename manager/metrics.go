@@ -10,14 +10,15 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 )
 
-// forScraping lets those read metrics who are on this machine or show the token of the
-// operator's file. A request that a proxy on this machine forwards is not from here.
+// forScraping lets those read metrics at the public address who show the token of the
+// operator's file. That a request comes from this machine proves nothing: a proxy here may
+// forward it without a word. Monitoring on this machine has the address of --metrics.
 func (m *Manager) forScraping(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ok, err := m.mayScrape(r)
 		if err == nil && !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			err = problem.Unauthenticated("metrics are for this machine and for who has the token of --metrics-token-file")
+			err = problem.Unauthenticated("metrics need the token of --metrics-token-file here")
 		}
 		if err != nil {
 			if !problem.WriteHTTP(w, r, err) {
@@ -30,9 +31,6 @@ func (m *Manager) forScraping(next http.Handler) http.Handler {
 }
 
 func (m *Manager) mayScrape(r *http.Request) (bool, error) {
-	if from := m.auth.ClientAddress(r); from.IsLoopback() && !forwarded(r.Header) {
-		return true, nil
-	}
 	if m.cfg.MetricsTokenFile == "" {
 		return false, nil
 	}
@@ -44,9 +42,4 @@ func (m *Manager) mayScrape(r *http.Request) (bool, error) {
 	token := strings.TrimSpace(string(text))
 	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return token != "" && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(shown), []byte(token)) == 1, nil
-}
-
-// forwarded reports whether a proxy says that the request comes from elsewhere.
-func forwarded(h http.Header) bool {
-	return h.Get("X-Forwarded-For") != "" || h.Get("Forwarded") != "" || h.Get("X-Real-Ip") != ""
 }

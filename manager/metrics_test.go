@@ -27,8 +27,9 @@ func TestMetricsAreForTheOperator(t *testing.T) {
 		"from the private network":            {"10.0.0.7:1", "", "", http.StatusUnauthorized},
 		"with a wrong token":                  {"203.0.113.7:1", "Authorization", "Bearer wrong", http.StatusUnauthorized},
 		"with the token":                      {"203.0.113.7:1", "Authorization", "Bearer of the operator", http.StatusOK},
-		"from here":                           {"127.0.0.1:1", "", "", http.StatusOK},
-		"from here, by IPv6":                  {"[::1]:1", "", "", http.StatusOK},
+		"from here":                           {"127.0.0.1:1", "", "", http.StatusUnauthorized},
+		"from here, by IPv6":                  {"[::1]:1", "", "", http.StatusUnauthorized},
+		"from here, with the token":           {"127.0.0.1:1", "Authorization", "Bearer of the operator", http.StatusOK},
 		"forwarded by a proxy here":           {"127.0.0.1:1", "X-Forwarded-For", "203.0.113.7", http.StatusUnauthorized},
 		"forwarded by a proxy here, RFC 7239": {"127.0.0.1:1", "Forwarded", "for=203.0.113.7", http.StatusUnauthorized},
 	} {

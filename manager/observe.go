@@ -2,7 +2,6 @@ package manager
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -12,96 +11,37 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/agent"
-	"github.com/berthhq/berth/ent/session"
-	"github.com/berthhq/berth/internal/lifecycle"
-	"github.com/berthhq/berth/internal/viewer"
 )
 
 // observe logs and counts requests.
 func (m *Manager) observe(next http.Handler) http.Handler {
-	count := func(string, string, int, time.Duration) {}
-	if m.cfg.Registry != nil {
-		count = m.counters()
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		rec := &recorder{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(rec, r)
 		took := time.Since(start)
 		route := routeOf(r.URL.Path)
-		count(route, r.Method, rec.status, took)
+		m.requests.WithLabelValues(route, methodOf(r.Method), strconv.Itoa(rec.status)).Observe(took.Seconds())
 		m.log.DebugContext(r.Context(), "request", "method", r.Method, "route", route, "status", rec.status, "took", took)
 	})
 }
 
-func (m *Manager) counters() func(string, string, int, time.Duration) {
-	f := promauto.With(m.cfg.Registry)
-	requests := f.NewHistogramVec(prometheus.HistogramOpts{
+// newRequests registers the metric of all HTTP requests.
+func newRequests(to prometheus.Registerer) *prometheus.HistogramVec {
+	return promauto.With(to).NewHistogramVec(prometheus.HistogramOpts{
 		Name: "berth_http_request_seconds", Help: "Time to answer HTTP requests.",
 		Buckets: []float64{.001, .005, .02, .1, .5, 2, 10},
 	}, []string{"route", "method", "status"})
-	sessions := f.NewGaugeVec(prometheus.GaugeOpts{Name: "berth_sessions", Help: "Sessions that are not over, by status."}, []string{"status"})
-	nodes := f.NewGaugeVec(prometheus.GaugeOpts{Name: "berth_agents", Help: "Agents by status."}, []string{"status"})
-	stopped := f.NewGauge(prometheus.GaugeOpts{Name: "berth_evictions_stopped", Help: "Resource groups where too many agents are out of reach at once for sessions to end."})
-	plugins := newPluginGauges(m.cfg.Registry)
-	conditions := f.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "berth_agent_condition", Help: "1 while a condition of an agent's machine closes it to new sessions, else 0.",
-	}, []string{"agent", "condition"})
-	m.gauges = func(ctx context.Context) {
-		m.countRows(ctx, sessions, nodes)
-		m.countPlugins(ctx, plugins)
-		m.showConditions(ctx, conditions)
-		if list, err := m.agents.Disruptions(ctx); err == nil {
-			stopped.Set(float64(len(list)))
-		}
-	}
-	return func(route, method string, status int, took time.Duration) {
-		requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
-	}
 }
 
-// countRows refreshes the gauges that are counts of rows.
-func (m *Manager) countRows(ctx context.Context, sessions, nodes *prometheus.GaugeVec) {
-	ctx = viewer.SystemContext(ctx)
-	var byStatus []struct {
-		Status lifecycle.Status
-		Count  int
+// methodOf keeps methods that clients make up out of metric labels.
+func methodOf(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+		"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK":
+		return method
 	}
-	err := m.client.Session.Query().Where(session.TerminatedAtIsNil()).
-		GroupBy(session.FieldStatus).Aggregate(ent.Count()).Scan(ctx, &byStatus)
-	if err == nil {
-		sessions.Reset()
-		for _, s := range byStatus {
-			sessions.WithLabelValues(string(s.Status)).Set(float64(s.Count))
-		}
-	}
-	for _, st := range []agent.Status{agent.StatusAlive, agent.StatusLost} {
-		if n, err := m.client.Agent.Query().Where(agent.StatusEQ(st)).Count(ctx); err == nil {
-			nodes.WithLabelValues(string(st)).Set(float64(n))
-		}
-	}
-}
-
-// showConditions refreshes the gauges of the machines that are alive.
-func (m *Manager) showConditions(ctx context.Context, gauges *prometheus.GaugeVec) {
-	alive, err := m.client.Agent.Query().Where(agent.StatusEQ(agent.StatusAlive)).
-		Select(agent.FieldName, agent.FieldConditions).All(viewer.SystemContext(ctx))
-	if err != nil {
-		return
-	}
-	gauges.Reset()
-	for _, a := range alive {
-		for _, c := range a.Conditions {
-			holds := 0.0
-			if c.Status {
-				holds = 1
-			}
-			gauges.WithLabelValues(a.Name, c.Type).Set(holds)
-		}
-	}
+	return "other"
 }
 
 // routeOf keeps ids out of metric labels.

@@ -2,8 +2,6 @@ package manager_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -77,17 +75,8 @@ func (c *cluster) driftMetric(t *testing.T) map[string]string {
 // metric reads one by its kinds.
 func (c *cluster) metric(t *testing.T, metric string) map[string]string {
 	t.Helper()
-	resp, err := http.Get(c.m.URL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	out := map[string]string{}
-	for _, line := range strings.Split(string(text), "\n") {
+	for _, line := range strings.Split(c.m.Scrape(t), "\n") {
 		if kind, ok := strings.CutPrefix(line, metric+`{kind="`); ok {
 			name, n, _ := strings.Cut(kind, `"} `)
 			out[name] = n

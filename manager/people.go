@@ -39,7 +39,7 @@ func (m *Manager) wirePeople() error {
 	}
 	m.auth = auth.New(auth.Config{
 		PublicURL: strings.TrimRight(m.cfg.PublicURL, "/"),
-		Client:    m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Logger: m.log,
+		Client:    m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Registry: m.meter(), Logger: m.log,
 	})
 	m.folders.Rights, m.folders.Recheck = m.auth.Rights, m.auth.Recheck
 	m.identity = identity.New(identity.Config{

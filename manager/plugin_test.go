@@ -1,8 +1,6 @@
 package manager_test
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -39,17 +37,9 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		return p.State == "running" && p.Message == "mock-smi prints no JSON" &&
 			len(p.Checks) == 1 && p.Checks[0].Name == "driver" && p.Checks[0].Level == "error" && p.Checks[0].Text == "mock-smi prints no JSON"
 	})
-	resp, err := http.Get(c.m.URL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := c.m.Scrape(t)
 	for _, want := range []string{`berth_plugin_up{agent="a",plugin="mock"} 0`, `berth_plugin_failed_checks{agent="a",level="error",plugin="mock"} 1`} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}

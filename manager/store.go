@@ -3,9 +3,13 @@ package manager
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"net"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver named pgx
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/berthhq/berth/ent"
@@ -19,6 +23,11 @@ import (
 // that of the audit log: it answers whatever requests do. conns bounds the connections
 // for requests; 0 is the default.
 func OpenStore(ctx context.Context, dsn string, conns int) (*ent.Client, *sql.DB, error) {
+	return openStore(ctx, dsn, conns, nil)
+}
+
+// openStore measures what the client does for a registry, which may be nil.
+func openStore(ctx context.Context, dsn string, conns int, to prometheus.Registerer) (*ent.Client, *sql.DB, error) {
 	db, err := sql.Open("pgx", dsn) // an index of a large table takes longer than a statement may
 	if err != nil {
 		return nil, nil, fmt.Errorf("open database: %w", err)
@@ -31,13 +40,51 @@ func OpenStore(ctx context.Context, dsn string, conns int) (*ent.Client, *sql.DB
 	if err != nil {
 		return nil, nil, err
 	}
-	return pools.Client(), pools[store.Trail], nil
+	if to != nil {
+		if err := to.Register(pools); err != nil {
+			return nil, nil, fmt.Errorf("measure the connections to the database: %w", err)
+		}
+	}
+	return pools.MeasuredClient(to), pools[store.Trail], nil
 }
 
-func openRedis(url string) (redis.UniversalClient, error) {
+// openRedis counts for a registry, which may be nil, what fails.
+func openRedis(url string, to prometheus.Registerer) (redis.UniversalClient, error) {
 	opt, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("redis url: %w", err)
 	}
-	return redis.NewClient(opt), nil
+	client := redis.NewClient(opt)
+	client.AddHook(redisErrors{promauto.With(to).NewCounter(prometheus.CounterOpts{
+		Name: "berth_redis_errors_total", Help: "Commands that Redis did not carry out, and connections that could not be made.",
+	})})
+	return client, nil
+}
+
+// redisErrors counts what fails. That a key does not exist is no failure.
+type redisErrors struct{ failed prometheus.Counter }
+
+func (h redisErrors) count(ctx context.Context, err error) error {
+	if err != nil && !errors.Is(err, redis.Nil) && ctx.Err() == nil {
+		h.failed.Inc()
+	}
+	return err
+}
+
+// DialHook implements redis.Hook.
+func (h redisErrors) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		return conn, h.count(ctx, err)
+	}
+}
+
+// ProcessHook implements redis.Hook.
+func (h redisErrors) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { return h.count(ctx, next(ctx, cmd)) }
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (h redisErrors) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { return h.count(ctx, next(ctx, cmds)) }
 }

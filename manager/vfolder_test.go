@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -73,6 +74,12 @@ func newDepot(t *testing.T, c *cluster) *depot {
 // newProxy is a storage proxy of a name, with one volume.
 func newProxy(t *testing.T, c *cluster, name string, vol storage.VolumeConfig) *depot {
 	t.Helper()
+	return newProxyWith(t, c, name, nil, vol)
+}
+
+// newProxyWith is newProxy with its metrics in a registry; nil: it has none.
+func newProxyWith(t *testing.T, c *cluster, name string, metrics prometheus.Registerer, vol storage.VolumeConfig) *depot {
+	t.Helper()
 	if vol.Backend == "" {
 		vfs, err := plugin()
 		if err != nil {
@@ -98,7 +105,7 @@ func newProxy(t *testing.T, c *cluster, name string, vol storage.VolumeConfig) *
 	d.cfg = storage.Config{
 		Name: name, Dir: t.TempDir(), PublicURL: srv.URL, Managers: []string{c.m.ClusterAddress()},
 		JoinToken: token, CAFingerprint: c.m.Fingerprint(),
-		Volumes: []storage.VolumeConfig{vol}, ObjectStorages: []string{"127.0.0.1"},
+		Registerer: metrics, Volumes: []storage.VolumeConfig{vol}, ObjectStorages: []string{"127.0.0.1"},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	}
 	d.start(t, func(h http.Handler) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/egress"
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/door"
 	"github.com/berthhq/berth/storage/object"
@@ -71,6 +72,7 @@ type Proxy struct {
 	views   *view.Views
 	door    *door.Door    // nil without SFTP
 	node    *cluster.Node // nil outside a cluster
+	watcher *opsserver.Watcher
 }
 
 // New checks the configuration and the kernel and puts the parts together.
@@ -116,6 +118,10 @@ func New(cfg Config) (*Proxy, error) {
 	if p.door, err = newDoor(cfg, p.views, log); err != nil {
 		return nil, err
 	}
+	if cfg.Registerer != nil && p.node != nil {
+		p.node.Measure(cfg.Registerer)
+	}
+	p.watcher = opsserver.NewWatcher(cluster.RoleStorage, p.Checks(), cfg.Registerer, log)
 	p.service = newService(p)
 	if p.node != nil {
 		p.service.learn = p.node.Learn
@@ -179,6 +185,7 @@ func (p *Proxy) Run(parent context.Context) error {
 	}
 	run(&wg, ctx, p.set.Run)
 	run(&wg, ctx, p.http.Run)
+	run(&wg, ctx, func(ctx context.Context) error { p.watcher.Run(ctx); return nil })
 	if p.door != nil {
 		run(&visits, ctx, func(ctx context.Context) error { return p.door.Serve(ctx, p.cfg.SFTP) })
 	}

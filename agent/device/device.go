@@ -160,6 +160,18 @@ func (m *Manager) Describe(r *agentpb.Report) {
 	}
 }
 
+// Plugins returns how the processes of the plugins are, by the names of the programs.
+// Those for hardware that the machine does not have are left out.
+func (m *Manager) Plugins() map[string]pluginhost.Status {
+	all := map[string]pluginhost.Status{}
+	for _, p := range m.plugins {
+		if p.status() != nil {
+			all[p.name] = p.host.Status()
+		}
+	}
+	return all
+}
+
 // withheld is devices that nothing new may have, and why; "" leaves them as they are.
 func withheld(devices []*agentpb.Device, why string) []*agentpb.Device {
 	if why == "" {

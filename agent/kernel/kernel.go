@@ -51,6 +51,13 @@ func (k *Kernel) State() *agentpb.KernelState {
 	return proto.Clone(k.rec.state).(*agentpb.KernelState)
 }
 
+// Phase returns where in its life the kernel is.
+func (k *Kernel) Phase() agentpb.KernelState_Phase {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.rec.state.Phase
+}
+
 // Done is closed when the kernel has ended and holds nothing.
 func (k *Kernel) Done() <-chan struct{} { return k.done }
 

@@ -5,10 +5,10 @@ import (
 	"net"
 	"path/filepath"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/manager"
 )
 
@@ -19,6 +19,7 @@ func managerCommand() *cobra.Command {
 		redis         secret
 		etcdPassword  secret
 		http, cluster string
+		ops           string
 		level         string
 		asJSON        bool
 	)
@@ -45,7 +46,11 @@ func managerCommand() *cobra.Command {
 			if cfg.Cluster, err = net.Listen("tcp", cluster); err != nil {
 				return err
 			}
-			cfg.Version, cfg.Registry = version, metrics()
+			opsAt, err := listenForOperator(ops)
+			if err != nil {
+				return err
+			}
+			cfg.Version, cfg.Registry = version, opsserver.NewRegistry(version, "manager")
 			m, err := manager.New(cmd.Context(), cfg)
 			if err != nil {
 				return err
@@ -63,7 +68,12 @@ func managerCommand() *cobra.Command {
 			if created {
 				sayFirstLogin(cfg.AdminEmail, password, first)
 			}
-			return m.Run(cmd.Context())
+			g, ctx := errgroup.WithContext(cmd.Context())
+			g.Go(func() error { return m.Run(ctx) })
+			if opsAt != nil {
+				g.Go(func() error { return opsserver.New(opsAt, m.Metrics(), m.Checks(), cfg.Logger).Run(ctx) })
+			}
+			return g.Wait()
 		},
 	}
 	f := cmd.Flags()
@@ -88,15 +98,9 @@ func managerCommand() *cobra.Command {
 	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
 	f.DurationVar(&cfg.QueryTimeout, "query-timeout", manager.DefaultQueryTimeout, "how long a GraphQL query may take")
 	f.StringVar(&cfg.PublicURL, "public-url", "", "where browsers reach the page, such as https://berth.example, for links and logins by identity providers (default: what the request says)")
-	pathFlag(cmd, &cfg.MetricsTokenFile, "metrics-token-file", "", "file with a bearer token for /metrics; without one only this machine reads it")
+	f.StringVar(&ops, "metrics", "", "address of /metrics, /healthz and /readyz for operators, or off (default "+managerOps+", another port where that is taken)")
+	pathFlag(cmd, &cfg.MetricsTokenFile, "metrics-token-file", "", "file with a bearer token that opens /metrics at --http, too")
 	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	logFlags(cmd, &level, &asJSON, "info")
 	return cmd
-}
-
-// metrics is a registry with the process's own metrics.
-func metrics() *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return r
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -58,6 +59,7 @@ func agentCommand() *cobra.Command {
 		keep    bool
 		ended   endedOptions
 		floors  floorOptions
+		ops     string
 	)
 	cmd := &cobra.Command{
 		Use: "agent", Short: "Run the agent of one worker machine", Args: cobra.NoArgs,
@@ -75,7 +77,7 @@ func agentCommand() *cobra.Command {
 				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
 				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
-				RunnerPath: filepath.Join(o.bin, "berth-runner"),
+				RunnerPath: filepath.Join(o.bin, "berth-runner"), Registry: opsserver.NewRegistry(version, "agent"),
 			}
 			if err := lists.set(&cfg); err != nil {
 				return err
@@ -124,7 +126,20 @@ func agentCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Run(cmd.Context())
+			opsAt, err := listenAt("metrics", ops, filepath.Join(o.dir, "metrics.port"))
+			if err != nil {
+				return err
+			}
+			g, ctx := errgroup.WithContext(cmd.Context())
+			stop, cancel := context.WithCancel(ctx)
+			g.Go(func() error {
+				defer cancel()
+				return a.Run(ctx)
+			})
+			if opsAt != nil {
+				g.Go(func() error { return opsserver.New(opsAt, cfg.Registry, a.Checks(), log).Run(stop) })
+			}
+			return g.Wait()
 		},
 	}
 	o.flags(cmd, "/var/lib/berth/agent")
@@ -137,6 +152,7 @@ func agentCommand() *cobra.Command {
 	f.StringVar(&overlay, "overlay", "", "where agents of other machines send what is for kernels here, for sessions over several agents: an IPv4 address, :UDP-port or both (default the address on the way to the managers, and :4789), or off")
 	lists.flags(cmd)
 	floors.flags(cmd)
+	f.StringVar(&ops, "metrics", "", metricsHelp)
 	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
 	ended.flags(cmd)
 	return cmd
@@ -178,7 +194,7 @@ func storageCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			registry := metrics()
+			registry := opsserver.NewRegistry(version, "storage")
 			cfg := storage.Config{
 				Name: o.name, Dir: o.dir, PublicURL: url, Origins: origins, ObjectStorages: reach, Managers: o.managers,
 				JoinToken: token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registerer: registry,
@@ -239,7 +255,7 @@ func storageCommand() *cobra.Command {
 	pathFlag(cmd, &file, "volume-file", "", "YAML file of volumes with their plugins and options, see docs/storage")
 	f.StringVar(&listen, "listen", "127.0.0.1:8422", "address for uploads and downloads")
 	f.StringVar(&sftp, "sftp", "off", "address of people's folders by SFTP, such as :8423, or off")
-	f.StringVar(&ops, "metrics", "", "address of /metrics, /healthz and /readyz, or off (default a loopback port, logged at the start and kept)")
+	f.StringVar(&ops, "metrics", "", metricsHelp)
 	f.StringVar(&url, "public-url", "", "base URL of --listen as people reach it")
 	f.StringSliceVar(&reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	f.StringSliceVar(&origins, "origin", nil, "origins of the web page")

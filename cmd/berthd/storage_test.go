@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,30 +11,27 @@ import (
 	"time"
 )
 
+// get asks an address, and returns status 0 if nobody answers.
+func get(address, path string) (int, string) {
+	resp, err := http.Get("http://" + address + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	raw, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(raw)
+}
+
 // A storage proxy serves its metrics and health at an address of their own, and not
 // where people reach it.
 func TestStorageServesMetrics(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	public := free.Addr().String()
-	free.Close()
+	public := freePort(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := storageCommand()
 	cmd.SetArgs([]string{"--data", dir, "--name", "s1", "--listen", public, "--log-level", "error"})
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
-	get := func(address, path string) (int, string) {
-		resp, err := http.Get("http://" + address + path)
-		if err != nil {
-			return 0, err.Error()
-		}
-		defer resp.Body.Close()
-		raw, _ := io.ReadAll(resp.Body)
-		return resp.StatusCode, string(raw)
-	}
 	address := ""
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if port, err := os.ReadFile(filepath.Join(dir, "metrics.port")); err == nil {

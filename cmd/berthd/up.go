@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/registry"
 	"github.com/berthhq/berth/internal/service"
 	"github.com/berthhq/berth/manager"
@@ -29,7 +30,7 @@ import (
 type upOptions struct {
 	data, listen, images, bin, email string
 	publicURL                        string
-	sftp                             string
+	sftp, ops                        string
 	mock                             int
 	fixtures                         []string
 	pluginFile, volumeFile           string
@@ -64,6 +65,7 @@ unless --stop-sessions is given.`,
 	pathFlag(cmd, &o.data, "data", "var", "directory of all state")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8420", "address of the web page and API")
 	f.StringVar(&o.sftp, "sftp", "", "address of folders by SFTP, or off (default a loopback port, printed at the start and kept)")
+	f.StringVar(&o.ops, "metrics", "", "address of /metrics, /healthz and /readyz of all roles, or off (default a loopback port, printed at the start and kept)")
 	pathFlag(cmd, &o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
 	pathFlag(cmd, &o.bin, "bin", bin, "directory of the other programs")
 	f.StringVar(&o.publicURL, "public-url", "", "where browsers reach the page, such as https://berth.example (default: what the request says)")
@@ -116,7 +118,7 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: metrics(), plugins: plugins, volumes: volumes}
+	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: opsserver.NewRegistry(version, "manager", "storage", "agent"), plugins: plugins, volumes: volumes}
 	if err := p.open(ctx); err != nil {
 		return err
 	}
@@ -158,6 +160,7 @@ type platform struct {
 	readers    string // the registry's password
 	images     net.Listener
 	files      net.Listener // of SFTP, nil without
+	ops        net.Listener // of metrics, nil without
 	host       string       // the agent's name
 	password   string       // of the first superadmin, when this start made it
 }
@@ -174,6 +177,9 @@ func (p *platform) open(ctx context.Context) (err error) {
 	}
 	nodes, err := listenAgain(p.dir("cluster.port"))
 	if err != nil {
+		return err
+	}
+	if p.ops, err = listenAt("metrics", p.upOptions.ops, p.dir("metrics.port")); err != nil {
 		return err
 	}
 	door := &lateHandler{}
@@ -253,7 +259,7 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 		Volumes: volumes, Plugins: p.plugins, Conditions: floors,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
 		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"),
-		KeepSessions: !p.stopSessions, Logger: p.log.With("part", "agent"),
+		KeepSessions: !p.stopSessions, Registry: p.metrics, Logger: p.log.With("part", "agent"),
 	}
 	if err := p.networks.set(&node); err != nil {
 		return nil, err
@@ -271,6 +277,9 @@ func (p *platform) run(ctx context.Context, started time.Time) error {
 	g.Go(func() error { return p.storage.Run(inner) })
 	g.Go(func() error { return p.agent.Run(inner) })
 	g.Go(func() error { return p.registry.Serve(inner, p.images) })
+	if p.ops != nil {
+		g.Go(func() error { return opsserver.New(p.ops, p.manager.Metrics(), p.checks(), p.log).Run(inner) })
+	}
 	g.Go(func() error {
 		if err := p.greet(inner, started); err != nil {
 			return err
@@ -311,27 +320,10 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 		at := p.files.Addr().(*net.TCPAddr)
 		fmt.Printf("\n  Folders by SFTP: sftp -P %d %s@%s, the password is an access token\n  Its host key:    %s\n", at.Port, p.email, at.IP, p.storage.HostKey())
 	}
+	if p.ops != nil {
+		fmt.Printf("\n  Metrics and health: http://%s/metrics, /readyz\n", p.ops.Addr())
+	}
 	fmt.Printf("\n  Next: bin/berth login %s && bin/berth run minimal:1 -- echo hello\n  Or:   make demo\n\n", url)
-	return nil
-}
-
-// usable waits until this machine's agent has found its kernels again and the
-// manager can reach it: only then is the platform what the greeting says.
-func (p *platform) usable(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-p.agent.Ready():
-	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !p.manager.Reaches(p.host) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -114,7 +115,11 @@ func blameless(t *testing.T, u *cluster.User, id string) {
 
 func metrics(t *testing.T, p *cluster.Platform) string {
 	t.Helper()
-	resp, err := http.Get(p.URL + "/metrics")
+	port, err := os.ReadFile(filepath.Join(p.Data(), "metrics.port"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Get("http://127.0.0.1:" + strings.TrimSpace(string(port)) + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +152,10 @@ func TestDiskPressure(t *testing.T) {
 		if out := admin.Shell().Must("agent", "ls"); !strings.Contains(out, full.says) {
 			t.Errorf("berth agent ls:\n%s", out)
 		}
-		if text := metrics(t, p); !strings.Contains(text, `condition="`+full.kind+`"} 1`) {
-			t.Errorf("metrics say nothing of %s", full.kind)
+		for end := time.Now().Add(time.Minute); !strings.Contains(metrics(t, p), `condition="`+full.kind+`"} 1`); time.Sleep(100 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("metrics say nothing of %s", full.kind)
+			}
 		}
 		waits := u.Run(cluster.Interactive())
 		waitsFor(t, u, waits.ID, "unfit", full.says)

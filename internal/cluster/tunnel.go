@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/yamux"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/berthhq/berth/internal/requestid"
 )
 
 // Application protocols of the cluster listener.
@@ -47,6 +49,7 @@ func clientOver(name string, dial func(context.Context) (net.Conn, error)) (*grp
 	c, err := grpc.NewClient("passthrough:///"+name,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainUnaryInterceptor(requestid.UnaryClient), grpc.WithChainStreamInterceptor(requestid.StreamClient),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 	)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/internal/requestid"
 )
 
 // Topic is what an event is about.
@@ -52,6 +54,7 @@ type Event struct {
 	Version int       `json:"v,omitempty"` // of the entity, when it has one
 	Data    []byte    `json:"d,omitempty"`
 	By      string    `json:"b,omitempty"` // the loop that caused it, which may pass it over
+	Request string    `json:"r,omitempty"` // id of the API request that caused it
 }
 
 const (
@@ -67,6 +70,9 @@ type Bus struct {
 	log    *slog.Logger
 	origin string
 	outbox chan Event
+	meter  meter
+
+	requests requests
 
 	mu          sync.Mutex
 	subscribers map[listener]struct{}
@@ -82,13 +88,14 @@ func New(client redis.UniversalClient, log *slog.Logger) *Bus {
 	return &Bus{
 		redis: client, log: log, origin: uuid.NewString(),
 		outbox:      make(chan Event, outboxSize),
-		subscribers: map[listener]struct{}{},
+		subscribers: map[listener]struct{}{}, meter: newMeter(nil),
 	}
 }
 
 // Publish gives the event to the subscribers of this process and leaves it for
 // Run to send to the others. It never waits.
-func (b *Bus) Publish(_ context.Context, e Event) {
+func (b *Bus) Publish(ctx context.Context, e Event) {
+	e.Request = requestid.From(ctx)
 	b.deliver(e)
 	select {
 	case b.outbox <- e:
@@ -127,6 +134,7 @@ func (b *Bus) add(ctx context.Context, l listener, end func()) {
 
 // deliver gives an event to the subscribers of this process.
 func (b *Bus) deliver(e Event) {
+	b.requests.put(e.ID, e.Request)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subscribers {
@@ -142,6 +150,7 @@ func (b *Bus) deliver(e Event) {
 func (b *Bus) lost() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.meter.lost.Inc()
 	b.hole = true
 }
 

@@ -25,6 +25,7 @@ const (
 // message is an event on its way through Redis.
 type message struct {
 	Origin string `json:"o"`
+	Sent   int64  `json:"s,omitempty"` // Unix time in µs, by the clock of the origin
 	Event
 }
 
@@ -75,6 +76,7 @@ func (b *Bus) push(ctx context.Context, batch []Event) {
 	if err == nil {
 		return
 	}
+	b.meter.lost.Add(float64(len(batch)))
 	b.log.Warn("events not sent", "events", len(batch), "error", err)
 	for err != nil && pause(ctx) {
 		err = b.publish(ctx, []Event{{Topic: Lagged}})
@@ -85,9 +87,10 @@ func (b *Bus) push(ctx context.Context, batch []Event) {
 }
 
 func (b *Bus) publish(ctx context.Context, batch []Event) error {
+	now := time.Now().UnixMicro()
 	_, err := b.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, e := range batch {
-			data, err := json.Marshal(message{b.origin, e})
+			data, err := json.Marshal(message{b.origin, now, e})
 			if err != nil {
 				return err
 			}
@@ -157,9 +160,11 @@ func (b *Bus) receiveOne(payload string) {
 		b.log.Warn("unreadable event", "error", err)
 		return
 	}
-	if m.Origin != b.origin {
-		b.deliver(m.Event)
+	if m.Origin == b.origin {
+		b.meter.back(m.Sent)
+		return
 	}
+	b.deliver(m.Event)
 }
 
 func timeout(err error) bool {

@@ -23,6 +23,8 @@ type Check struct {
 	Optional bool
 	// Probe returns why it does not work. It heeds its context.
 	Probe func(context.Context) error
+	// Word says in the answer what the error means; nil: "unavailable".
+	Word func(error) string
 }
 
 const (
@@ -37,7 +39,6 @@ const (
 // Server is the HTTP side of monitoring. Make it with New.
 type Server struct {
 	listener net.Listener
-	checks   []Check
 	mux      *http.ServeMux
 	log      *slog.Logger
 }
@@ -45,15 +46,20 @@ type Server struct {
 // New returns a server at an address, which is open from now on. Without a gatherer there
 // are no metrics.
 func New(listener net.Listener, metrics prometheus.Gatherer, checks []Check, log *slog.Logger) *Server {
-	s := &Server{listener: listener, checks: checks, mux: http.NewServeMux(), log: log}
+	s := &Server{listener: listener, mux: http.NewServeMux(), log: log}
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	s.mux.HandleFunc("GET /readyz", s.ready)
+	s.mux.Handle("GET /readyz", Ready(checks))
 	if metrics != nil {
-		s.mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
-			Timeout: scrapeTime, MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError,
-		}))
+		s.mux.Handle("GET /metrics", Scrape(metrics))
 	}
 	return s
+}
+
+// Scrape answers with metrics.
+func Scrape(metrics prometheus.Gatherer) http.Handler {
+	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
+		Timeout: scrapeTime, MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError,
+	})
 }
 
 // Handler serves the same for a caller with a listener of its own.
@@ -61,7 +67,10 @@ func (s *Server) Handler() http.Handler { return s.mux }
 
 // Run serves until the context ends.
 func (s *Server) Run(ctx context.Context) error {
-	srv := &http.Server{Handler: s.mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	srv := &http.Server{
+		Handler: s.mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 2 * scrapeTime, IdleTimeout: time.Minute,
+	}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
 	s.log.Info("metrics and health are served", "address", s.listener.Addr().String())
@@ -71,30 +80,39 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// ready answers with a line for every check, and 503 while one that is needed fails.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	errs := make([]error, len(s.checks))
-	var wg sync.WaitGroup
-	for i, c := range s.checks {
-		wg.Go(func() { errs[i] = probe(r.Context(), c) })
-	}
-	wg.Wait()
-	status := http.StatusOK
-	for i, c := range s.checks {
-		if errs[i] != nil && !c.Optional {
-			status = http.StatusServiceUnavailable
+// Ready answers with a line for every check, and 503 while one that is needed fails. What
+// fails is for a Watcher to log: this answer is asked for every few seconds.
+func Ready(checks []Check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		errs := make([]error, len(checks))
+		var wg sync.WaitGroup
+		for i, c := range checks {
+			wg.Go(func() { errs[i] = probe(r.Context(), c) })
 		}
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	for i, c := range s.checks {
-		state := "ok"
-		if errs[i] != nil {
-			state = "unavailable"
-			s.log.Warn("not ready", "check", c.Name, "error", errs[i])
+		wg.Wait()
+		status := http.StatusOK
+		for i, c := range checks {
+			if errs[i] != nil && !c.Optional {
+				status = http.StatusServiceUnavailable
+			}
 		}
-		fmt.Fprintf(w, "%s %s\n", c.Name, state)
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.WriteHeader(status)
+		for i, c := range checks {
+			fmt.Fprintf(w, "%s %s\n", c.Name, c.state(errs[i]))
+		}
+	})
+}
+
+func (c Check) state(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case c.Word != nil:
+		return c.Word(err)
 	}
+	return "unavailable"
 }
 
 // probe makes one check, and gives up on one that does not heed its context.

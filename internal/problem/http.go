@@ -32,6 +32,12 @@ func Status(code string) int {
 	return http.StatusInternalServerError
 }
 
+// Known reports whether code is one of the API's.
+func Known(code string) bool {
+	_, ok := statuses[code]
+	return ok
+}
+
 // document is RFC 9457's, with our members.
 type document struct {
 	Type      string `json:"type"`

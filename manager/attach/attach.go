@@ -15,6 +15,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
@@ -42,6 +44,7 @@ type Handler struct {
 	Idle     *idle.Service // is told of who comes, and of what moves
 	Revoked  Revocations
 	Audit    *audit.Service
+	Open     *prometheus.GaugeVec // what is open, made by NewOpen
 	Logger   *slog.Logger
 
 	mu   sync.Mutex
@@ -77,6 +80,23 @@ func (h *Handler) place(ctx context.Context) (giveBack func(), err error) {
 		}
 	}, nil
 }
+
+// NewOpen registers the gauge that Handler needs.
+func NewOpen(to prometheus.Registerer) *prometheus.GaugeVec {
+	open := promauto.With(to).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "berth_session_connections", Help: "Terminals, commands and ports of sessions that are open through this manager.",
+	}, []string{"kind"})
+	for _, kind := range []string{terminals, ports} {
+		open.WithLabelValues(kind).Set(0)
+	}
+	return open
+}
+
+// What can be open.
+const (
+	terminals = "terminal"
+	ports     = "port"
+)
 
 // Register adds the routes to mux.
 func (h *Handler) Register(mux *http.ServeMux) {
@@ -223,6 +243,12 @@ func (h *Handler) enter(w http.ResponseWriter, r *http.Request, stays bool, do f
 	}
 	defer cancel()
 	defer c.CloseNow()
+	kind := ports
+	if stays {
+		kind = terminals
+	}
+	h.Open.WithLabelValues(kind).Inc()
+	defer h.Open.WithLabelValues(kind).Dec()
 	visit := h.Idle.Enter(ctx, k.SessionID, stays)
 	defer visit.Leave()
 	do(ctx, entered{c, cancel, k, rpc, visit})

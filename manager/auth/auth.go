@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/berthhq/berth/ent"
@@ -27,7 +28,8 @@ type Config struct {
 	Bus       *event.Bus
 	Redis     redis.UniversalClient // nil: throttling, rates and replays are per process
 	Passwords *password.Hasher
-	Keys      *seal.Ring // seals the secrets of keypairs
+	Keys      *seal.Ring            // seals the secrets of keypairs
+	Registry  prometheus.Registerer // nil: no metrics
 	Logger    *slog.Logger
 
 	// PublicURL is where browsers reach the page; "": what a request says.
@@ -54,6 +56,7 @@ type Service struct {
 	trusted   []netip.Prefix
 	recheck   time.Duration
 	public    string
+	refusals  *prometheus.CounterVec
 }
 
 // New returns a Service. Run keeps its promises about revocation.
@@ -71,6 +74,7 @@ func New(cfg Config) *Service {
 		trusted:  cfg.TrustedProxies,
 		recheck:  cfg.RecheckEvery,
 		public:   cfg.PublicURL,
+		refusals: newRefusals(cfg.Registry),
 	}
 }
 

@@ -128,6 +128,7 @@ func (s *Service) setCookieOf(w http.ResponseWriter, r *http.Request, plain, tls
 
 // fail answers with err. A browser whose cookie is over forgets it.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.refused(r.URL.Path, err)
 	if p, _ := problem.From(err); p.Code == problem.CodeUnauthenticated {
 		w.Header()["Www-Authenticate"] = []string{"Bearer", signature.Scheme}
 		if s.cookie(r) != "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/prometheus/client_golang/prometheus"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
@@ -44,14 +45,18 @@ type Config struct {
 	Etcd   *clientv3.Client
 	// ID of this manager, and the address where nodes reach it.
 	ID, Address string
+	Registry    prometheus.Registerer // nil: no metrics
 	Logger      *slog.Logger
 }
 
 // Service stands for election and knows the leader.
-type Service struct{ Config }
+type Service struct {
+	Config
+	meter meter
+}
 
 // New returns a Service.
-func New(cfg Config) *Service { return &Service{cfg} }
+func New(cfg Config) *Service { return &Service{Config: cfg, meter: newMeter(cfg.Registry)} }
 
 // Leader is the manager that leads.
 type Leader struct {
@@ -131,6 +136,8 @@ func (s *Service) term(ctx context.Context, t *discovery.Term, lead func(context
 	if err := t.Announce(ctx, string(said)); err != nil {
 		return err
 	}
+	s.meter.begin()
+	defer s.meter.end()
 	s.Logger.Info("leading", "epoch", epoch)
 	defer s.Logger.Info("no longer leading", "epoch", epoch)
 	g, ctx := errgroup.WithContext(ctx)

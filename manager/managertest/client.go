@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
@@ -36,6 +37,17 @@ func (w *World) Quiet(t testing.TB) *Manager {
 		made.Close()
 	})
 	return &Manager{Manager: made, URL: srv.URL, Served: served, stop: func() {}}
+}
+
+// Scrape returns the metrics as Prometheus gets them at the address for operators.
+func (m *Manager) Scrape(t testing.TB) string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	opsserver.Scrape(m.Metrics()).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if answer.Code != http.StatusOK {
+		t.Fatalf("metrics: %d %s", answer.Code, answer.Body)
+	}
+	return answer.Body.String()
 }
 
 // Anonymous asks without credentials.

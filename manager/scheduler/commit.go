@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -155,10 +156,13 @@ func (t *term) ledger(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (p
 func (t *term) tell(ctx context.Context, places []msession.Place) {
 	agents := map[uuid.UUID]bool{}
 	for _, p := range places {
-		t.bus.Publish(ctx, event.Event{Topic: event.Session, ID: p.Session.ID, By: by})
-		for _, k := range p.Kernels {
-			agents[k.Agent] = true
+		on := make([]string, len(p.Kernels))
+		for i, k := range p.Kernels {
+			agents[k.Agent], on[i] = true, t.model.nameOf(k.Agent)
 		}
+		t.meter.placed.Inc()
+		t.log.InfoContext(requestid.With(ctx, t.bus.Request(p.Session.ID)), "session placed", "session", p.Session.ID, "agents", on)
+		t.bus.Publish(ctx, event.Event{Topic: event.Session, ID: p.Session.ID, By: by})
 	}
 	for id := range agents {
 		t.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id, By: by})

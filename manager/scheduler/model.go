@@ -42,6 +42,14 @@ func newModel(now time.Time) *model {
 	}
 }
 
+// nameOf returns the name of an agent, "" for one that the model does not have.
+func (m *model) nameOf(agent uuid.UUID) string {
+	if i, ok := m.agents[agent]; ok {
+		return m.snap.Agents[i].Name
+	}
+	return ""
+}
+
 // setAgents replaces the agents, with what is used of them.
 func (m *model) setAgents(list []plan.Agent) {
 	m.snap.Agents, m.change.All = list, true

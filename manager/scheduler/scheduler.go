@@ -36,13 +36,14 @@ type Scheduler struct {
 	strays   func(agent uuid.UUID) map[string]resource.Slots // nil: there are none
 	images   func(agent string) map[string]bool              // nil: nobody knows
 	networks overlay.Range                                   // of sessions over several agents
+	meter    meter
 }
 
 // New returns a Scheduler.
 func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
 	return &Scheduler{
-		networks: overlay.Default(),
-		client:   client, bus: bus, policies: policies, log: log,
+		networks: overlay.Default(), meter: newMeter(nil),
+		client: client, bus: bus, policies: policies, log: log,
 		past: newLately[[]plan.Usage](), asked: newLately[[]plan.Demand](), roster: roster{turn: semaphore.NewWeighted(1)},
 	}
 }

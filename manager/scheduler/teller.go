@@ -77,6 +77,7 @@ func (t *teller) offer(decisions []plan.Decision, live map[uuid.UUID]*live) {
 		switch {
 		case w.was == nil || kindOf(w.was) != kindOf(w.now):
 			t.news = append(t.news, d.SessionID)
+			t.meter.refused.WithLabelValues(w.now.Stage).Inc()
 		case !equal(w.was, w.now):
 			t.stale = append(t.stale, d.SessionID)
 		default:

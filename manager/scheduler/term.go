@@ -104,6 +104,8 @@ func (t *term) run(ctx context.Context) {
 
 // pass decides once over what has changed.
 func (t *term) pass(ctx context.Context) error {
+	begun := time.Now()
+	defer func() { t.meter.pass.Observe(time.Since(begun).Seconds()) }()
 	if err := t.look(ctx); err != nil {
 		return err
 	}

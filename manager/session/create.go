@@ -55,6 +55,8 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 	if err != nil {
 		return nil, err
 	}
+	s.meter.created.Inc()
+	s.Logger.InfoContext(ctx, "session created", "session", created.ID, "owner", created.OwnerID, "group", created.ResourceGroupID, "slots", created.Slots.String())
 	s.changedBy(ctx, created.ID, byCreation)
 	return &SessionPayload{Session: created}, nil
 }

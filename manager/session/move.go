@@ -156,5 +156,9 @@ func (s *Service) commit(ctx context.Context, epoch int64, sess *ent.Session, m 
 	if err := Move(ctx, tx, sess, m); err != nil {
 		return err
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	s.noteMove(ctx, sess, m)
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
@@ -110,10 +111,11 @@ func (s *Service) work(ctx context.Context, epoch int64, pulls *pulls, recoverin
 		if !ok {
 			return
 		}
+		ctx := s.onBehalf(ctx, id)
 		again, err := s.reconcile(ctx, epoch, pulls, id, recovering)
 		s.queue.done(id)
 		if err != nil && ctx.Err() == nil && !isAborted(err) {
-			s.Logger.Warn("reconcile session", "session", id, "error", err)
+			s.Logger.Warn("reconcile session", "session", id, "by", requestid.From(ctx), "error", err)
 			again = retryAfter
 		}
 		if again > 0 {

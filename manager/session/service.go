@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
@@ -99,8 +100,9 @@ type Config struct {
 	Keys         *seal.Ring   // seals environments and scripts; nil: they stay as they are
 	// Unknown, if set, hears of containers of an agent that the database does not know:
 	// missing ones have no kernel, later ones are a later start of one.
-	Unknown func(ctx context.Context, agent string, missing, later []uuid.UUID) error
-	Logger  *slog.Logger
+	Unknown  func(ctx context.Context, agent string, missing, later []uuid.UUID) error
+	Registry prometheus.Registerer // nil: no metrics
+	Logger   *slog.Logger
 }
 
 // Service creates, changes and ends sessions.
@@ -113,11 +115,12 @@ type Service struct {
 	requests sync.Map // ids of kernels whose agents are being asked to start them
 	checks   shared[*wish]
 	batches  batches
+	meter    meter
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	return &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{},
+	return &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{}, meter: newMeter(cfg.Registry),
 		strays: &strays{m: map[uuid.UUID]map[launch]stray{}}}
 }
 

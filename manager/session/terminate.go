@@ -99,5 +99,9 @@ func (s *Service) end(ctx context.Context, sess *ent.Session, m move) error {
 	if err := Move(ctx, tx, sess, m); err != nil {
 		return err
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	s.noteMove(ctx, sess, m)
+	return nil
 }

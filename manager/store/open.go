@@ -7,6 +7,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/google/uuid"
 
@@ -25,8 +26,11 @@ func Open(db *stdsql.DB) *ent.Client {
 }
 
 // Client returns a client that takes the connections of the context's lane.
-func (p Pools) Client() *ent.Client {
-	d := &pooled{pools: p, shares: shares{m: map[uuid.UUID]*share{}}}
+func (p Pools) Client() *ent.Client { return p.MeasuredClient(nil) }
+
+// MeasuredClient returns a client whose statements are measured for a registry.
+func (p Pools) MeasuredClient(to prometheus.Registerer) *ent.Client {
+	d := &pooled{pools: p, meter: newMeter(to), shares: shares{m: map[uuid.UUID]*share{}}}
 	if most := p[Requests].Stats().MaxOpenConnections; most > 0 {
 		d.shares.most = shareOf(most)
 	}
@@ -40,6 +44,7 @@ func (p Pools) Client() *ent.Client {
 // and gives the errors of a database that is away their class.
 type pooled struct {
 	pools Pools
+	meter *meter
 	lanes [lanes]*sql.Driver
 	shares
 }
@@ -57,7 +62,7 @@ func (d *pooled) Exec(ctx context.Context, query string, args, v any) error {
 		return err
 	}
 	defer giveBack()
-	return exec(ctx, d.lane(ctx), query, args, v)
+	return d.meter.exec(ctx, d.lane(ctx), query, args, v)
 }
 
 func (d *pooled) Query(ctx context.Context, query string, args, v any) error {
@@ -65,20 +70,22 @@ func (d *pooled) Query(ctx context.Context, query string, args, v any) error {
 	if err != nil {
 		return err
 	}
-	return runQuery(ctx, d.lane(ctx), query, args, v, giveBack)
+	return d.meter.query(ctx, d.lane(ctx), query, args, v, giveBack)
 }
 
 // ExecContext serves the statements that are written by hand.
 func (d *pooled) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
+	begun := time.Now()
 	res, err := d.lane(ctx).ExecContext(bounded, query, planEach(query, args)...)
+	d.meter.done(ctx, begun, err)
 	return res, explain(ctx, err)
 }
 
 // QueryContext serves the queries that are written by hand.
 func (d *pooled) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
-	return queryByHand(ctx, d.lane(ctx), query, args)
+	return d.meter.queryByHand(ctx, d.lane(ctx), query, args)
 }
 
 func (d *pooled) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(ctx, nil) }
@@ -110,41 +117,46 @@ func (d *pooled) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, 
 		}
 		return nil, explain(ctx, err)
 	}
-	return &tx{Tx: begun.(*sql.Tx), end: end}, nil
+	return &tx{Tx: begun.(*sql.Tx), meter: d.meter, end: end}, nil
 }
 
 // tx is a transaction whose statements are bounded.
 type tx struct {
 	*sql.Tx
-	end context.CancelFunc
+	meter *meter
+	end   context.CancelFunc
 }
 
 func (t *tx) Exec(ctx context.Context, query string, args, v any) error {
-	return exec(ctx, t.Tx, query, args, v)
+	return t.meter.exec(ctx, t.Tx, query, args, v)
 }
 
 func (t *tx) Query(ctx context.Context, query string, args, v any) error {
-	return runQuery(ctx, t.Tx, query, args, v, func() {})
+	return t.meter.query(ctx, t.Tx, query, args, v, func() {})
 }
 
 // ExecContext serves the statements that are written by hand.
 func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
+	begun := time.Now()
 	res, err := t.Tx.ExecContext(bounded, query, planEach(query, args)...)
+	t.meter.done(ctx, begun, err)
 	return res, explain(ctx, err)
 }
 
 // QueryContext serves the queries that are written by hand.
 func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
-	return queryByHand(ctx, t.Tx, query, args)
+	return t.meter.queryByHand(ctx, t.Tx, query, args)
 }
 
 // queryByHand bounds a query whose rows are database/sql's own: nothing tells when they
 // are closed, so the bound ends by itself.
-func queryByHand(ctx context.Context, on sql.ExecQuerier, query string, args []any) (*stdsql.Rows, error) {
+func (m *meter) queryByHand(ctx context.Context, on sql.ExecQuerier, query string, args []any) (*stdsql.Rows, error) {
 	bounded, end := context.WithTimeout(ctx, statementTimeout(ctx))
+	begun := time.Now()
 	rows, err := on.QueryContext(bounded, query, planEach(query, args)...)
+	m.done(ctx, begun, err)
 	if err != nil {
 		end()
 		return nil, explain(ctx, err)
@@ -176,25 +188,30 @@ func (t *tx) Rollback() error {
 	return t.Tx.Rollback()
 }
 
-func exec(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
+func (m *meter) exec(ctx context.Context, on dialect.ExecQuerier, query string, args, v any) error {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
 	if list, ok := args.([]any); ok {
 		query, list = joinIDs(query, list)
 		args = planEach(query, list)
 	}
-	return explain(ctx, on.Exec(bounded, query, args, v))
+	begun := time.Now()
+	err := on.Exec(bounded, query, args, v)
+	m.done(ctx, begun, err)
+	return explain(ctx, err)
 }
 
-// runQuery calls done when the rows are closed, or at once without any.
-func runQuery(ctx context.Context, on dialect.ExecQuerier, query string, args, v any, done func()) error {
+// query calls done when the rows are closed, or at once without any.
+func (m *meter) query(ctx context.Context, on dialect.ExecQuerier, query string, args, v any, done func()) error {
 	bounded, stop := context.WithTimeout(ctx, statementTimeout(ctx))
 	cancel := func() { stop(); done() }
 	if list, ok := args.([]any); ok {
 		query, list = joinIDs(query, list)
 		args = planEach(query, list)
 	}
+	begun := time.Now()
 	err := on.Query(bounded, query, args, v)
+	m.done(ctx, begun, err)
 	out, ok := v.(*sql.Rows)
 	if err != nil || !ok {
 		cancel()

@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/pluginhost"
+)
+
+// meter measures what an agent does for managers.
+type meter struct {
+	pulls   *prometheus.CounterVec
+	pulling prometheus.Gauge
+	pull    prometheus.Histogram
+	streams *prometheus.GaugeVec
+}
+
+func newMeter(to prometheus.Registerer) *meter {
+	f := promauto.With(to)
+	m := &meter{
+		pulls:   f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_image_pulls_total", Help: "Pulls of images that ended, by result."}, []string{"result"}),
+		pulling: f.NewGauge(prometheus.GaugeOpts{Name: "berth_agent_image_pulls", Help: "Pulls of images that run."}),
+		pull: f.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_agent_image_pull_seconds", Help: "Time of a pull that succeeded, unpacking included.",
+			Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
+		}),
+		streams: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "berth_agent_streams", Help: "Streams that managers have open: Watch, Logs, Exec, Dial and PullImage.",
+		}, []string{"call"}),
+	}
+	for _, result := range []string{"ok", "failed"} {
+		m.pulls.WithLabelValues(result).Add(0)
+	}
+	for _, s := range agentpb.Agent_ServiceDesc.Streams {
+		m.streams.WithLabelValues(s.StreamName).Set(0)
+	}
+	return m
+}
+
+// pulled counts a pull that has ended.
+func (m *meter) pulled(begun time.Time, err error) {
+	m.pulling.Dec()
+	if err != nil {
+		m.pulls.WithLabelValues("failed").Inc()
+		return
+	}
+	m.pulls.WithLabelValues("ok").Inc()
+	m.pull.Observe(time.Since(begun).Seconds())
+}
+
+// stream counts a stream while it is open.
+func (m *meter) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	open := m.streams.WithLabelValues(path.Base(info.FullMethod))
+	open.Inc()
+	defer open.Dec()
+	return handle(srv, stream)
+}
+
+// Descriptions of what is looked up when somebody scrapes.
+var (
+	kernelsDesc  = prometheus.NewDesc("berth_agent_kernels", "Containers of sessions that the agent has a record of, by phase.", []string{"phase"}, nil)
+	diskSizeDesc = prometheus.NewDesc("berth_agent_disk_size_bytes", "Size of a disk that the agent or its containers write to.", []string{"disk"}, nil)
+	diskFreeDesc = prometheus.NewDesc("berth_agent_disk_free_bytes", "Free space of a disk that the agent or its containers write to.", []string{"disk"}, nil)
+	inodeDesc    = prometheus.NewDesc("berth_agent_disk_free_inodes", "Files that may still be made on a disk.", []string{"disk"}, nil)
+	pluginDesc   = prometheus.NewDesc("berth_agent_plugin_up", "1 while the process of an accelerator plugin runs, else 0.", []string{"plugin"}, nil)
+	restartDesc  = prometheus.NewDesc("berth_agent_plugin_restarts_total", "Times that the process of an accelerator plugin was started again.", []string{"plugin"}, nil)
+)
+
+// accelerators are the metrics of devices, by what the name of the plugin's metric has
+// after the plugin's key. Others differ from vendor to vendor and are in the API alone.
+var accelerators = map[string]accelerator{
+	"util":        {deviceDesc("utilization_ratio", "How busy a device is, from 0 to 1."), nil, 0.01},
+	"mem":         {deviceDesc("memory_used_bytes", "Memory of a device in use."), deviceDesc("memory_size_bytes", "Memory of a device."), 1},
+	"temperature": {deviceDesc("temperature_celsius", "Temperature of a device."), nil, 1},
+	"power":       {deviceDesc("power_watts", "Power that a device draws."), nil, 1},
+}
+
+type accelerator struct {
+	value, capacity *prometheus.Desc
+	scale           float64
+}
+
+func deviceDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("berth_accelerator_"+name, help, []string{"device"}, nil)
+}
+
+// collector looks up what the agent knows. It measures nothing.
+type collector struct{ a *Agent }
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{kernelsDesc, diskSizeDesc, diskFreeDesc, inodeDesc, pluginDesc, restartDesc} {
+		out <- d
+	}
+	for _, d := range accelerators {
+		out <- d.value
+		if d.capacity != nil {
+			out <- d.capacity
+		}
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	if c.a.available() != nil {
+		return // it looks for its kernels
+	}
+	c.kernels(out)
+	c.disks(out)
+	for name, s := range c.a.devices.Plugins() {
+		up := 0.0
+		if s.State == pluginhost.Running {
+			up = 1
+		}
+		out <- prometheus.MustNewConstMetric(pluginDesc, prometheus.GaugeValue, up, name)
+		out <- prometheus.MustNewConstMetric(restartDesc, prometheus.CounterValue, float64(s.Restarts), name)
+	}
+	c.devices(out)
+}
+
+func (c collector) kernels(out chan<- prometheus.Metric) {
+	count := map[agentpb.KernelState_Phase]int{}
+	for _, k := range c.a.kernels.List() {
+		count[k.Phase()]++
+	}
+	for number, name := range agentpb.KernelState_Phase_name {
+		if phase := agentpb.KernelState_Phase(number); phase != agentpb.KernelState_UNKNOWN {
+			out <- prometheus.MustNewConstMetric(kernelsDesc, prometheus.GaugeValue, float64(count[phase]), strings.ToLower(name))
+		}
+	}
+}
+
+func (c collector) disks(out chan<- prometheus.Metric) {
+	for _, d := range c.a.watched() {
+		var fs unix.Statfs_t
+		if unix.Statfs(d.Dir, &fs) != nil {
+			continue // the agent's conditions say why
+		}
+		label, _, _ := strings.Cut(d.Name, "'") // agent's disk, containers' disk
+		block := float64(fs.Bsize)
+		out <- prometheus.MustNewConstMetric(diskSizeDesc, prometheus.GaugeValue, float64(fs.Blocks)*block, label)
+		out <- prometheus.MustNewConstMetric(diskFreeDesc, prometheus.GaugeValue, float64(fs.Bavail)*block, label)
+		if fs.Files > 0 {
+			out <- prometheus.MustNewConstMetric(inodeDesc, prometheus.GaugeValue, float64(fs.Ffree), label)
+		}
+	}
+}
+
+func (c collector) devices(out chan<- prometheus.Metric) {
+	seen := map[string]bool{} // a plugin that repeats itself must not spoil the whole answer
+	for _, m := range c.a.devices.NodeMetrics() {
+		key, _, _ := strings.Cut(m.DeviceId, ":")
+		kind, known := accelerators[strings.TrimPrefix(m.Name, key+"_")]
+		if !known || m.DeviceId == "" || m.Quality == agentpb.Metric_UNAVAILABLE || seen[m.Name+" "+m.DeviceId] {
+			continue
+		}
+		seen[m.Name+" "+m.DeviceId] = true
+		out <- prometheus.MustNewConstMetric(kind.value, prometheus.GaugeValue, m.Value*kind.scale, m.DeviceId)
+		if kind.capacity != nil && m.Capacity > 0 {
+			out <- prometheus.MustNewConstMetric(kind.capacity, prometheus.GaugeValue, m.Capacity, m.DeviceId)
+		}
+	}
+}
+
+// registerer returns where metrics are registered, or nil.
+func (a *Agent) registerer() prometheus.Registerer {
+	if a.cfg.Registry == nil {
+		return nil
+	}
+	return a.cfg.Registry
+}
+
+// measure registers the agent's metrics.
+func (a *Agent) measure(to prometheus.Registerer) error {
+	a.meter = newMeter(to)
+	if to == nil {
+		return nil
+	}
+	if a.node != nil {
+		a.node.Measure(to)
+	}
+	return to.Register(collector{a})
+}

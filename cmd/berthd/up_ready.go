@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// usable waits until this machine's agent has found its kernels again and the
+// manager can reach it: only then is the platform what the greeting says.
+func (p *platform) usable(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.agent.Ready():
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !p.manager.Reaches(p.host) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package opsserver
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+const (
+	// watchEvery is how often the checks are made. A fault that is shorter may stay unseen.
+	watchEvery = 3 * time.Second
+	// beginTime is how long a check may fail after the start before a line says so:
+	// managers are elected, nodes connect.
+	beginTime = 15 * time.Second
+)
+
+// Watcher makes the checks of one role again and again. It writes one line when a check
+// begins to fail and one when it works again, and keeps a metric.
+type Watcher struct {
+	checks []Check
+	log    *slog.Logger
+	every  time.Duration
+	up     *prometheus.GaugeVec
+	states []state
+}
+
+// state is what is known of one check.
+type state struct {
+	worked bool      // once since the start
+	since  time.Time // when it began to fail; zero while it works
+	said   bool      // that it fails
+	times  int       // it was said
+}
+
+// NewWatcher returns a watcher of a role, whose metrics it registers; to may be nil.
+func NewWatcher(role string, checks []Check, to prometheus.Registerer, log *slog.Logger) *Watcher {
+	up := promauto.With(to).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "berth_dependency_up", Help: "1 while what a role depends on works, else 0.",
+		ConstLabels: prometheus.Labels{"role": role},
+	}, []string{"dependency"})
+	return &Watcher{checks: checks, log: log, every: watchEvery, up: up, states: make([]state, len(checks))}
+}
+
+// Run makes the checks until ctx ends.
+func (w *Watcher) Run(ctx context.Context) {
+	begun := time.Now()
+	tick := time.NewTicker(w.every)
+	defer tick.Stop()
+	for {
+		w.look(ctx, begun)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// look makes every check once.
+func (w *Watcher) look(ctx context.Context, begun time.Time) {
+	var all sync.WaitGroup
+	for i, c := range w.checks {
+		all.Go(func() {
+			at := time.Now()
+			err := probe(ctx, c)
+			if ctx.Err() == nil {
+				w.note(i, at, at.Sub(begun) < beginTime, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// note keeps what a check found. Only one look is under way at a time.
+func (w *Watcher) note(i int, at time.Time, young bool, err error) {
+	name, s := w.checks[i].Name, &w.states[i]
+	if err == nil {
+		w.up.WithLabelValues(name).Set(1)
+		if s.said {
+			w.log.Info("dependency is back", "dependency", name, "away_seconds", time.Since(s.since).Round(100*time.Millisecond).Seconds())
+		}
+		s.worked, s.said, s.since = true, false, time.Time{}
+		return
+	}
+	w.up.WithLabelValues(name).Set(0)
+	if s.since.IsZero() {
+		s.since = at
+	}
+	if !s.said && (s.worked || !young) {
+		s.said = true
+		s.times++ // each outage has a line of its own, however soon it follows the last one
+		w.log.Warn("dependency is away", "dependency", name, "outage", s.times, "error", err)
+	}
+}

@@ -1,0 +1,118 @@
+package opsserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// TestWatcherWritesTwoLines has a store that goes away and comes back, twice.
+func TestWatcherWritesTwoLines(t *testing.T) {
+	var mu sync.Mutex
+	var away error
+	looks := 0
+	set := func(err error) {
+		mu.Lock()
+		away, looks = err, 0
+		mu.Unlock()
+	}
+	text := &safeBuffer{}
+	registry := prometheus.NewRegistry()
+	w := NewWatcher("manager", []Check{{Name: "redis", Probe: func(context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		looks++
+		return away
+	}}}, registry, slog.New(slog.NewTextHandler(text, nil)))
+	w.every = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Run(ctx)
+	}()
+	looked := func() {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			mu.Lock()
+			n := looks
+			mu.Unlock()
+			if n > 3 { // the third look began after the change, and has been noted
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal("nobody looks")
+			}
+		}
+	}
+	looked()
+	for outage := 1; outage <= 2; outage++ {
+		set(errors.New("connection refused"))
+		looked()
+		if n := value(t, registry); n != 0 {
+			t.Errorf("the metric of a store that is away is %v", n)
+		}
+		set(nil)
+		looked()
+		if n := value(t, registry); n != 1 {
+			t.Errorf("the metric of a store that is back is %v", n)
+		}
+		lines := text.String()
+		if n := strings.Count(lines, `level=WARN msg="dependency is away" dependency=redis`); n != outage {
+			t.Errorf("%d lines say that it is away after outage %d:\n%s", n, outage, lines)
+		}
+		if n := strings.Count(lines, `level=INFO msg="dependency is back" dependency=redis away_seconds=`); n != outage {
+			t.Errorf("%d lines say that it is back after outage %d:\n%s", n, outage, lines)
+		}
+	}
+	cancel()
+	<-done
+}
+
+// TestWatcherWaitsAtTheStart has a dependency that does not work yet.
+func TestWatcherWaitsAtTheStart(t *testing.T) {
+	text := &safeBuffer{}
+	w := NewWatcher("agent", []Check{{Name: "managers"}}, nil, slog.New(slog.NewTextHandler(text, nil)))
+	w.note(0, time.Now(), true, errors.New("not connected"))
+	if text.String() != "" {
+		t.Errorf("a line before it ever worked: %s", text)
+	}
+	w.note(0, time.Now(), false, errors.New("not connected"))
+	if !strings.Contains(text.String(), "dependency is away") {
+		t.Error("no line though it never works")
+	}
+}
+
+// value returns the only value of the only metric.
+func value(t *testing.T, from prometheus.Gatherer) float64 {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil || len(families) != 1 || len(families[0].Metric) != 1 {
+		t.Fatalf("metrics: %v, %v", families, err)
+	}
+	return families[0].Metric[0].GetGauge().GetValue()
+}
+
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

@@ -1,0 +1,77 @@
+package manager
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/manager/attach"
+)
+
+// ownRole is that of a manager in the metrics that all roles have.
+const ownRole = "manager"
+
+// errUnled says that etcd answers and no manager leads.
+var errUnled = errors.New("no manager leads")
+
+// Checks are what a manager depends on, in the order of the lines of /readyz.
+func (m *Manager) Checks() []opsserver.Check {
+	return []opsserver.Check{
+		{Name: "postgresql", Probe: m.db.PingContext},
+		{Name: "redis", Optional: true, Probe: func(ctx context.Context) error { return m.redis.Ping(ctx).Err() }}, // it has only what may be lost
+		{Name: "etcd", Probe: m.pingEtcd},
+		// A manager answers people without a leader too, and to send people to no manager
+		// would help nobody.
+		{Name: "leader", Optional: true, Probe: m.pingLeader, Word: func(err error) string {
+			if errors.Is(err, errUnled) {
+				return "none"
+			}
+			return "unknown"
+		}},
+	}
+}
+
+func (m *Manager) pingEtcd(ctx context.Context) error {
+	_, err := m.etcd.Get(ctx, "/berth/leader")
+	return err
+}
+
+func (m *Manager) pingLeader(ctx context.Context) error {
+	l, err := m.leader.Current(ctx)
+	if err == nil && l == nil {
+		return errUnled
+	}
+	return err
+}
+
+// meter returns where the parts register their metrics, or nil.
+func (m *Manager) meter() prometheus.Registerer {
+	if m.cfg.Registry == nil {
+		return nil
+	}
+	return m.cfg.Registry
+}
+
+// measure registers the metrics that no part of the manager registers itself.
+func (m *Manager) measure() {
+	to := m.meter()
+	of := newRowMetrics(to)
+	m.rows = newRowGauges(to, func(ctx context.Context) error { return m.countRows(ctx, of) })
+	m.requests, m.attached = newRequests(to), attach.NewOpen(to)
+	m.watcher = opsserver.NewWatcher(ownRole, m.Checks(), to, m.log)
+	m.hub.Measure(to)
+	cluster.MeasureCertificate(to, ownRole, "ca", m.ca.Expires)
+}
+
+// Metrics returns the metrics of this manager. Those that are read from rows are read
+// when somebody gathers, at most every few seconds and for a bounded time.
+func (m *Manager) Metrics() prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		m.rows.refresh()
+		return m.cfg.Registry.Gather()
+	})
+}

@@ -1,0 +1,167 @@
+package manager_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthhq/berth/internal/requestid"
+	"github.com/berthhq/berth/internal/service/redis"
+	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// journal is a log that tests read. Its lines have ids of requests.
+type journal struct {
+	*slog.Logger
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func newJournal() *journal {
+	j := &journal{}
+	j.Logger = slog.New(requestid.LogHandler{Handler: slog.NewTextHandler(j, nil)})
+	return j
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+// lines returns those that have all of the parts.
+func (j *journal) lines(parts ...string) (found []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+lines:
+	for line := range strings.Lines(j.text.String()) {
+		for _, p := range parts {
+			if !strings.Contains(line, p) {
+				continue lines
+			}
+		}
+		found = append(found, line)
+	}
+	return found
+}
+
+// TestAStoreGoesAwayAndComesBack has one line of a manager say each of it.
+func TestAStoreGoesAwayAndComesBack(t *testing.T) {
+	t.Parallel()
+	srv, err := redis.Start(t.Context(), redis.Config{Dir: filepath.Join(t.TempDir(), "redis"), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = srv.Stop(context.Background()) })
+	listen := func() net.Listener {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	log := newJournal()
+	m, err := manager.New(t.Context(), manager.Config{
+		PostgresDSN: testenv.Postgres(t), RedisURL: srv.URL(), Etcd: manager.Etcd{Endpoints: []string{testenv.Etcd(t)}},
+		HTTP: listen(), Cluster: listen(), Secrets: t.TempDir(), AdminEmail: "admin@example.org", Logger: log.Logger, Registry: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("manager: %v", err)
+		}
+	})
+	up := func(want string) func() bool {
+		return func() bool {
+			return strings.Contains(scrapeOf(t, m), `berth_dependency_up{dependency="redis",role="manager"} `+want)
+		}
+	}
+	managertest.Eventually(t, "Redis is looked at", up("1"))
+	if err := syscall.Kill(srv.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	managertest.Eventually(t, "Redis is missed", up("0"))
+	if err := syscall.Kill(srv.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	managertest.Eventually(t, "Redis is back", func() bool { return len(log.lines(`msg="dependency is back"`, "dependency=redis")) > 0 })
+	away := log.lines("level=WARN", `msg="dependency is away"`, "dependency=redis")
+	back := log.lines("level=INFO", `msg="dependency is back"`, "dependency=redis", "away_seconds=")
+	if len(away) != 1 || len(back) != 1 {
+		t.Errorf("%d lines say that Redis is away, %d that it is back, want 1 and 1:\n%s%s", len(away), len(back), away, back)
+	}
+}
+
+// TestAnAgentSaysWhetherItIsReady asks an agent whose manager leaves.
+func TestAnAgentSaysWhetherItIsReady(t *testing.T) {
+	c := newCluster(t, 1)
+	ask := func() (int, string) {
+		answer := httptest.NewRecorder()
+		c.nodes[0].ready.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		return answer.Code, answer.Body.String()
+	}
+	if code, text := ask(); code != http.StatusOK || text != "kernels ok\nruntime ok\nmachine ok\nmanagers ok\n" {
+		t.Errorf("an agent that works: %d %q", code, text)
+	}
+	c.m.Stop()
+	managertest.Eventually(t, "the agent misses its manager", func() bool {
+		code, text := ask()
+		return code == http.StatusServiceUnavailable && strings.HasSuffix(text, "managers unavailable\n")
+	})
+	c.nodes[0].stop()
+}
+
+// TestRequestsAreFollowedThroughRoles has the id of a request in the lines of every role
+// that does something for it: the manager that took it, the leader, and the agent.
+func TestRequestsAreFollowedThroughRoles(t *testing.T) {
+	log, agents := newJournal(), newJournal()
+	c := newClusterOf(t, 0, func(w *managertest.World) *managertest.Manager {
+		w.Configure = func(cfg *manager.Config) { cfg.Logger = log.Logger }
+		return w.Start(t)
+	})
+	c.log = agents.Logger
+	c.grow(t, 1)
+	c.as.Header.Set(requestid.Header, "create-it")
+	id := c.create(t, input(nil, "sleep", "600"))
+	c.as.Header.Del(requestid.Header)
+	session := "session=" + id.String()
+	managertest.Eventually(t, "the agent starts it on behalf of the request", func() bool {
+		return len(agents.lines("call=CreateKernel", "kernel=", "request=create-it")) > 0
+	})
+	c.as.Header.Set(requestid.Header, "end-it")
+	if errs := c.end(t, id, true); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	managertest.Eventually(t, "its end is in the log", func() bool { return len(log.lines(`msg="session ended"`, session)) > 0 })
+	for what, found := range map[string]int{
+		"creation":  len(log.lines("level=INFO", `msg="session created"`, session, "request=create-it")),
+		"placement": len(log.lines("level=INFO", `msg="session placed"`, session, "agents=[a]", "request=create-it")),
+		"end":       len(log.lines("level=INFO", `msg="session ended"`, session, "reason=user_requested", "request=end-it")),
+	} {
+		if found != 1 {
+			t.Errorf("%d lines of the manager tell of the %s, want 1", found, what)
+		}
+	}
+	if len(agents.lines("call=TerminateKernel", "request=end-it")) == 0 {
+		t.Error("no line of the agent tells of the end with the id of its request")
+	}
+}
