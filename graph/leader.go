@@ -3,7 +3,10 @@ package graph
 import (
 	"context"
 
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/recovery"
 )
 
@@ -19,6 +22,20 @@ func (r queryResolver) Cluster(ctx context.Context) (*model.Cluster, error) {
 		return nil, err
 	}
 	return &model.Cluster{Led: l != nil, Leader: l, Recovery: mode}, nil
+}
+
+// Managers is empty while etcd does not answer: then nobody knows which are alive.
+func (r clusterResolver) Managers(ctx context.Context, _ *model.Cluster) ([]*leader.ClusterManager, error) {
+	list, err := r.Leadership.Managers(ctx)
+	if err != nil {
+		r.Logger.WarnContext(ctx, "look which managers are alive", "error", err)
+		return []*leader.ClusterManager{}, nil
+	}
+	return list, nil
+}
+
+func (r clusterResolver) StorageProxies(ctx context.Context, _ *model.Cluster) ([]*ent.StorageProxy, error) {
+	return r.Client.StorageProxy.Query().Order(storageproxy.ByName()).All(ctx)
 }
 
 func (r clusterResolver) EvictionsStopped(ctx context.Context, _ *model.Cluster) ([]*model.EvictionsStopped, error) {

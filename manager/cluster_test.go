@@ -216,7 +216,7 @@ func (c *cluster) runAgent(t *testing.T, n *node, token string, managers ...*man
 	}
 	n.metrics = opsserver.NewRegistry("test", "agent")
 	cfg := agent.Config{
-		Registry: n.metrics, Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
+		Registry: n.metrics, Version: "test-agent", Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
 		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, Sysfs: n.sysfs, Volumes: n.volumes, ScopeMounts: n.scopes, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}

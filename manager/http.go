@@ -73,7 +73,7 @@ func (m *Manager) Handler() http.Handler {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
 	}
 	mux.Handle("/", web.Handler(m.folders.Elsewhere))
-	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(bounded(mux))))
+	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(timely(bounded(mux)))))
 }
 
 // statementTimeout bounds each statement of a request, so that a database that hangs

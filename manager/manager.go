@@ -56,9 +56,6 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// managersKey is below which the live managers announce their addresses.
-const managersKey = "/berth/managers/"
-
 // Manager is one replica. Make it with New.
 type Manager struct {
 	cfg    Config
@@ -143,7 +140,7 @@ func (m *Manager) wire() error {
 	}
 	m.bus = event.New(m.redis, m.log)
 	m.bus.Measure(m.meter())
-	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Registry: m.meter(), Logger: m.log})
+	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Version: m.cfg.Version, Registry: m.meter(), Logger: m.log})
 	managers := m.addresses
 	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Fence: session.Fence, Logger: m.log})
 	m.audit = audit.New(m.client, m.log)
@@ -239,7 +236,7 @@ func (m *Manager) addresses() []string {
 // watchManagers keeps the list of live managers, and tells connected nodes
 // when it has changed, so that they reach whoever leads next.
 func (m *Manager) watchManagers(ctx context.Context) {
-	for alive := range discovery.Watch(ctx, m.etcd, managersKey) {
+	for alive := range discovery.Watch(ctx, m.etcd, leader.ManagersKey) {
 		before := m.addresses()
 		list := slices.Collect(maps.Values(alive))
 		m.alive.Store(&list)
@@ -308,9 +305,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { return m.hub.Serve(ctx, m.cfg.Cluster) })
 	g.Go(func() error { return m.auth.Run(ctx) })
 	g.Go(func() error { return m.serveHTTP(ctx) })
-	g.Go(func() error {
-		return discovery.Announce(ctx, m.etcd, managersKey, m.id, m.ClusterAddress())
-	})
+	g.Go(func() error { m.leader.Announce(ctx); return nil })
 	g.Go(func() error { m.watchManagers(ctx); return nil })
 	g.Go(func() error { m.folders.Guard(ctx); return nil })
 	g.Go(func() error { m.idle.Watch(ctx); return nil })

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/leader"
 )
 
 const (
@@ -88,7 +89,7 @@ func (m *Manager) foreign(ctx context.Context, what string, row *ent.ClusterIden
 	from := "a manager of this cluster"
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if res, err := m.etcd.Get(ctx, managersKey, clientv3.WithPrefix()); err == nil && len(res.Kvs) > 0 {
+	if res, err := m.etcd.Get(ctx, leader.ManagersKey, clientv3.WithPrefix()); err == nil && len(res.Kvs) > 0 {
 		var at []string
 		for _, kv := range res.Kvs {
 			at = append(at, string(kv.Value))

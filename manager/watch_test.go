@@ -15,11 +15,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/service/redis"
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager"
 	"github.com/berthhq/berth/manager/managertest"
+	"github.com/berthhq/berth/storage"
 )
 
 // journal is a log that tests read. Its lines have ids of requests.
@@ -108,6 +110,48 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 	back := log.lines("level=INFO", `msg="dependency is back"`, "dependency=redis", "away_seconds=")
 	if len(away) != 1 || len(back) != 1 {
 		t.Errorf("%d lines say that Redis is away, %d that it is back, want 1 and 1:\n%s%s", len(away), len(back), away, back)
+	}
+}
+
+// TestVersionsOfAllRoles asks which version of which program runs where.
+func TestVersionsOfAllRoles(t *testing.T) {
+	c := newCluster(t, 0)
+	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
+	d := newProxy(t, c, "far", storage.VolumeConfig{Name: "main", MountPath: t.TempDir()})
+	var got struct {
+		Cluster struct {
+			Managers []struct {
+				Address, Version string
+				Leads            bool
+			}
+			StorageProxies []struct{ Name, Version string }
+		}
+		Agents struct {
+			Edges []struct {
+				Node struct {
+					Version string
+					Plugins []struct{ Name, Version string }
+				}
+			}
+		}
+	}
+	const versions = `{ cluster { managers { address version leads } storageProxies { name version } } agents { edges { node { version plugins { name version } } } } }`
+	super := c.m.As(t, c.Superadmin)
+	managertest.Eventually(t, "the manager has announced itself", func() bool {
+		super.Must(t, versions, nil, &got)
+		return len(got.Cluster.Managers) == 1 && got.Cluster.Managers[0].Version != "" && got.Cluster.Managers[0].Leads
+	})
+	if m := got.Cluster.Managers[0]; m.Address != c.m.ClusterAddress() || m.Version != "test" {
+		t.Errorf("the manager is %+v", m)
+	}
+	if p := got.Cluster.StorageProxies; len(p) != 1 || p[0].Name != "far" || p[0].Version != d.cfg.Version {
+		t.Errorf("the proxies are %+v", p)
+	}
+	if a := got.Agents.Edges; len(a) != 1 || a[0].Node.Version != "test-agent" || len(a[0].Node.Plugins) != 1 || a[0].Node.Plugins[0].Version == "" {
+		t.Errorf("the agents are %+v", a)
+	}
+	if code := c.as.Ask(t, versions, nil, nil).Code(); code != "PERMISSION_DENIED" {
+		t.Errorf("a member is told the versions: %s", code)
 	}
 }
 

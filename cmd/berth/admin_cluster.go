@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,13 +14,17 @@ import (
 )
 
 func (a *app) clusterCommand() *cobra.Command {
-	cmd := a.verb("cluster", "Show which manager leads, and where evictions are stopped; exits with 1 while none leads", count(0, 0),
+	cmd := a.verb("cluster", "Show which manager leads, where evictions are stopped, and the versions of all roles; exits with 1 while none leads", count(0, 0),
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			found, err := c.Cluster(ctx)
 			if err != nil {
 				return err
 			}
-			if err := a.print().Print(found, func() error { a.describeCluster(found); return nil }); err != nil {
+			if err := a.print().Print(found, func() error {
+				a.describeCluster(found)
+				fmt.Fprintln(a.out)
+				return a.print().Write(a.versions(found))
+			}); err != nil {
 				return err
 			}
 			if !found.Led {
@@ -28,6 +34,29 @@ func (a *app) clusterCommand() *cobra.Command {
 		})
 	cmd.AddCommand(a.recoveryCommand())
 	return cmd
+}
+
+// versions lists what runs where.
+func (a *app) versions(found *client.Cluster) *output.Table {
+	t := output.NewTable("ROLE", "NAME", "VERSION", "STATE")
+	seen := func(at time.Time) string { return "seen " + output.Age(a.now(), at) + " ago" }
+	for _, m := range found.Managers {
+		state := "alive"
+		if m.Leads {
+			state = "leads"
+		}
+		t.Row("manager", m.Address, cmp.Or(m.Version, "unknown"), state)
+	}
+	for _, p := range found.StorageProxies {
+		t.Row("storage", p.Name, p.Version, seen(p.LastSeenAt))
+	}
+	for _, g := range found.Agents {
+		t.Row("agent", g.Name, g.Version, g.Status)
+		for _, p := range g.Plugins {
+			t.Row("plugin", g.Name+"/"+p.Name, cmp.Or(p.Version, "unknown"), p.State)
+		}
+	}
+	return t
 }
 
 func (a *app) describeCluster(found *client.Cluster) {

@@ -67,6 +67,11 @@ func TestGoldenOutput(t *testing.T) {
 	f.data("Vfolders", `{"vfolders":{"edges":[{"node":{"id":"01908a5e-0000-7000-8000-0000000000f1","name":"자료","status":"ready","createdAt":"2026-03-01T12:00:00Z","deletedAt":null,
 	  "owner":{"id":"u","email":"mina@example.org"},"project":null,"quotaScope":{"limitBytes":null,"usedBytes":1,"volume":{"id":"v","name":"main"}},"mountedBy":[{"id":"s","name":"train"}]}}],
 	  "pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
+	f.data("Cluster", `{"cluster":{"led":true,"leader":{"id":"m","address":"10.0.0.1:8421","since":"2026-03-01T12:00:00Z","epoch":7},"evictionsStopped":[],
+	  "managers":[{"id":"m","address":"10.0.0.1:8421","version":"v1.2","leads":true},{"id":"o","address":"10.0.0.2:8421","version":"","leads":false}],
+	  "storageProxies":[{"name":"s1","version":"v1.1","publicURL":"","lastSeenAt":"2026-03-01T12:00:00Z"}]}}`)
+	f.data("Versions", `{"agents":{"edges":[{"node":{"name":"node-1","status":"alive","version":"v1.2","lastSeenAt":"2026-03-01T12:00:00Z",
+	  "plugins":[{"name":"mock","version":"0.1","state":"running"}]}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
 	f.data("Usage", `{"usage":[{"slot":"cpu","slotSeconds":"5400"},{"slot":"mem","slotSeconds":"7730941132800"},{"slot":"mock.shares","slotSeconds":"1800.5"}]}`)
 	for name, args := range map[string][]string{
 		"session-ls":         {"session", "ls"},
@@ -79,6 +84,7 @@ func TestGoldenOutput(t *testing.T) {
 		"agent-devices":      {"agent", "devices", "node-1"},
 		"agent-devices-wide": {"agent", "devices", "node-1", "--wide"},
 		"agent-devices-json": {"agent", "devices", "node-1", "-o", "json"},
+		"admin-cluster":      {"admin", "cluster"},
 		"folder-ls":          {"folder", "ls"},
 		"usage":              {"usage"},
 		"usage-json":         {"usage", "-o", "json"},

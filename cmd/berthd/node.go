@@ -230,7 +230,7 @@ func storageCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			srv := &http.Server{Handler: p.Handler(), ReadHeaderTimeout: 10 * time.Second}
+			srv := &http.Server{Handler: p.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 			g, ctx := errgroup.WithContext(cmd.Context())
 			g.Go(func() error { return p.Run(ctx) })
 			if opsAt != nil {

@@ -163,6 +163,8 @@ type AuditEntryResolver interface {
 }
 type ClusterResolver interface {
 	EvictionsStopped(ctx context.Context, obj *model.Cluster) ([]*model.EvictionsStopped, error)
+	Managers(ctx context.Context, obj *model.Cluster) ([]*leader.ClusterManager, error)
+	StorageProxies(ctx context.Context, obj *model.Cluster) ([]*ent.StorageProxy, error)
 }
 type DeviceResolver interface {
 	Enforcement(ctx context.Context, obj *ent.Device) (string, error)
@@ -2143,6 +2145,10 @@ type Cluster @allow(to: USER) {
   the machines: no session there is ended or started elsewhere for a lost agent until fewer are out of reach.
   """
   evictionsStopped: [EvictionsStopped!]! @allow(to: SUPERADMIN)
+  "The managers that are alive, by address. None while etcd does not answer."
+  managers: [ClusterManager!]! @allow(to: SUPERADMIN)
+  "The storage proxies that have joined, by name. Agents and their plugins have versions, too."
+  storageProxies: [StorageProxy!]! @allow(to: SUPERADMIN)
   """
   Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed but what a person
   asks for. A leader turns it on when the database is older than what runs, as after a restore from a backup.
@@ -2164,6 +2170,25 @@ input SetRecoveryInput {
 type RecoveryPayload @allow(to: SUPERADMIN) {
   "Null when the mode is off."
   recovery: Recovery
+}
+
+"A manager that is alive."
+type ClusterManager @allow(to: SUPERADMIN) {
+  id: String!
+  "Where nodes reach it."
+  address: String!
+  "Empty of a manager that is too old to say it."
+  version: String!
+  leads: Boolean!
+}
+
+"A storage proxy as it reported itself last."
+type StorageProxy @allow(to: SUPERADMIN) {
+  name: String!
+  version: String!
+  "Where people reach it; a path is below the manager's address."
+  publicURL: String!
+  lastSeenAt: Time!
 }
 
 type EvictionsStopped @allow(to: SUPERADMIN) {
@@ -4420,10 +4445,28 @@ func (ec *executionContext) childFields_Cluster(ctx context.Context, field graph
 		return ec.fieldContext_Cluster_leader(ctx, field)
 	case "evictionsStopped":
 		return ec.fieldContext_Cluster_evictionsStopped(ctx, field)
+	case "managers":
+		return ec.fieldContext_Cluster_managers(ctx, field)
+	case "storageProxies":
+		return ec.fieldContext_Cluster_storageProxies(ctx, field)
 	case "recovery":
 		return ec.fieldContext_Cluster_recovery(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Cluster", field.Name)
+}
+
+func (ec *executionContext) childFields_ClusterManager(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ClusterManager_id(ctx, field)
+	case "address":
+		return ec.fieldContext_ClusterManager_address(ctx, field)
+	case "version":
+		return ec.fieldContext_ClusterManager_version(ctx, field)
+	case "leads":
+		return ec.fieldContext_ClusterManager_leads(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ClusterManager", field.Name)
 }
 
 func (ec *executionContext) childFields_CreateDownloadPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6842,6 +6885,20 @@ func (ec *executionContext) childFields_StartTotpPayload(ctx context.Context, fi
 		return ec.fieldContext_StartTotpPayload_url(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StartTotpPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_StorageProxy(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_StorageProxy_name(ctx, field)
+	case "version":
+		return ec.fieldContext_StorageProxy_version(ctx, field)
+	case "publicURL":
+		return ec.fieldContext_StorageProxy_publicURL(ctx, field)
+	case "lastSeenAt":
+		return ec.fieldContext_StorageProxy_lastSeenAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StorageProxy", field.Name)
 }
 
 func (ec *executionContext) childFields_StoredObject(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -13783,6 +13840,70 @@ func (ec *executionContext) fieldContext_Cluster_evictionsStopped(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Cluster_managers(ctx context.Context, field graphql.CollectedField, obj *model.Cluster) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Cluster_managers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Cluster().Managers(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*leader.ClusterManager) graphql.Marshaler {
+			return ec.marshalNClusterManager2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋleaderᚐClusterManagerᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Cluster_managers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Cluster",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ClusterManager(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Cluster_storageProxies(ctx context.Context, field graphql.CollectedField, obj *model.Cluster) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Cluster_storageProxies(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Cluster().StorageProxies(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.StorageProxy) graphql.Marshaler {
+			return ec.marshalNStorageProxy2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐStorageProxyᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Cluster_storageProxies(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Cluster",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StorageProxy(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Cluster_recovery(ctx context.Context, field graphql.CollectedField, obj *model.Cluster) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13813,6 +13934,98 @@ func (ec *executionContext) fieldContext_Cluster_recovery(_ context.Context, fie
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ClusterManager_id(ctx context.Context, field graphql.CollectedField, obj *leader.ClusterManager) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClusterManager_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClusterManager_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ClusterManager", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ClusterManager_address(ctx context.Context, field graphql.CollectedField, obj *leader.ClusterManager) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClusterManager_address(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Address, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClusterManager_address(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ClusterManager", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ClusterManager_version(ctx context.Context, field graphql.CollectedField, obj *leader.ClusterManager) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClusterManager_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClusterManager_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ClusterManager", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ClusterManager_leads(ctx context.Context, field graphql.CollectedField, obj *leader.ClusterManager) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClusterManager_leads(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Leads, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClusterManager_leads(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ClusterManager", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _CreateDownloadPayload_url(ctx context.Context, field graphql.CollectedField, obj *vfolder.CreateDownloadPayload) (ret graphql.Marshaler) {
@@ -39206,6 +39419,98 @@ func (ec *executionContext) fieldContext_StartTotpPayload_url(_ context.Context,
 	return graphql.NewScalarFieldContext("StartTotpPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _StorageProxy_name(ctx context.Context, field graphql.CollectedField, obj *ent.StorageProxy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageProxy_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StorageProxy_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageProxy", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StorageProxy_version(ctx context.Context, field graphql.CollectedField, obj *ent.StorageProxy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageProxy_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StorageProxy_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageProxy", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StorageProxy_publicURL(ctx context.Context, field graphql.CollectedField, obj *ent.StorageProxy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageProxy_publicURL(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PublicURL, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StorageProxy_publicURL(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageProxy", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StorageProxy_lastSeenAt(ctx context.Context, field graphql.CollectedField, obj *ent.StorageProxy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageProxy_lastSeenAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LastSeenAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StorageProxy_lastSeenAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageProxy", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _StoredObject_name(ctx context.Context, field graphql.CollectedField, obj *objectstorage.StoredObject) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -55708,10 +56013,139 @@ func (ec *executionContext) _Cluster(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "managers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Cluster_managers(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "storageProxies":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Cluster_storageProxies(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "recovery":
 			out.Values[i] = ec._Cluster_recovery(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var clusterManagerImplementors = []string{"ClusterManager"}
+
+func (ec *executionContext) _ClusterManager(ctx context.Context, sel ast.SelectionSet, obj *leader.ClusterManager) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, clusterManagerImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ClusterManager")
+		case "id":
+			out.Values[i] = ec._ClusterManager_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "address":
+			out.Values[i] = ec._ClusterManager_address(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "version":
+			out.Values[i] = ec._ClusterManager_version(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "leads":
+			out.Values[i] = ec._ClusterManager_leads(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -70682,6 +71116,59 @@ func (ec *executionContext) _StartTotpPayload(ctx context.Context, sel ast.Selec
 	return out
 }
 
+var storageProxyImplementors = []string{"StorageProxy"}
+
+func (ec *executionContext) _StorageProxy(ctx context.Context, sel ast.SelectionSet, obj *ent.StorageProxy) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, storageProxyImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("StorageProxy")
+		case "name":
+			out.Values[i] = ec._StorageProxy_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "version":
+			out.Values[i] = ec._StorageProxy_version(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "publicURL":
+			out.Values[i] = ec._StorageProxy_publicURL(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "lastSeenAt":
+			out.Values[i] = ec._StorageProxy_lastSeenAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var storedObjectImplementors = []string{"StoredObject"}
 
 func (ec *executionContext) _StoredObject(ctx context.Context, sel ast.SelectionSet, obj *objectstorage.StoredObject) graphql.Marshaler {
@@ -74739,6 +75226,32 @@ func (ec *executionContext) marshalNCluster2ᚖgithubᚗcomᚋberthhqᚋberthᚋ
 	return ec._Cluster(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNClusterManager2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋleaderᚐClusterManagerᚄ(ctx context.Context, sel ast.SelectionSet, v []*leader.ClusterManager) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNClusterManager2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋleaderᚐClusterManager(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNClusterManager2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋleaderᚐClusterManager(ctx context.Context, sel ast.SelectionSet, v *leader.ClusterManager) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ClusterManager(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNConfirmTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐConfirmTotpInput(ctx context.Context, v any) (auth.ConfirmTotpInput, error) {
 	res, err := ec.unmarshalInputConfirmTotpInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -78260,6 +78773,32 @@ func (ec *executionContext) marshalNStartTotpPayload2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._StartTotpPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNStorageProxy2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐStorageProxyᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.StorageProxy) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStorageProxy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐStorageProxy(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNStorageProxy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐStorageProxy(ctx context.Context, sel ast.SelectionSet, v *ent.StorageProxy) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._StorageProxy(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNStoredObject2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐStoredObjectᚄ(ctx context.Context, sel ast.SelectionSet, v []*objectstorage.StoredObject) graphql.Marshaler {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/recovery"
 )
@@ -21,6 +22,10 @@ type Cluster struct {
 	// Resource groups so many of whose agents are out of reach at once that the cause is more likely the network than
 	// the machines: no session there is ended or started elsewhere for a lost agent until fewer are out of reach.
 	EvictionsStopped []*EvictionsStopped `json:"evictionsStopped"`
+	// The managers that are alive, by address. None while etcd does not answer.
+	Managers []*leader.ClusterManager `json:"managers"`
+	// The storage proxies that have joined, by name. Agents and their plugins have versions, too.
+	StorageProxies []*ent.StorageProxy `json:"storageProxies"`
 	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed but what a person
 	// asks for. A leader turns it on when the database is older than what runs, as after a restore from a backup.
 	Recovery *recovery.State `json:"recovery,omitempty"`

@@ -15,13 +15,53 @@ type Cluster struct {
 		Unreachable   int    `json:"unreachable"`
 		Agents        int    `json:"agents"`
 	} `json:"evictionsStopped"`
-	Recovery *Recovery `json:"recovery"` // nil while the cluster is not in recovery mode
+	Managers       []ClusterManager `json:"managers"`
+	StorageProxies []StorageProxy   `json:"storageProxies"`
+	Agents         []AgentVersion   `json:"agents"`
+	Recovery       *Recovery        `json:"recovery"` // nil while the cluster is not in recovery mode
 }
 
 // Recovery is the recovery mode while it is on.
 type Recovery struct {
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason"`
+}
+
+// AgentVersion says which programs run on a machine.
+type AgentVersion struct {
+	Name       string    `json:"name"`
+	Status     string    `json:"status"`
+	Version    string    `json:"version"`
+	LastSeenAt time.Time `json:"lastSeenAt"`
+	Plugins    []struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+		State   string `json:"state"`
+	} `json:"plugins"`
+}
+
+var listVersions = define[struct {
+	Agents connection[AgentVersion] `json:"agents"`
+}](`query Versions($first: Int, $after: Cursor) {
+  agents(first: $first, after: $after, orderBy: [{ field: NAME }]) {
+    edges { node { name status version lastSeenAt plugins { name version state } } } pageInfo { hasNextPage endCursor }
+  }
+}`)
+
+// ClusterManager is a manager that is alive.
+type ClusterManager struct {
+	ID      string `json:"id"`
+	Address string `json:"address"`
+	Version string `json:"version"` // empty: too old to say it
+	Leads   bool   `json:"leads"`
+}
+
+// StorageProxy is one that has joined.
+type StorageProxy struct {
+	Name       string    `json:"name"`
+	Version    string    `json:"version"`
+	PublicURL  string    `json:"publicURL"`
+	LastSeenAt time.Time `json:"lastSeenAt"`
 }
 
 // Leader is the manager that schedules.
@@ -34,7 +74,7 @@ type Leader struct {
 
 var showCluster = define[struct {
 	Cluster Cluster `json:"cluster"`
-}](`query Cluster { cluster { led leader { id address since epoch } evictionsStopped { resourceGroup unreachable agents } recovery { since reason } } }`)
+}](`query Cluster { cluster { led leader { id address since epoch } evictionsStopped { resourceGroup unreachable agents } managers { id address version leads } storageProxies { name version publicURL lastSeenAt } recovery { since reason } } }`)
 
 // Cluster returns the state of the whole cluster.
 func (c *Client) Cluster(ctx context.Context) (*Cluster, error) {
@@ -42,7 +82,11 @@ func (c *Client) Cluster(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &out.Cluster, nil
+	out.Cluster.Agents, err = collect(0, vars{}, func(v vars) (connection[AgentVersion], error) {
+		out, err := listVersions.run(ctx, c, v)
+		return out.Agents, err
+	})
+	return &out.Cluster, err
 }
 
 var setRecovery = define[payload[struct {

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 
@@ -29,6 +30,19 @@ func announceOnce(ctx context.Context, client *clientv3.Client, key, value strin
 		return
 	}
 	<-l.ctx.Done()
+}
+
+// List returns all that is announced under prefix now, by id.
+func List(ctx context.Context, client *clientv3.Client, prefix string) (map[string]string, error) {
+	res, err := client.Get(ctx, prefix, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", prefix, err)
+	}
+	all := map[string]string{}
+	for _, kv := range res.Kvs {
+		all[strings.TrimPrefix(string(kv.Key), prefix)] = string(kv.Value)
+	}
+	return all, nil
 }
 
 // Watch sends all that is announced under prefix, by id, now and after every

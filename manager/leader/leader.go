@@ -45,6 +45,7 @@ type Config struct {
 	Etcd   *clientv3.Client
 	// ID of this manager, and the address where nodes reach it.
 	ID, Address string
+	Version     string                // of this manager, for people
 	Registry    prometheus.Registerer // nil: no metrics
 	Logger      *slog.Logger
 }

@@ -10,22 +10,30 @@ import (
 // loses nothing: the client resumes.
 const idle = time.Minute
 
-// readDeadline is the read deadline of one request: it moves on with every read
-// until somebody ends it.
-type readDeadline struct {
+// taken is how long a client may take to read a piece of a download, which piece bounds:
+// 9 kB a second at least. A client that reads nothing holds a file open, and resumes.
+const (
+	taken = 2 * time.Minute
+	piece = 1 << 20
+)
+
+// deadlines are those of one request: they move on with every read and every write until
+// somebody ends them.
+type deadlines struct {
 	control *http.ResponseController
+	taken   time.Duration
 
 	mu    sync.Mutex
 	cause error // why it ended
 }
 
-func newReadDeadline(w http.ResponseWriter) *readDeadline {
-	return &readDeadline{control: http.NewResponseController(w)}
+func newDeadlines(w http.ResponseWriter) *deadlines {
+	return &deadlines{control: http.NewResponseController(w), taken: taken}
 }
 
 // more gives the next read its time. Not every connection has deadlines; one
 // without can only be ended by its client.
-func (p *readDeadline) more() {
+func (p *deadlines) more() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cause == nil {
@@ -38,7 +46,7 @@ func (p *readDeadline) more() {
 const refused = 2 * time.Second
 
 // shorten lets a client that sends nothing hold up its own refusal no longer.
-func (p *readDeadline) shorten() {
+func (p *deadlines) shorten() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cause == nil {
@@ -48,7 +56,7 @@ func (p *readDeadline) shorten() {
 
 // over takes the deadline off after the last read, for the next request on
 // the connection.
-func (p *readDeadline) over() {
+func (p *deadlines) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cause == nil {
@@ -57,16 +65,28 @@ func (p *readDeadline) over() {
 }
 
 // gone is why somebody ended it, nil when nobody did.
-func (p *readDeadline) gone() error {
+func (p *deadlines) gone() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cause
 }
 
 // end makes a pending read, and every later one, fail now.
-func (p *readDeadline) end(cause error) {
+func (p *deadlines) end(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cause = cause
 	_ = p.control.SetReadDeadline(time.Now())
 }
+
+// write gives the next write its time.
+func (p *deadlines) write() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cause == nil {
+		_ = p.control.SetWriteDeadline(time.Now().Add(p.taken))
+	}
+}
+
+// begin takes off what the last request of the connection left.
+func (p *deadlines) begin() { _ = p.control.SetWriteDeadline(time.Time{}) }

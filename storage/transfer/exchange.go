@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"time"
 
@@ -15,7 +16,7 @@ type exchange struct {
 	kind     string
 	began    time.Time
 	claims   ticket.Claims
-	deadline *readDeadline
+	deadline *deadlines
 	status   int
 	sent     int64
 	received int64
@@ -33,6 +34,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
+	x.deadline.write()
 	n, err := x.ResponseWriter.Write(b)
 	x.sent += int64(n)
 	return n, err
@@ -43,9 +45,19 @@ func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
-	n, err := io.Copy(x.ResponseWriter, src)
-	x.sent += n
-	return n, err
+	part, bounded := src.(*io.LimitedReader)
+	if !bounded {
+		part = &io.LimitedReader{R: src, N: math.MaxInt64}
+	}
+	for sum := int64(0); ; {
+		x.deadline.write()
+		// net's sendfile looks through one LimitedReader, so there are never two.
+		n, err := io.Copy(x.ResponseWriter, &io.LimitedReader{R: part.R, N: min(piece, part.N)})
+		part.N, sum, x.sent = part.N-n, sum+n, x.sent+n
+		if err != nil || n < piece || part.N == 0 {
+			return sum, err
+		}
+	}
 }
 
 // Unwrap is for http.ResponseController.

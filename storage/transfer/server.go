@@ -129,7 +129,7 @@ func (s *Server) route(path string) http.Handler {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := requestid.Choose(r.Header.Get(requestid.Header))
 	r = r.WithContext(requestid.With(r.Context(), id))
-	x := &exchange{ResponseWriter: w, request: id, began: time.Now(), deadline: newReadDeadline(w)}
+	x := &exchange{ResponseWriter: w, request: id, began: time.Now(), deadline: newDeadlines(w)}
 	if m := r.Header.Get("X-HTTP-Method-Override"); m != "" && r.Method == http.MethodPost {
 		r.Method = m // tus, for clients behind old proxies
 	}
@@ -139,6 +139,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.cors(h, r)
 	// Also for a handler that aborts the connection by panicking.
 	defer s.ended(x, r)
+	x.deadline.begin()
+	defer x.deadline.write() // what is still in a buffer
 	defer s.gate.leave(x)
 	s.route(r.URL.Path).ServeHTTP(x, r)
 }

@@ -93,7 +93,7 @@ type session struct {
 
 	attributes volume.Attributes
 	wrote      func() // notes how far the bytes have come
-	deadline   *readDeadline
+	deadline   *deadlines
 	release    func()
 }
 

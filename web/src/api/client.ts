@@ -12,7 +12,7 @@ const embedded = () => null;
 const withoutId = [
   "AgentLink", "AgentPlugin", "AgentPluginCheck", "AgentProbe", "Cluster", "DeviceCounter", "DeviceHolder", "DeviceLink", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "EvictionsStopped", "File", "FileList", "FileResult", "IdleDryRun", "IdleDryRunEnd", "IdleThreshold", "ImportResult",
   "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "OrphanFolder", "OrphanScope", "PendingOrder", "PendingReport", "PendingStanding", "PresetFit", "Queue", "QueueEntry", "Refusal",
-  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SessionIdle", "ShareHolder", "ShareResult", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer", "VolumeOrphans", "VolumePerformance",
+  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SessionIdle", "ShareHolder", "ShareResult", "StorageProxy", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer", "VolumeOrphans", "VolumePerformance",
 ];
 
 const cache = cacheExchange({

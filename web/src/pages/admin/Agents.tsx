@@ -5,6 +5,7 @@ import { graphql } from "../../api/graphql";
 import { Cli, Empty, FailureNote } from "../../components/Note";
 import { AgentsTable } from "../../components/admin/agents/AgentsTable";
 import { EvictionsNote } from "../../components/admin/agents/EvictionsNote";
+import { ManagersTable } from "../../components/admin/agents/ManagersTable";
 import { AgentFields } from "../../components/admin/agents/agent";
 import { when } from "../../components/format";
 import { useAction } from "../../hooks/useAction";
@@ -77,6 +78,7 @@ export function Agents() {
       </section>
       {data && agents.length === 0 ? <div className="panel"><Empty title={t("No agent has joined yet")} /></div> : null}
       {agents.length > 0 ? <AgentsTable agents={agents} groups={groups} may={superadmin} /> : null}
+      {superadmin ? <ManagersTable /> : null}
     </>
   );
 }
