@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/agent/condition"
 	"github.com/berthhq/berth/agent/network"
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/fake"
@@ -223,6 +224,8 @@ func (c *cluster) runAgent(t *testing.T, n *node, token string, managers ...*man
 	if c.log != nil {
 		cfg.Logger = c.log
 	}
+	// These agents run nothing, so that it does not matter how full this machine is.
+	cfg.Conditions = condition.Limits{DiskPercent: 1e-9, DiskBytes: 1, InodePercent: 1e-9, MemoryBytes: 1}
 	for _, m := range managers {
 		cfg.Managers = append(cfg.Managers, m.ClusterAddress())
 	}

@@ -188,6 +188,11 @@ func TestRequestsAreFollowedThroughRoles(t *testing.T) {
 	id := c.create(t, input(nil, "sleep", "600"))
 	c.as.Header.Del(requestid.Header)
 	session := "session=" + id.String()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the manager:\n%s\nthe agent:\n%s", log.lines(), agents.lines())
+		}
+	})
 	managertest.Eventually(t, "the agent starts it on behalf of the request", func() bool {
 		return len(agents.lines("call=CreateKernel", "kernel=", "request=create-it")) > 0
 	})
