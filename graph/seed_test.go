@@ -70,9 +70,11 @@ func (s *seeder) round(i int) {
 
 	proxy := c.StorageProxy.Create().SetName(fmt.Sprint("proxy", i)).SaveX(ctx)
 	vol := c.Volume.Create().SetName(fmt.Sprint("volume", i)).SetProxy(proxy).SaveX(ctx)
-	scope := c.QuotaScope.Create().SetKind(quotascope.KindUser).SetHolderID(u.ID).SetDomainID(s.A.ID).SetVolume(vol).SaveX(ctx)
-	f := c.Vfolder.Create().SetName("data").SetPath("p").SetDomainID(s.A.ID).SetOwner(u).SetCreator(u).SetQuotaScope(scope).SaveX(ctx)
 	for _, owner := range []*ent.User{u, s.Superadmin, s.A.Member} {
+		// Each session mounts its owner's folder: a running manager revokes a mount of a folder that is not shared.
+		scope := c.QuotaScope.Create().SetKind(quotascope.KindUser).SetHolderID(owner.ID).SetDomainID(s.A.ID).SetVolume(vol).SaveX(ctx)
+		f := c.Vfolder.Create().SetName(fmt.Sprint("data", i)).SetPath("p").SetDomainID(s.A.ID).SetOwner(owner).SetCreator(owner).
+			SetQuotaScope(scope).SaveX(ctx)
 		s.session(owner, p, img, f, a, devices, fmt.Sprint("session", i))
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
@@ -103,7 +105,7 @@ func (s *socket) next() message {
 	return m
 }
 
-// world has one row of everything, a quiet manager, and sessions of A's and B's member.
+// world has one row of everything, a manager whose loops run, and sessions of A's and B's member.
 func world(t *testing.T) (w *managertest.World, m *managertest.Manager, mine, theirs *ent.Session) {
 	t.Helper()
 	w = managertest.New(t)
@@ -297,8 +299,8 @@ func TestNothingOfOthers(t *testing.T) {
 	ids := map[string]uuid.UUID{
 		"session": theirs.ID, "domain": w.B.ID, "project": w.B.Project.ID, "user": w.B.Member.ID,
 		"token": w.Client.AccessToken.Query().FirstX(ctx).ID, "login": w.Client.LoginSession.Query().FirstX(ctx).ID,
-		"policy": w.Client.ResourcePolicy.Query().FirstX(ctx).ID, "folder": w.Client.Vfolder.Query().FirstX(ctx).ID,
-		"scope": w.Client.QuotaScope.Query().FirstX(ctx).ID,
+		"policy": w.Client.ResourcePolicy.Query().FirstX(ctx).ID, "folder": w.Client.Vfolder.Query().Where(vfolder.OwnerIDNEQ(w.A.Member.ID)).FirstX(ctx).ID,
+		"scope": w.Client.QuotaScope.Query().Where(quotascope.HolderIDNEQ(w.A.Member.ID)).FirstX(ctx).ID,
 	}
 	for what, id := range ids {
 		var got struct{ Node *struct{ ID string } }
