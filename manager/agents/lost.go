@@ -179,6 +179,7 @@ func (s *Service) connected() []string {
 	for name := range s.conns {
 		names = append(names, name)
 	}
+	slices.Sort(names)
 	return names
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"github.com/berthhq/berth/manager/store"
 	"maps"
 	"slices"
 
@@ -116,7 +117,7 @@ func (st *state) read(ctx context.Context) error {
 	if err := with(tx.Kernel.Query().Where(kernel.TerminatedAtIsNil(), kernel.AgentIDNotNil())); err != nil {
 		return err
 	}
-	for some := range slices.Chunk(slices.Collect(maps.Keys(ids)), 10_000) {
+	for some := range slices.Chunk(store.IDs(ids), 10_000) {
 		if err := with(tx.Kernel.Query().Where(kernel.IDIn(some...))); err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	if err := msession.Schedule(ctx, tx, places); err != nil {
 		return nil, err
 	}
-	return places, verify(ctx, tx, slices.Collect(maps.Keys(touched)), t.model.snap.SlotTypes)
+	return places, verify(ctx, tx, store.IDs(touched), t.model.snap.SlotTypes)
 }
 
 // changed tells whether a session asks for something else than was decided on.

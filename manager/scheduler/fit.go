@@ -3,7 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"maps"
+	"github.com/berthhq/berth/manager/store"
 	"slices"
 	"time"
 
@@ -91,7 +91,7 @@ func (r *roster) refresh(ctx context.Context, s *Scheduler, anew bool) error {
 		return nil
 	}
 	if !whole {
-		changed = slices.Collect(maps.Keys(news.Changed[event.Agent]))
+		changed = store.IDs(news.Changed[event.Agent])
 	}
 	snap, before := &plan.Snapshot{}, r.snap
 	r.snap = nil // until all of this has worked

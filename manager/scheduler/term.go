@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"github.com/berthhq/berth/manager/store"
 	"maps"
 	"reflect"
 	"slices"
@@ -167,7 +168,7 @@ func (t *term) look(ctx context.Context) (err error) {
 		t.settings = false
 	}
 	if len(t.agents) > 0 {
-		ids := slices.Collect(maps.Keys(t.agents))
+		ids := store.IDs(t.agents)
 		rows := &plan.Snapshot{}
 		if err := t.readAgents(ctx, rows, ids...); err != nil {
 			return fmt.Errorf("read agents: %w", err)
@@ -177,7 +178,7 @@ func (t *term) look(ctx context.Context) (err error) {
 		clear(t.agents)
 	}
 	if len(t.sessions) > 0 {
-		ids := slices.Collect(maps.Keys(t.sessions))
+		ids := store.IDs(t.sessions)
 		rows, err := t.readLive(ctx, ids, t.model.live)
 		if err != nil {
 			return fmt.Errorf("read sessions: %w", err)

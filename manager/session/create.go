@@ -3,9 +3,8 @@ package session
 import (
 	"context"
 	"fmt"
-	"maps"
+	"github.com/berthhq/berth/manager/store"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -181,7 +180,7 @@ func holdFolders(ctx context.Context, tx *ent.Tx, w *wish) error {
 		return nil
 	}
 	held, err := tx.Vfolder.Query().
-		Where(vfolder.IDIn(slices.Collect(maps.Keys(want))...), vfolder.StatusEQ(vfolder.StatusReady)).
+		Where(vfolder.IDIn(store.IDs(want)...), vfolder.StatusEQ(vfolder.StatusReady)).
 		Order(vfolder.ByID()).ForShare().IDs(viewer.SystemContext(ctx))
 	if err != nil {
 		return fmt.Errorf("hold folders: %w", err)

@@ -3,8 +3,8 @@ package session
 import (
 	"context"
 	"fmt"
+	"github.com/berthhq/berth/manager/store"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,7 +102,7 @@ func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bo
 		err := p.s.fetch(ctx, rpc, img)
 		p.mu.Lock()
 		one.done, one.err = true, err
-		waiting := slices.Collect(maps.Keys(one.waiting))
+		waiting := store.IDs(one.waiting)
 		p.mu.Unlock()
 		for _, id := range waiting {
 			p.s.queue.add(id)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"github.com/berthhq/berth/manager/store"
 	"maps"
 	"math"
 	"slices"
@@ -105,7 +106,7 @@ func (s *strays) sessions() []uuid.UUID {
 			}
 		}
 	}
-	return slices.Collect(maps.Keys(found))
+	return store.IDs(found)
 }
 
 // of lists by agent the launches that a session gave up.
@@ -197,7 +198,7 @@ func (s *Service) hearUnknown(ctx context.Context, agent uuid.UUID, epochs map[u
 	if a, err := s.Client.Agent.Get(ctx, agent); err == nil {
 		name = a.Name
 	}
-	return s.Unknown(ctx, name, slices.Collect(maps.Keys(missing)), later)
+	return s.Unknown(ctx, name, store.IDs(missing), later)
 }
 
 // abandon keeps what the session's launches hold whose ends are not confirmed,
