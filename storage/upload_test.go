@@ -359,33 +359,6 @@ func TestUploadTerminated(t *testing.T) {
 	}
 }
 
-// A new request for an upload ends the one that holds it: a client whose
-// connection died must not wait for TCP to notice.
-func TestUploadIsTakenOver(t *testing.T) {
-	h := newHost(t)
-	tk := h.ticket("upload", "f", 8)
-	at := h.begin(tk, 8)
-	pr, pw := io.Pipe()
-	defer pw.Close()
-	stuck := make(chan error, 1)
-	go func() {
-		_, err := h.try(context.Background(), "PATCH", at, tk, pr, "Upload-Offset", "0")
-		stuck <- err
-	}()
-	if _, err := pw.Write([]byte("0123")); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	eventually(t, "first bytes", func() bool { return h.offset(at, tk) == 4 })
-	t.Logf("took over after %v", time.Since(began))
-	pw.CloseWithError(io.ErrClosedPipe)
-	<-stuck
-	if resp := h.tus("PATCH", at, tk, strings.NewReader("4567"), "Upload-Offset", "4"); resp.StatusCode != 204 {
-		t.Fatal(resp.Status)
-	}
-	h.wantFile("f", []byte("01234567"))
-}
-
 func TestUploadKeepsCooperativeLimit(t *testing.T) {
 	h := newHost(t)
 	limit := int64(100_000)

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -22,13 +23,16 @@ const (
 type deadlines struct {
 	control *http.ResponseController
 	taken   time.Duration
+	cancel  context.CancelFunc // of the request's context
 
-	mu    sync.Mutex
-	cause error // why it ended
+	mu      sync.Mutex
+	cause   error // why it ended
+	reading bool  // the request's body
+	cut     bool  // the connection has a read deadline in the past
 }
 
-func newDeadlines(w http.ResponseWriter) *deadlines {
-	return &deadlines{control: http.NewResponseController(w), taken: taken}
+func newDeadlines(w http.ResponseWriter, cancel context.CancelFunc) *deadlines {
+	return &deadlines{control: http.NewResponseController(w), taken: taken, cancel: cancel}
 }
 
 // more gives the next read its time. Not every connection has deadlines; one
@@ -36,8 +40,11 @@ func newDeadlines(w http.ResponseWriter) *deadlines {
 func (p *deadlines) more() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.reading = true
 	if p.cause == nil {
 		_ = p.control.SetReadDeadline(time.Now().Add(idle))
+	} else {
+		p.stop()
 	}
 }
 
@@ -49,7 +56,7 @@ const refused = 2 * time.Second
 func (p *deadlines) shorten() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cause == nil {
+	if !p.cut {
 		_ = p.control.SetReadDeadline(time.Now().Add(refused))
 	}
 }
@@ -59,7 +66,8 @@ func (p *deadlines) shorten() {
 func (p *deadlines) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cause == nil {
+	p.reading = false
+	if !p.cut {
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
 }
@@ -71,12 +79,30 @@ func (p *deadlines) gone() error {
 	return p.cause
 }
 
-// end makes a pending read, and every later one, fail now.
+// end makes a pending read of the body, and every later one, fail now, and ends the
+// context of the request. It leaves the connection of a request without a body alone:
+// net/http listens there for the client to go, takes a deadline for that, and ends the
+// context of all requests to come on the connection.
 func (p *deadlines) end(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cause = cause
+	if p.reading {
+		p.stop()
+	}
+	p.cancel()
+}
+
+func (p *deadlines) stop() {
+	p.cut = true
 	_ = p.control.SetReadDeadline(time.Now())
+}
+
+// spent reports whether the connection is of no use to another request.
+func (p *deadlines) spent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut
 }
 
 // write gives the next write its time.

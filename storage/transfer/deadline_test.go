@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -35,7 +36,7 @@ func TestADownloadThatNobodyReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan error, 1)
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				x := &exchange{ResponseWriter: w, deadline: newDeadlines(w)}
+				x := &exchange{ResponseWriter: w, deadline: newDeadlines(w, func() {})}
 				x.deadline.taken = 50 * time.Millisecond
 				ended <- send(x)
 			}))
@@ -57,5 +58,43 @@ func TestADownloadThatNobodyReads(t *testing.T) {
 				t.Fatal("it waits for its client")
 			}
 		})
+	}
+}
+
+// TestAnEndAfterTheLastByte ends an upload in the moment between its last byte and the
+// answer: the next request of the client is not hit.
+func TestAnEndAfterTheLastByte(t *testing.T) {
+	lost := make(chan error, 2)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lost <- r.Context().Err()
+		if r.Method != http.MethodPatch {
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		x := &exchange{ResponseWriter: w, proto: r.ProtoMajor, deadline: newDeadlines(w, cancel)}
+		x.deadline.more()
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		x.deadline.end(errTaken())
+		<-ctx.Done()
+		x.deadline.over()
+		<-r.Context().Done() // net/http has met the deadline
+		x.WriteHeader(http.StatusNoContent)
+	}))
+	defer srv.Close()
+	for _, method := range []string{http.MethodPatch, http.MethodHead} {
+		req, err := http.NewRequest(method, srv.URL, strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := srv.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if err := <-lost; err != nil {
+			t.Errorf("%s was over before it began: %v", method, err)
+		}
 	}
 }

@@ -14,6 +14,7 @@ type exchange struct {
 	http.ResponseWriter
 	request  string
 	kind     string
+	proto    int // the major version of HTTP
 	began    time.Time
 	claims   ticket.Claims
 	deadline *deadlines
@@ -26,6 +27,9 @@ type exchange struct {
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
+	}
+	if x.proto == 1 && x.deadline.spent() { // another version has streams, which end with the request
+		x.Header().Set("Connection", "close")
 	}
 	x.ResponseWriter.WriteHeader(status)
 }

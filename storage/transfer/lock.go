@@ -23,7 +23,7 @@ type locks struct {
 }
 
 type holder struct {
-	end  func()        // asks the holder to let go
+	end  func()        // asks the holder to let go; only while it holds
 	gone chan struct{} // closed when it has
 }
 
@@ -41,6 +41,8 @@ func (l *locks) take(ctx context.Context, id string, end func()) (release func()
 		other := l.held[id]
 		if other == nil {
 			l.held[id] = mine
+		} else {
+			other.end() // not later: its connection may have the next request by then
 		}
 		l.mu.Unlock()
 		if other == nil {
@@ -51,7 +53,6 @@ func (l *locks) take(ctx context.Context, id string, end func()) (release func()
 				close(mine.gone)
 			}, nil
 		}
-		other.end()
 		select {
 		case <-other.gone:
 		case <-ctx.Done():

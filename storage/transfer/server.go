@@ -128,8 +128,10 @@ func (s *Server) route(path string) http.Handler {
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := requestid.Choose(r.Header.Get(requestid.Header))
-	r = r.WithContext(requestid.With(r.Context(), id))
-	x := &exchange{ResponseWriter: w, request: id, began: time.Now(), deadline: newDeadlines(w)}
+	ctx, cancel := context.WithCancel(requestid.With(r.Context(), id))
+	defer cancel()
+	r = r.WithContext(ctx)
+	x := &exchange{ResponseWriter: w, request: id, proto: r.ProtoMajor, began: time.Now(), deadline: newDeadlines(w, cancel)}
 	if m := r.Header.Get("X-HTTP-Method-Override"); m != "" && r.Method == http.MethodPost {
 		r.Method = m // tus, for clients behind old proxies
 	}

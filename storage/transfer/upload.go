@@ -145,6 +145,9 @@ func (x *session) wait(ctx context.Context, c ticket.Claims) error {
 		}
 		select {
 		case <-ctx.Done():
+			if cause := x.deadline.gone(); cause != nil {
+				return cause
+			}
 			return err
 		case <-time.After(50 * time.Millisecond):
 		}

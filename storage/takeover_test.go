@@ -1,0 +1,128 @@
+package storage_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// part is the file where the bytes of an upload wait for the rest.
+func (h *host) part(at string) string {
+	return filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload", filepath.Base(at)+".part")
+}
+
+// A new request for an upload ends the one that holds it: a client whose
+// connection died must not wait for TCP to notice.
+func TestUploadIsTakenOver(t *testing.T) {
+	h := newHost(t)
+	tk := h.ticket("upload", "f", 8)
+	at := h.begin(tk, 8)
+	pr, pw := io.Pipe()
+	defer pw.Close()
+	stuck := make(chan error, 1)
+	go func() {
+		_, err := h.try(context.Background(), "PATCH", at, tk, pr, "Upload-Offset", "0")
+		stuck <- err
+	}()
+	if _, err := pw.Write([]byte("0123")); err != nil {
+		t.Fatal(err)
+	}
+	// A HEAD that came before would end the PATCH before it has read anything.
+	eventually(t, "first bytes", func() bool {
+		info, err := os.Stat(h.part(at))
+		return err == nil && info.Size() == 4
+	})
+	if got := h.offset(at, tk); got != 4 {
+		t.Fatalf("offset %d, want 4", got)
+	}
+	pw.CloseWithError(io.ErrClosedPipe)
+	<-stuck
+	if resp := h.tus("PATCH", at, tk, strings.NewReader("4567"), "Upload-Offset", "4"); resp.StatusCode != 204 {
+		t.Fatal(resp.Status)
+	}
+	h.wantFile("f", []byte("01234567"))
+}
+
+// The connection of a request that lost its upload to another serves the next
+// requests as if nothing had happened: behind a reverse proxy they are those of others.
+func TestConnectionOutlivesTakeover(t *testing.T) {
+	h := newHost(t)
+	var lost atomic.Int32 // requests that were over before they began
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Context().Err() != nil {
+			lost.Add(1)
+		}
+		http.StripPrefix("/storage", h.proxy.Handler()).ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	tk := h.ticket("upload", "f", 8)
+	at := h.begin(tk, 8)
+	head := func() (int, error) {
+		req, err := http.NewRequest("HEAD", front.URL+at, nil)
+		if err != nil {
+			return 0, err
+		}
+		req.Header.Set("Tus-Resumable", "1.0.0")
+		req.Header.Set("Authorization", "Bearer "+tk)
+		resp, err := front.Client().Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	// Another proxy has the upload, so that the first request holds it here and waits.
+	file, err := os.OpenFile(h.part(at), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	first, second := make(chan int, 1), make(chan error, 1)
+	go func() {
+		status, err := head()
+		if err != nil {
+			t.Error(err)
+		}
+		first <- status
+	}()
+	eventually(t, "first request has the upload", func() bool { return len(opened(t, h.part(at))) > 1 })
+	go func() {
+		_, err := h.try(context.Background(), "HEAD", at, tk, nil)
+		second <- err
+	}()
+	if status := <-first; status != http.StatusConflict {
+		t.Errorf("first request: %d", status)
+	}
+	file.Close()
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	if status, err := head(); err != nil || status != http.StatusOK || lost.Load() > 0 {
+		t.Errorf("next request on the connection: %d, %v; %d were over before they began", status, err, lost.Load())
+	}
+}
+
+// opened lists this process's descriptors of a file.
+func opened(t *testing.T, path string) (fds []string) {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range all {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && to == path {
+			fds = append(fds, fd.Name())
+		}
+	}
+	return fds
+}
