@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/moby/sys/mountinfo"
 
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/storage"
@@ -97,6 +98,7 @@ func TestCluster(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("ended: %v", err)
 		}
+		wantNoMount(t, cfg.Volumes[0].MountPath)
 		cfg.JoinToken = ""
 	}
 	cfg.Dir, cfg.JoinToken = t.TempDir(), "guessed"
@@ -108,5 +110,14 @@ func TestCluster(t *testing.T) {
 	defer stop()
 	if err := p.Run(limited); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a guessed token: %v", err)
+	}
+	wantNoMount(t, cfg.Volumes[0].MountPath)
+}
+
+// wantNoMount makes sure that a proxy which has ended left no mount of a volume.
+func wantNoMount(t *testing.T, path string) {
+	t.Helper()
+	if mounted, err := mountinfo.Mounted(path); err != nil || mounted {
+		t.Errorf("%s is a mount point: %v, %v", path, mounted, err)
 	}
 }

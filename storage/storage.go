@@ -167,7 +167,7 @@ func (p *Proxy) Volumes() []volume.State {
 }
 
 // Run works until the context ends or the cluster refuses the node, and
-// leaves no plugin process behind.
+// leaves no plugin process behind, and no mount of its own.
 func (p *Proxy) Run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -202,6 +202,7 @@ func (p *Proxy) Run(parent context.Context) error {
 	p.grpc.Stop()
 	leave()
 	wg.Wait()
+	p.set.Release()
 	if parent.Err() != nil {
 		return nil
 	}

@@ -117,10 +117,15 @@ func (s *Set) Run(ctx context.Context) error {
 		}
 	}
 	wg.Wait()
+	return nil
+}
+
+// Release takes away what restricts the volumes, once nothing works on them any more:
+// work restricts a volume again, and an open file keeps a mount where it is.
+func (s *Set) Release() {
 	for _, v := range s.volumes {
 		v.identity.guard.Release()
 	}
-	return nil
 }
 
 func (s *Set) watch(ctx context.Context) {
