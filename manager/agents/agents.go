@@ -98,9 +98,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 	defer s.setLead(nil)
 	tick := time.NewTicker(3 * time.Second)
 	defer tick.Stop()
-	forget := time.NewTicker(forgetEvery)
-	defer forget.Stop()
-	since := map[uuid.UUID]time.Time{}
+	since, forgot := map[uuid.UUID]time.Time{}, clock.Now()
 	for {
 		if err := s.lookForLost(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("look for lost agents", "error", err)
@@ -109,7 +107,10 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-forget.C:
+		}
+		// One timer for both: a select between two that end at one instant takes either.
+		if now := clock.Now(); now.Sub(forgot) >= forgetEvery {
+			forgot = now
 			if err := s.forgetDevices(ctx, since); err != nil && ctx.Err() == nil {
 				s.log.Error("forget lost devices", "error", err)
 			}
