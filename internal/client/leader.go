@@ -5,8 +5,14 @@ import (
 	"time"
 )
 
-// Cluster is the state of the whole cluster.
+// Cluster is the state of the whole cluster, with the programs of its agents.
 type Cluster struct {
+	Overview
+	Agents []AgentVersion `json:"agents"`
+}
+
+// Overview is what managers know of themselves and of the cluster.
+type Overview struct {
 	Led    bool    `json:"led"`
 	Leader *Leader `json:"leader"` // nil while no manager leads
 	// EvictionsStopped are groups with too many agents out of reach at once.
@@ -17,7 +23,6 @@ type Cluster struct {
 	} `json:"evictionsStopped"`
 	Managers       []ClusterManager `json:"managers"`
 	StorageProxies []StorageProxy   `json:"storageProxies"`
-	Agents         []AgentVersion   `json:"agents"`
 	Recovery       *Recovery        `json:"recovery"` // nil while the cluster is not in recovery mode
 }
 
@@ -73,7 +78,7 @@ type Leader struct {
 }
 
 var showCluster = define[struct {
-	Cluster Cluster `json:"cluster"`
+	Cluster Overview `json:"cluster"`
 }](`query Cluster { cluster { led leader { id address since epoch } evictionsStopped { resourceGroup unreachable agents } managers { id address version leads } storageProxies { name version publicURL lastSeenAt } recovery { since reason } } }`)
 
 // Cluster returns the state of the whole cluster.
@@ -82,11 +87,11 @@ func (c *Client) Cluster(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Cluster.Agents, err = collect(0, vars{}, func(v vars) (connection[AgentVersion], error) {
+	agents, err := collect(0, vars{}, func(v vars) (connection[AgentVersion], error) {
 		out, err := listVersions.run(ctx, c, v)
 		return out.Agents, err
 	})
-	return &out.Cluster, err
+	return &Cluster{Overview: out.Cluster, Agents: agents}, err
 }
 
 var setRecovery = define[payload[struct {
