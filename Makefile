@@ -26,9 +26,9 @@ GO       ?= go
 # goroutine.
 RACE     ?= $(patsubst %,./%/...,$(wildcard internal plugins agent/device)) ./manager/scheduler
 # Most tests wait, for timers, products and other processes. `make lint` vets.
-SIDE     := -timeout 20m -p 4 -parallel 4 -vet=off
+SIDE     := -timeout 60m -p 4 -parallel 4 -vet=off
 # Each in a network of its own: a browser drops requests when an interface comes or goes.
-E2E      := -timeout 20m -p 3 -vet=off -exec $(CURDIR)/tools/ci/netns.sh
+E2E      := -timeout 60m -p 3 -vet=off -exec $(CURDIR)/tools/ci/netns.sh
 # The packages that people write: generated ones are not linted.
 READ     := { $(GO) list ./... | grep -vE '/ent(/[a-z]+)?$$|/graph/exec$$|pb$$'; $(GO) list ./ent/schema ./ent/migrate; }
 

@@ -59,7 +59,7 @@ func (s *Service) Unknown(ctx context.Context, agent string, missing, later []uu
 	if newer == 0 {
 		return nil
 	}
-	return s.find(ctx, fmt.Sprintf("the agent %s has %d containers that are newer than the database", agent, newer))
+	return s.find(ctx, fmt.Sprintf("agent %s runs containers that are newer than the database (%d): it was restored from a backup", agent, newer))
 }
 
 // newer reports whether an id was made after the database's last note of the time and
