@@ -36,7 +36,7 @@ func (r *Resolver) bounded(ctx context.Context, next graphql.ResponseHandler) *g
 		return next(ctx)
 	}
 	if v := viewer.From(ctx); v != nil && !v.IsAnonymous() {
-		leave, err := r.turns.take(ctx, v.Person())
+		leave, err := r.turn(ctx, v.Person())
 		if err != nil {
 			return &graphql.Response{Errors: gqlerror.List{present(ctx, err)}}
 		}

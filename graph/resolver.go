@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
+	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
 )
@@ -65,7 +66,7 @@ type Resolver struct {
 	Meter        *Meter        // nil: nothing is measured
 	Logger       *slog.Logger
 
-	turns turns
+	turns store.Limit // operations of each person
 }
 
 type (

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/google/uuid"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -34,15 +33,16 @@ type streams struct {
 	presenter graphql.ErrorPresenterFunc
 	recover   graphql.RecoverFunc
 
+	open store.Limit // subscriptions of each person
+
 	mu      sync.Mutex
-	open    map[uuid.UUID]int // by person
 	circles map[circleKey]*circle
 }
 
 func newStreams(r *Resolver, schema graphql.ExecutableSchema, m *Meter, p graphql.ErrorPresenterFunc, rec graphql.RecoverFunc) *streams {
 	return &streams{
 		schema: schema, resolver: r, meter: m, presenter: p, recover: rec,
-		open: map[uuid.UUID]int{}, circles: map[circleKey]*circle{},
+		circles: map[circleKey]*circle{},
 	}
 }
 
@@ -75,20 +75,11 @@ func (s *streams) enter(ctx context.Context, subscribes bool) error {
 	if !subscribes || v == nil {
 		return nil
 	}
-	who := v.Person()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[who] >= maxPerPerson {
+	leave, ok := s.open.Try(v.Person(), maxPerPerson)
+	if !ok {
 		return problem.Exhausted("you have %d subscriptions open at this manager; close some", maxPerPerson).WithLimit(strconv.Itoa(maxPerPerson))
 	}
-	s.open[who]++
-	context.AfterFunc(ctx, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.open[who]--; s.open[who] == 0 {
-			delete(s.open, who)
-		}
-	})
+	context.AfterFunc(ctx, leave)
 	return nil
 }
 

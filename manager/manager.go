@@ -180,11 +180,7 @@ func (m *Manager) wire() error {
 	m.scheduler.Spare(m.sessions.Strays)
 	m.scheduler.Prefer(m.agents.Images)
 	m.occupancy = occupancy.New(occupancy.Config{
-		Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Registry: m.meter(), Logger: m.log,
-		Recovering: func(ctx context.Context) (bool, error) {
-			state, err := m.recovery.Current(ctx)
-			return state != nil, err
-		},
+		Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Registry: m.meter(), Recovering: m.recovery.On, Logger: m.log,
 	})
 	if err := m.wirePeople(); err != nil {
 		return err
@@ -278,8 +274,7 @@ func (m *Manager) AddRegistry(ctx context.Context, name, host, username, passwor
 			id = made.Registry.ID
 		}
 	} else if err == nil && password != "" {
-		err = m.client.Registry.UpdateOneID(id).SetUsername(username).
-			SetPasswordSealed(m.keys.Seal(seal.RegistryPassword, []byte(password))).Exec(ctx)
+		_, err = m.images.UpdateRegistry(ctx, image.UpdateRegistryInput{ID: id, Username: &username, Password: &password})
 	}
 	if err != nil {
 		return fmt.Errorf("register registry %s: %w", name, err)

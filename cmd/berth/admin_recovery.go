@@ -80,15 +80,5 @@ func (a *app) leaving(ctx context.Context, c *client.Client, yes bool) error {
 		}
 	}
 	a.note("Waiting sessions start, and lifetimes, idle checks, drains and retention apply again.")
-	if yes {
-		return nil
-	}
-	if _, ok := terminal(a.in); !ok {
-		return usagef("no terminal to ask on; use --yes to turn recovery mode off")
-	}
-	agreed, err := a.agreed(ctx, "Turn recovery mode off?")
-	if err == nil && !agreed {
-		return usagef("recovery mode stays on")
-	}
-	return err
+	return a.sure(ctx, "Turn recovery mode off?", "turn recovery mode off", "recovery mode stays on", yes)
 }

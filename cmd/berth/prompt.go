@@ -63,15 +63,21 @@ func (a *app) confirm(ctx context.Context, what, name string, yes bool) error {
 
 // mayDelete asks before something is deleted, unless that was said to be so.
 func (a *app) mayDelete(ctx context.Context, what string, yes bool) error {
+	return a.sure(ctx, "Delete "+what+"?", "delete "+what, "nothing was done", yes)
+}
+
+// sure asks a question before something is done, unless --yes said to do it. otherwise is
+// the error of those who do not agree.
+func (a *app) sure(ctx context.Context, question, do, otherwise string, yes bool) error {
 	if yes {
 		return nil
 	}
 	if _, ok := terminal(a.in); !ok {
-		return usagef("no terminal to ask on; use --yes to delete %s", what)
+		return usagef("no terminal to ask on; use --yes to %s", do)
 	}
-	agreed, err := a.agreed(ctx, "Delete "+what+"?")
+	agreed, err := a.agreed(ctx, question)
 	if err == nil && !agreed {
-		err = usagef("nothing was done")
+		err = usagef("%s", otherwise)
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -30,6 +29,7 @@ import (
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/permit"
 	msession "github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // Revocations ends connections whose credential was revoked.
@@ -47,8 +47,7 @@ type Handler struct {
 	Open     *prometheus.GaugeVec // what is open, made by NewOpen
 	Logger   *slog.Logger
 
-	mu   sync.Mutex
-	open map[uuid.UUID]int // terminals and ports, by person
+	places store.Limit // of terminals and ports
 }
 
 // maxOpen bounds the terminals and forwarded connections of one person at one manager: a
@@ -61,24 +60,12 @@ func (h *Handler) place(ctx context.Context) (giveBack func(), err error) {
 	if v == nil || v.IsAnonymous() {
 		return func() {}, nil
 	}
-	who := v.Person()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.open[who] >= maxOpen {
+	giveBack, ok := h.places.Try(v.Person(), maxOpen)
+	if !ok {
 		return nil, problem.Exhausted("you have %d terminals and forwarded connections open at this manager; close some", maxOpen).
 			WithLimit(strconv.Itoa(maxOpen))
 	}
-	if h.open == nil {
-		h.open = map[uuid.UUID]int{}
-	}
-	h.open[who]++
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.open[who]--; h.open[who] == 0 {
-			delete(h.open, who)
-		}
-	}, nil
+	return giveBack, nil
 }
 
 // NewOpen registers the gauge that Handler needs.

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"github.com/berthhq/berth/manager/store"
-	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -174,7 +173,7 @@ func (st *state) placed(on uuid.UUID, said *agentpb.KernelState) *ent.Kernel {
 
 // kernelsOfAgents finds what lives where it should not.
 func (st *state) kernelsOfAgents() {
-	for _, on := range st.sorted(maps.Keys(st.live)) {
+	for _, on := range store.IDs(st.live) {
 		for id, said := range st.live[on] {
 			if st.placed(on, said) != nil {
 				continue
@@ -237,7 +236,7 @@ func (st *state) holders() {
 		}
 		rows[holding{a.KernelID, a.Edges.Device.DeviceID, a.Slot}] += a.Amount
 	}
-	for _, on := range st.sorted(maps.Keys(st.live)) {
+	for _, on := range store.IDs(st.live) {
 		for id, said := range st.live[on] {
 			k := st.placed(on, said)
 			if k == nil {
@@ -271,7 +270,7 @@ func (st *state) devices() {
 		used[a.DeviceID][a.Slot] += a.Amount
 		byID[a.DeviceID] = a.Edges.Device
 	}
-	for _, id := range st.sorted(maps.Keys(byID)) {
+	for _, id := range store.IDs(byID) {
 		d, on := byID[id], st.agents[byID[id].AgentID]
 		if on == nil {
 			continue
@@ -293,10 +292,6 @@ func (st *state) devices() {
 			st.found = append(st.found, d)
 		}
 	}
-}
-
-func (st *state) sorted(ids func(func(uuid.UUID) bool)) []uuid.UUID {
-	return slices.SortedFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 }
 
 var phases = map[agentpb.KernelState_Phase]string{

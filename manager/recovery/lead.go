@@ -94,7 +94,7 @@ func (s *Service) Beat(ctx context.Context) {
 // Follow runs a leader's loops until ctx ends, and again whenever the mode changes: run
 // gets whether it is on, and returns when its context ends.
 func (s *Service) Follow(ctx context.Context, run func(ctx context.Context, on bool) error) error {
-	on, err := s.on(ctx)
+	on, err := s.On(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Service) phase(ctx context.Context, on bool, run func(ctx context.Conte
 		case <-s.wake:
 		case <-tick.C:
 		}
-		now, err := s.on(ctx)
+		now, err := s.On(ctx)
 		if err != nil || now == on { // the mode stays while the database is away
 			continue
 		}
@@ -132,7 +132,8 @@ func (s *Service) phase(ctx context.Context, on bool, run func(ctx context.Conte
 	}
 }
 
-func (s *Service) on(ctx context.Context) (bool, error) {
+// On reports whether the cluster is in recovery mode.
+func (s *Service) On(ctx context.Context) (bool, error) {
 	state, err := s.Current(ctx)
 	return state != nil, err
 }

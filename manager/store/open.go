@@ -9,8 +9,6 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/google/uuid"
-
 	"github.com/berthhq/berth/ent"
 )
 
@@ -30,7 +28,7 @@ func (p Pools) Client() *ent.Client { return p.MeasuredClient(nil) }
 
 // MeasuredClient returns a client whose statements are measured for a registry.
 func (p Pools) MeasuredClient(to prometheus.Registerer) *ent.Client {
-	d := &pooled{pools: p, meter: newMeter(to), shares: shares{m: map[uuid.UUID]*share{}}}
+	d := &pooled{pools: p, meter: newMeter(to)}
 	if most := p[Requests].Stats().MaxOpenConnections; most > 0 {
 		d.shares.most = shareOf(most)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,18 +33,10 @@ const (
 	uses
 )
 
-// shares counts the connections that persons use.
+// shares bound the connections that each person uses.
 type shares struct {
 	most int // of one person and use; 0 is no limit
-
-	mu sync.Mutex
-	m  map[uuid.UUID]*share
-}
-
-// share is that of one person.
-type share struct {
-	users  int // who have it or wait for it
-	places [uses]chan struct{}
+	of   [uses]Limit
 }
 
 // take waits for a place among the connections of the context's person, and returns how
@@ -55,46 +46,14 @@ func (s *shares) take(ctx context.Context, u use) (giveBack func(), err error) {
 	if !ok || s.most == 0 || laneOf(ctx) != Requests {
 		return func() {}, nil
 	}
-	mine := s.of(who)
 	wait, stop := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer stop()
-	select {
-	case mine.places[u] <- struct{}{}:
-	case <-wait.Done():
-		s.leave(who, mine)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return nil, problem.Exhausted("your other requests use all connections to the database that one person may have").RetryAfter(time.Second)
+	giveBack, err = s.of[u].Take(wait, who, s.most)
+	if err == nil {
+		return giveBack, nil
 	}
-	var once sync.Once
-	return func() {
-		once.Do(func() {
-			<-mine.places[u]
-			s.leave(who, mine)
-		})
-	}, nil
-}
-
-func (s *shares) of(who uuid.UUID) *share {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	mine := s.m[who]
-	if mine == nil {
-		mine = &share{}
-		for u := range mine.places {
-			mine.places[u] = make(chan struct{}, s.most)
-		}
-		s.m[who] = mine
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	mine.users++
-	return mine
-}
-
-func (s *shares) leave(who uuid.UUID, mine *share) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if mine.users--; mine.users == 0 {
-		delete(s.m, who)
-	}
+	return nil, problem.Exhausted("your other requests use all connections to the database that one person may have").RetryAfter(time.Second)
 }
