@@ -57,8 +57,8 @@ func (a *Agent) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return err
 }
 
-// served writes one line about a call. Those that begin and end containers, and what
-// people asked for, are for everybody to see; the others are only of use to developers.
+// served writes one line about a call: at level info for a request of a person, and at
+// level debug for the calls that managers make by themselves.
 func (a *Agent) served(ctx context.Context, method string, req any, begun time.Time, err error) {
 	level := slog.LevelDebug
 	if requestid.From(ctx) != "" {

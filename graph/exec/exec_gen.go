@@ -2073,7 +2073,7 @@ type Image implements Node @allow(to: USER) {
   architecture: String!
   digest: String!
   sizeBytes: Int64!
-  "Labels as whoever built the image wrote them. Berth reads those that minimumSlots names, and nothing else of them."
+  "Labels from the configuration of the image. Berth reads only the labels that minimumSlots names."
   labels: StringMap!
   """
   The least amounts that one container of the image needs, by its labels berth.resource.min.SLOT, or

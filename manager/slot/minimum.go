@@ -12,8 +12,8 @@ import (
 // container: Berth's own, and the one of images that were built for Backend.AI.
 var minimumLabels = []string{"berth.resource.min.", "ai.backend.resource.min."}
 
-// Minimum returns the least amounts that an image asks for by its labels. Labels are text
-// of whoever built the image: one that is no amount of a slot means nothing.
+// Minimum returns the smallest amounts with which an image can run, by its labels. Anybody
+// may have written these: a label that is not an amount of a slot is ignored.
 func Minimum(i *ent.Image) resource.Slots {
 	least := resource.Slots{}
 	for key, text := range i.Labels {
