@@ -78,9 +78,10 @@ func waits(t *testing.T, u *cluster.User, session, stage string) *client.Advice 
 	t.Helper()
 	var why *client.Advice
 	var last client.PendingReport
+	var err error
 	t.Cleanup(func() {
-		if t.Failed() && last.Stage != stage {
-			t.Logf("session %s waits for %s, not for %s: %s", session, last.Stage, stage, last.Summary)
+		if t.Failed() && (last.Stage != stage || err != nil) {
+			t.Logf("session %s waits for %s, not for %s: %s; the last error: %v", session, last.Stage, stage, last.Summary, err)
 		}
 	})
 	cluster.Eventually(t, "it is known that the session waits for "+stage, func() bool {
@@ -94,7 +95,6 @@ func waits(t *testing.T, u *cluster.User, session, stage string) *client.Advice 
 		if last = *s.Pending; last.Stage != stage {
 			return false
 		}
-		var err error
 		why, _, err = u.Why(t.Context(), session)
 		return err == nil && why != nil && why.Stage == stage
 	})

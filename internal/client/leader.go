@@ -13,7 +13,7 @@ type Cluster struct {
 
 // Overview is what managers know of themselves and of the cluster.
 type Overview struct {
-	ClusterState
+	Led    bool    `json:"led"`
 	Leader *Leader `json:"leader"` // nil while no manager leads
 	// EvictionsStopped are groups with too many agents out of reach at once.
 	EvictionsStopped []struct {
@@ -23,6 +23,7 @@ type Overview struct {
 	} `json:"evictionsStopped"`
 	Managers       []ClusterManager `json:"managers"`
 	StorageProxies []StorageProxy   `json:"storageProxies"`
+	Recovery       *Recovery        `json:"recovery"` // nil while the cluster is not in recovery mode
 }
 
 // Recovery is the recovery mode while it is on.

@@ -3,6 +3,7 @@ package client
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,51 @@ func TestOperationsMatchSchema(t *testing.T) {
 		names[name] = true
 		t.Run(name, func(t *testing.T) { sameShape(t, name, doc.Operations[0].SelectionSet, op.out) })
 	}
+}
+
+// Operations that read a field only administrators may read. Every other operation is for
+// each user: a field that is not open to them would refuse the whole of it.
+var forAdministrators = strings.Fields(`
+	Cluster IdentityProviders IdleDryRun Invitations OccupancyAudit Retention
+	VolumeDetails VolumeGrants VolumeOrphans
+`)
+
+func TestOperationsAreOpenToUsers(t *testing.T) {
+	schema := publishedSchema(t)
+	var found []string
+	for _, op := range operations {
+		doc, err := gqlparser.LoadQueryWithRules(schema, op.text, rules.NewDefaultRules())
+		if err != nil {
+			continue // TestOperationsMatchSchema says so
+		}
+		if o := doc.Operations[0]; o.Operation != ast.Mutation && restricted(schema, o.SelectionSet) {
+			found = append(found, o.Name)
+		}
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, forAdministrators) {
+		t.Errorf("only administrators can run:\n%s\nin the list are:\n%s", strings.Join(found, "\n"), strings.Join(forAdministrators, "\n"))
+	}
+}
+
+// restricted reports whether a selection has a field that is not open to all users.
+func restricted(s *ast.Schema, set ast.SelectionSet) bool {
+	return slices.ContainsFunc(set, func(sel ast.Selection) bool {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			return admins(sel.Definition.Directives) || restricted(s, sel.SelectionSet)
+		case *ast.InlineFragment:
+			return restricted(s, sel.SelectionSet)
+		case *ast.FragmentSpread:
+			return restricted(s, sel.Definition.SelectionSet)
+		}
+		return false
+	})
+}
+
+func admins(list ast.DirectiveList) bool {
+	allow := list.ForName("allow")
+	return allow != nil && strings.HasSuffix(allow.Arguments.ForName("to").Value.Raw, "ADMIN")
 }
 
 // TestAllMutationsAreOffered holds the package against what the API can do.

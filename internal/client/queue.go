@@ -105,7 +105,9 @@ type ClusterState struct {
 	// Led reports whether a manager leads the cluster.
 	Led bool `json:"led"`
 	// Recovery is nil while the cluster is not in recovery mode.
-	Recovery *Recovery `json:"recovery"`
+	Recovery *struct {
+		Since time.Time `json:"since"`
+	} `json:"recovery"`
 }
 
 var whyWaits = define[struct {
@@ -113,7 +115,7 @@ var whyWaits = define[struct {
 		Pending *Advice `json:"pending"`
 	} `json:"node"`
 	Cluster ClusterState `json:"cluster"`
-}](`query Why($id: ID!) { node(id: $id) { ... on Session { pending { ...adviceFields } } } cluster { led recovery { since reason } } }`, reportFields, entryFields, adviceFields)
+}](`query Why($id: ID!) { node(id: $id) { ... on Session { pending { ...adviceFields } } } cluster { led recovery { since } } }`, reportFields, entryFields, adviceFields)
 
 // Why says why a session waits, who is before it and what would let it start; nil
 // when it does not wait.
