@@ -111,7 +111,7 @@ conformance: bin/berth-accelerator-conformance bin/berth-volume-conformance $(fi
 
 .PHONY: volume-lanes
 volume-lanes: setup ## volume plugins on xfs, ext4 and NFS, inside user-mode Linux where this kernel has none
-	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestLane" ./internal/lane/... ./plugins/volume/xfs/... ./plugins/volume/nfs/... ./internal/scopemount/... | grep -v '^ *=== '
+	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestLane" ./agent/disk ./internal/lane/... ./plugins/volume/xfs/... ./plugins/volume/nfs/... ./internal/scopemount/... | grep -v '^ *=== '
 
 .PHONY: ceph-lane
 ceph-lane: ## the cephfs plugin on a real Ceph of one node; installs it

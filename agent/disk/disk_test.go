@@ -8,11 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/lane"
+	"github.com/berthhq/berth/internal/lane/lanetest"
 )
+
+func TestMain(m *testing.M) { lanetest.Main(m) }
 
 func disks(t *testing.T) (*Disks, string) {
 	t.Helper()
@@ -36,31 +42,135 @@ func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err,
 // TestLimit writes beyond the limits of bytes and of files.
 func TestLimit(t *testing.T) {
 	d, at := disks(t)
+	limited(t, d, at)
+}
+
+// TestMakeAgain makes a disk where one is, as after an agent that was killed: it is
+// empty, and removing it twice is no error.
+func TestMakeAgain(t *testing.T) {
+	d, at := disks(t)
+	madeAgain(t, d, at)
+}
+
+// TestLaneQuota has file systems with project quotas, which are used instead of images.
+func TestLaneQuota(t *testing.T) {
+	m := lanetest.Machine{Machine: lane.Machine{Disks: []lane.Disk{lane.XFS("xfs"), lane.Ext4("ext4")}}}
+	lanetest.Each(t, m, func(t *testing.T, p lanetest.Place) {
+		for _, name := range []string{"xfs", "ext4"} {
+			t.Run(name, func(t *testing.T) {
+				dir := p.Mount(name)
+				d, probe, err := New(t.Context(), dir, slog.New(slog.DiscardHandler))
+				if err != nil || d.way != Quota || !probe.Ok {
+					t.Fatalf("limits are kept by %s: %v, %v", d.way, probe, err)
+				}
+				t.Run("limit", func(t *testing.T) { limited(t, d, filepath.Join(dir, "limited")) })
+				t.Run("again", func(t *testing.T) { madeAgain(t, d, filepath.Join(dir, "again")) })
+				t.Run("neighbors", func(t *testing.T) { neighbors(t, d, dir) })
+			})
+		}
+	})
+}
+
+// neighbors fills one disk below a directory that a kernel makes later, as its writable
+// layer is: the other disks have all of theirs.
+func neighbors(t *testing.T, d *Disks, dir string) {
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, at := range []string{a, b} {
+		if err := d.Make(t.Context(), at, Min); err != nil {
+			t.Fatal(err)
+		}
+	}
+	layer := filepath.Join(a, "upper", "var")
+	if err := os.MkdirAll(layer, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fill(filepath.Join(layer, "f")); !full(err) || n > Min {
+		t.Errorf("%d bytes were written, %v", n, err)
+	}
+	if u, err := d.Usage(b); err != nil || u.Full() || u.Bytes > Min/10 {
+		t.Errorf("usage of the other disk: %+v, %v", u, err)
+	}
+	if err := os.WriteFile(filepath.Join(b, "f"), make([]byte, Min/2), 0o600); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(d.Remove(a), d.Remove(b)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Make(t.Context(), a, 2*Min); err != nil { // the number of its project is free again
+		t.Fatal(err)
+	}
+	if u, err := d.Usage(a); err != nil || u.MaxBytes != 2*Min || u.Bytes > Min/10 {
+		t.Errorf("usage of a larger disk: %+v, %v", u, err)
+	}
+	if err := d.Remove(a); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill writes a file of twice the smallest limit, and returns how much went in.
+func fill(path string) (n int64, err error) {
+	err = confined(func() error {
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		n, err = io.Copy(f, io.LimitReader(zeros{}, 2*Min))
+		return errors.Join(err, f.Sync(), f.Close())
+	})
+	return n, err
+}
+
+// touch makes empty files until one cannot be made.
+func touch(at string, files int) error {
+	return confined(func() error {
+		for i := range files {
+			if err := os.WriteFile(filepath.Join(at, strconv.Itoa(i)), nil, 0o600); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// confined runs f in a thread without CAP_SYS_RESOURCE, which lifts quotas of ext4 and
+// which no container has.
+func confined(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var data [2]unix.CapUserData
+		err := unix.Capget(&head, &data[0])
+		data[0].Effective &^= 1 << unix.CAP_SYS_RESOURCE
+		if err == nil {
+			err = unix.Capset(&head, &data[0])
+		}
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+func limited(t *testing.T, d *Disks, at string) {
 	if err := d.Make(t.Context(), at, Min); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(filepath.Join(at, "f"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := io.Copy(f, io.LimitReader(zeros{}, 2*Min))
-	if err = errors.Join(err, f.Sync(), f.Close()); !full(err) || n > Min || n < Min*9/10 {
+	name := filepath.Join(at, "f")
+	if n, err := fill(name); !full(err) || n > Min || n < Min*9/10 {
 		t.Errorf("%d bytes were written, %v", n, err)
 	}
 	if u, err := d.Usage(at); err != nil || !u.Full() || u.MaxBytes > Min {
 		t.Errorf("usage of a full disk: %+v, %v", u, err)
 	}
-	if err := os.Remove(f.Name()); err != nil {
+	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
 	if u, err := d.Usage(at); err != nil || u.Full() {
 		t.Errorf("usage of an empty disk: %+v, %v", u, err)
 	}
-	for i := range 2 * Min / bytesPerInode {
-		if err = os.WriteFile(filepath.Join(at, strconv.Itoa(i)), nil, 0o600); err != nil {
-			break
-		}
-	}
+	err := touch(at, 2*Min/bytesPerInode)
 	if u, _ := d.Usage(at); !full(err) || !u.Full() {
 		t.Errorf("files beyond the limit: %v, %+v", err, u)
 	}
@@ -72,10 +182,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestMakeAgain makes a disk where one is, as after an agent that was killed: it is
-// empty, and removing it twice is no error.
-func TestMakeAgain(t *testing.T) {
-	d, at := disks(t)
+func madeAgain(t *testing.T, d *Disks, at string) {
 	for range 2 {
 		if err := d.Make(t.Context(), at, Min); err != nil {
 			t.Fatal(err)
