@@ -169,6 +169,13 @@ func TestRecoveryModeIsTurnedOn(t *testing.T) {
 	if errs := c.as.Ask(t, `mutation { setRecovery(input: {on: false}) { recovery { since } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member turns it off: %v", errs)
 	}
+	managertest.Eventually(t, "the metric says so", func() bool {
+		return strings.Contains(c.m.Scrape(t), "berth_recovery_mode 1\n")
+	})
+	c.setMode(t, false)
+	managertest.Eventually(t, "the metric says that it is over", func() bool {
+		return strings.Contains(c.m.Scrape(t), "berth_recovery_mode 0\n")
+	})
 }
 
 // hasNotes checks that the last note of the time is in the database and in etcd alike.

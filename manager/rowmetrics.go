@@ -25,7 +25,7 @@ type rowMetrics struct {
 	agents, heartbeat           *prometheus.GaugeVec
 	plugins, checks, conditions *prometheus.GaugeVec
 	capacity, allocated         *prometheus.GaugeVec
-	stopped                     prometheus.Gauge
+	stopped, recovery           prometheus.Gauge
 }
 
 func newRowMetrics(r prometheus.Registerer) *rowMetrics {
@@ -47,6 +47,9 @@ func newRowMetrics(r prometheus.Registerer) *rowMetrics {
 		stopped: f.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_evictions_stopped", Help: "Resource groups where too many agents are out of reach at once for sessions to end.",
 		}),
+		recovery: f.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_recovery_mode", Help: "1 while the cluster is in recovery mode, where no session starts and none is ended, else 0.",
+		}),
 	}
 }
 
@@ -57,7 +60,11 @@ func (m *Manager) countRows(ctx context.Context, g *rowMetrics) error {
 	if err == nil {
 		g.stopped.Set(float64(len(list)))
 	}
-	return errors.Join(err, m.countSessions(ctx, g), m.countQueues(ctx, g), m.countAgents(ctx, g), m.countMachines(ctx, g), m.countSlots(ctx, g))
+	on, unread := m.recovery.On(ctx)
+	if unread == nil {
+		g.recovery.Set(holds(on))
+	}
+	return errors.Join(err, unread, m.countSessions(ctx, g), m.countQueues(ctx, g), m.countAgents(ctx, g), m.countMachines(ctx, g), m.countSlots(ctx, g))
 }
 
 // each calls row for every row of a statement.
