@@ -373,6 +373,21 @@ async function tidy() {
   }
 }
 
+/** Turns recovery mode on and off: the page of the cluster says so, and follows. */
+async function recovery() {
+  const turn = (on) => admin.ask("mutation($i: SetRecoveryInput!) { setRecovery(input: $i) { recovery { since } } }", { i: { on, reason: on ? "a drill" : null } });
+  const note = page.getByRole("alert").filter({ hasText: "The cluster is in recovery mode." });
+  await turn(true);
+  try {
+    await page.goto("/cluster");
+    await note.getByText("until an administrator turns the mode off").waitFor();
+    await look("recovery");
+  } finally {
+    await turn(false);
+  }
+  await note.waitFor({ state: "detached" });
+}
+
 /** Ends what no page of the walk removes, and what a failed walk left behind. */
 async function sweep() {
   const quiet = (query, variables) => admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
@@ -402,6 +417,7 @@ await walk(stage, [
   ["volumes", volumes],
   ["audit log", trail],
   ["retention", retention],
+  ["recovery mode", recovery],
   ["others", others],
   ["tidy", tidy],
 ], { sweep });

@@ -14,7 +14,7 @@ export function Leaderless() {
   useEffect(() => {
     const timer = setInterval(refetch, every);
     return () => clearInterval(timer);
-  });
+  }, [refetch]);
   if (!data) return null;
   if (data.cluster.led && data.cluster.recovery) {
     return (

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useCallback, useEffect, useRef } from "react";
 import { type AnyVariables, type UseQueryArgs, useQuery } from "urql";
 import { fromGraphQL } from "../api/errors";
 import { useGeneration } from "../api/live";
@@ -11,15 +11,16 @@ export function useLiveQuery<Data, Variables extends AnyVariables>(args: UseQuer
   const [result, execute] = useQuery<Data, Variables>(args);
   const generation = useGeneration();
   const read = useRef(generation);
+  const refetch = useCallback(() => execute({ requestPolicy: "network-only" }), [execute]);
   useEffect(() => {
     if (read.current === generation) return;
     read.current = generation;
-    execute({ requestPolicy: "network-only" });
-  }, [generation, execute]);
+    refetch();
+  }, [generation, refetch]);
   return {
     data: result.data,
     failure: result.error ? fromGraphQL(result.error) : null,
     fetching: result.fetching,
-    refetch: () => execute({ requestPolicy: "network-only" }),
+    refetch,
   };
 }
