@@ -45,7 +45,7 @@ NVML     := /plugins/accelerator/nvidia
 LIMIT    := plugins/accelerator/nvidia/limit/lib
 PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
 
-BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/plugins/lib/libberthlimit.so bin/containerd-shim-runc-v2 bin/runc
+BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/plugins/lib/libberthlimit.so bin/runc
 # What `make run` starts: plugins of vendors only where this machine may have a device.
 EVERYHERE := accelerator/mock volume/vfs
 PLATFORM := $(if $(shell tools/setup/accelerators.sh),$(BIN),bin/berthd bin/berth bin/berth-runner $(EVERYHERE:%=bin/plugins/%) bin/containerd-shim-runc-v2 bin/runc)
@@ -215,11 +215,6 @@ bin/plugins/$(CGO): $(GO_FILES)
 bin/plugins/lib/libberthlimit.so: $(wildcard $(LIMIT)/*)
 	@mkdir -p $(@D)
 	$(LIMIT)/build.sh $(abspath $@)
-
-bin/containerd-shim-runc-v2: go.mod go.sum
-	@mkdir -p bin
-	$(GO) build -ldflags "-s -w" -o $@ github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
-	@touch $@
 
 bin/runc: go.mod go.sum
 	@mkdir -p bin

@@ -57,7 +57,7 @@ func buildTools() (Tools, error) {
 		cgo  string
 		args []string
 	}{
-		{&got.Shim, "containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", "0", static},
+		{&got.Shim, "containerd-shim-runc-v2", module + "cmd/containerd-shim-runc-v2", "0", static},
 		{&got.Runc, "runc", "github.com/opencontainers/runc", "1", seccomp},
 		{&got.Runner, "berth-runner", module + "cmd/berth-runner", "0", static},
 		{&got.Prog, "prog", module + "agent/runtime/runtimetest/prog", "0", static},
