@@ -784,61 +784,61 @@ func newExecutionContext(
 
 var sources = []*ast.Source{
 	{Name: "../agent.graphql", Input: `enum DrainAction {
-  "Sessions wait for another place and start anew there; what was in their containers is lost."
+  "The agent's sessions return to the queue and start again on another agent. The contents of their containers are lost."
   reschedule
-  "Sessions end."
+  "The agent's sessions end."
   terminate
 }
 
 enum LostPolicy {
-  "Sessions wait until the agent is back or somebody ends them."
+  "Sessions wait until the agent is back or someone ends them."
   wait
-  "Sessions end in error."
+  "Sessions end with an error."
   fail
-  "Sessions start anew on other agents; what the lost one still has of them ends when it is back."
+  "Sessions start again on other agents. If the lost agent comes back, its remaining containers are stopped."
   reschedule
 }
 
 extend enum TerminationReason {
-  "Its agent was drained."
+  "The session's agent was drained."
   drained
-  "It waited for longer than its resource group allows."
+  "The session waited for longer than its resource group allows."
   pending_timeout
 }
 
 extend type Agent {
-  "Why nothing new lands there; empty when nobody said."
+  "Why the agent accepts no new sessions; empty if no reason was given."
   cordonReason: String!
-  "Set while it is drained: when that begins which drainAction says."
+  "Set while the agent is drained: when drainAction is applied to the sessions that are left."
   drainDeadline: Time
   drainAction: DrainAction
-  "It is drained and nothing is left on it."
+  "True if the agent is drained and no session is left on it."
   drained: Boolean!
-  "Sessions that hold something there, those of others included."
+  "Number of sessions that still use resources of the agent, including sessions that the viewer cannot see."
   sessionsLeft: Int!
-  "Since when nothing is heard of it; null while it is alive."
+  "When the agent was last heard of; null while it is alive."
   lostAt: Time
 }
 
 extend type ResourceGroup {
-  "What becomes of sessions that run on a lost agent."
+  "What happens to sessions that run on a lost agent."
   lostPolicy: LostPolicy!
-  "Seconds from the loss of an agent to that."
+  "Seconds between the loss of an agent and lostPolicy."
   lostAfter: Int!
-  "How often in a row a session may fail to start before it is given up."
+  "How many times in a row a session's start can fail before the session fails."
   maxAttempts: Int!
-  "Seconds that a session may wait from when it could first start; 0 is for ever."
+  "Seconds that a session can wait after it first became able to start; 0 means forever."
   pendingTimeout: Int!
 }
 
 extend input CreateResourceGroupInput {
-  "Default wait."
+  "Default: wait."
   lostPolicy: LostPolicy
   "Seconds, 0 to 2592000; default 300."
   lostAfter: Int
   "1 to 100; default 3."
   maxAttempts: Int
-  "Seconds, 0 to 31536000, 0 being for ever; default 0."
+  "Seconds, 0 to 31536000; 0 means forever. Default 0."
   pendingTimeout: Int
 }
 
@@ -848,67 +848,67 @@ extend input UpdateResourceGroupInput {
   lostAfter: Int
   "1 to 100."
   maxAttempts: Int
-  "Seconds, 0 to 31536000, 0 being for ever."
+  "Seconds, 0 to 31536000; 0 means forever."
   pendingTimeout: Int
 }
 
 extend input UpdateAgentInput {
-  "With schedulable: false, why; at most 200 characters. Everybody who sees the agent can read it."
+  "The reason for schedulable: false, at most 200 characters. Everyone who can see the agent can read it."
   cordonReason: String
 }
 
-"Exactly one of deadline and after."
+"Give exactly one of deadline and after."
 input DrainAgentInput {
   id: ID!
-  "At most 30 days ahead."
+  "At most 30 days from now."
   deadline: Time
   "Seconds from now, 0 to 2592000."
   after: Int
-  "What becomes of that which still runs at the deadline."
+  "What happens to sessions that still run at the deadline."
   action: DrainAction!
-  "At most 200 characters; owners of sessions on the agent can read it."
+  "At most 200 characters. The owners of sessions on the agent can read it."
   reason: String
 }
 input UndrainAgentInput { id: ID! }
 
 input RestartPluginInput {
   id: ID!
-  "As the agent names it: cuda, rocm."
+  "The plugin's name as the agent reports it, such as cuda or rocm."
   plugin: String!
 }
 input RemoveAgentInput {
   id: ID!
-  "True: refuses the machine's certificate from now on, also while the agent is alive. Default false."
+  "True: the machine's certificate is refused from now on, even if the agent is alive. Default false."
   expel: Boolean
 }
 
 enum OccupancyDriftKind {
-  "Lives on an agent, and nothing says that it should."
+  "A container runs on an agent although nothing in the database refers to it."
   stray
-  "Should run on an agent, which does not have it."
+  "A container should run on an agent, and the agent does not have it."
   missing
-  "Is held by a session that is over or waits."
+  "A device is allocated to a session that has ended or is waiting."
   orphan
-  "Is held by a kernel that runs, and is free according to the database."
+  "A device is used by a running container although it is free according to the database."
   freed
-  "More is held of a device than it has."
+  "More of a device is allocated than it has."
   exceeded
-  "Is held of a device that its agent does not have any more."
+  "The allocated device no longer exists on the agent."
   gone
 }
 
-"What the agents run, compared with what the database says of it."
+"The result of comparing the containers that agents run with the database."
 type OccupancyAudit @allow(to: SUPERADMIN) {
   at: Time!
-  "That answered."
+  "Number of agents that answered."
   agents: Int!
-  "Names of agents that are taken for alive and did not answer."
+  "Names of agents that count as alive and did not answer."
   silent: [String!]!
-  "That live on agents."
+  "Number of containers that run on the agents that answered."
   kernels: Int!
-  "Parts of devices that are held."
+  "Number of live allocations in the database."
   allocations: Int!
-  "What two looks a few seconds apart both found."
+  "Differences that two comparisons, a few seconds apart, both found."
   drift: [OccupancyDrift!]!
 }
 
@@ -916,75 +916,74 @@ type OccupancyDrift @allow(to: SUPERADMIN) {
   kind: OccupancyDriftKind!
   "Name of the agent."
   agent: String!
-  "What the agent calls the device; empty when it is about none."
+  "The agent's name for the device; empty if the difference is not about a device."
   device: String!
   kernel: ID
   session: ID
   detail: String!
-  "True: the audit has mended it, or has begun to."
+  "True if the audit has repaired the difference or started to."
   repaired: Boolean!
-  "E-mail address of the owner of a container that should not be there, or their id where the database does not know them; empty: unknown."
+  "E-mail address of the owner of a container that should not exist, or the owner's ID if the database does not know them. Empty if unknown."
   owner: String!
-  "Name or id of its project; empty: unknown."
+  "Name or ID of the owner's project. Empty if unknown."
   project: String!
-  "What becomes of it while the cluster is not in recovery mode."
+  "What the leader does about the difference while the cluster is not in recovery mode."
   next: String!
 }
 
 type OccupancyAuditPayload @allow(to: SUPERADMIN) { audit: OccupancyAudit! }
 
 extend type Query {
-  "Compares without changing anything."
+  "Compares agents and database without changing anything."
   occupancyAudit: OccupancyAudit! @allow(to: SUPERADMIN)
 }
 
 extend type Mutation {
-  "Compares now, as the leader does every minute, and mends what is safe to mend: strays are ended, orphans freed. Refused in recovery mode."
+  "Compares agents and database now, as the leader does every minute, and repairs what is safe to repair: it stops orphaned containers and frees orphaned allocations. Refused in recovery mode."
   auditOccupancy: OccupancyAuditPayload! @allow(to: SUPERADMIN, scope: admin)
   """
-  Lets nothing new land on an agent and tells the owners of what runs there until when it may; at the deadline the rest
-  is rescheduled or ended. Again: changes deadline, action and reason.
+  Stops placing sessions on an agent and notifies the owners of the sessions that run there of the deadline. At the
+  deadline the remaining sessions are rescheduled or ended. A second call changes the deadline, the action and the
+  reason.
   """
   drainAgent(input: DrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Ends a drain: sessions may start on the agent again."
+  "Ends a drain: sessions can start on the agent again."
   undrainAgent(input: UndrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
   """
-  Declares a lost agent gone for good: its sessions end in error, or start anew where their group reschedules. If it
-  comes back nevertheless, what it still runs is ended first. With expel, also for an agent that is alive: its
-  certificate is refused at once, and the machine needs a new join token to come back.
+  Declares a lost agent permanently gone. Its sessions end with an error, or start again elsewhere if their resource
+  group says reschedule. If the agent comes back, its remaining containers are stopped first. With expel, the call
+  also works on an agent that is alive: its certificate is refused at once, and the machine needs a new join token to
+  come back.
   """
   removeAgent(input: RemoveAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
-  """
-  Ends a plugin's process on an agent and starts it again, such as one that hangs. Sessions keep their devices; nothing
-  new gets the plugin's devices until it runs.
-  """
+  "Stops and restarts a plugin's process on an agent, for example because the plugin hangs. Sessions keep their devices. No new session gets the plugin's devices until the plugin runs again."
   restartPlugin(input: RestartPluginInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
-	{Name: "../audit.graphql", Input: `"One mutation or denial: who did what to which object, and what came of it."
+	{Name: "../audit.graphql", Input: `"One mutation or denied request: who did what to which object, and with which result."
 type AuditEntry implements Node @allow(to: USER) {
   id: ID!
   at: Time!
-  "Who asked; null for the platform itself, nobody, and users out of sight."
+  "The user who sent the request; null for the platform itself, for requests without a login, and for users that the viewer cannot see."
   actor: User
   actorId: ID
-  "The actor's address as it was then."
+  "The actor's e-mail address at that time."
   actorEmail: String!
-  "Whose rights were used, when not the actor's own."
+  "The user whose permissions were used, if they are not the actor's own."
   actedAs: User
   actedAsId: ID
-  "The login, token or keypair that was shown."
+  "The login, token or keypair that the request used."
   credentialId: ID
-  "The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, purgeUser.done; by WebDAV and SFTP readFiles and changeFiles."
+  "The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, purgeUser.done; for WebDAV and SFTP, readFiles and changeFiles."
   action: String!
-  "A kind of object as in AccessEntity; empty when it is about none."
+  "A kind of object as in AccessEntity; empty if the entry is not about an object."
   entity: String!
   entityId: ID
   domainId: ID
   projectId: ID
   requestId: String!
   clientAddress: String!
-  "OK, the code of the error, or STARTED while it runs and for good when its manager ended first."
+  "OK, the code of the error, or STARTED. STARTED means that the action is still running, or that its manager stopped before the action ended."
   result: String!
   message: String!
   durationUs: Int64!
@@ -1000,26 +999,26 @@ input AuditEntryWhereInput {
   result: String resultNEQ: String atGTE: Time atLT: Time requestID: String
 }
 
-"A category of rows that are not kept for ever: audit, logins, sessions_history, tasks, login_sessions."
+"A category of rows that are removed after some time: audit, logins, sessions_history, tasks, login_sessions, trash, sessions or session_logs."
 type Retention @allow(to: USER) {
   category: String!
-  "0: for ever."
+  "0 means forever."
   days: Int!
   sweptAt: Time
-  "Rows removed, ever."
+  "Number of rows removed so far."
   removed: Int64!
 }
 
 extend type Query {
-  "What you did and what was done as or to you; of your domain as its admin; everything as superadmin or monitor."
+  "The viewer's own actions and the actions on them or in their name; for domain admins, those of the domain; for superadmins and monitors, all."
   auditEntries(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AuditEntryOrder!], where: AuditEntryWhereInput): AuditEntryConnection! @allow(to: USER)
-  "What you did and what was done as or to you."
+  "The viewer's own actions and the actions on them or in their name."
   activity(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AuditEntryOrder!], where: AuditEntryWhereInput): AuditEntryConnection! @allow(to: USER)
-  "How long rows are kept."
+  "How long rows of each category are kept."
   retention: [Retention!]! @allow(to: SUPERADMIN)
 }
 
-"Days from 1 to 3650, or 0 for ever."
+"1 to 3650 days, or 0 for forever."
 input SetRetentionInput { category: String! days: Int! }
 type RetentionPayload @allow(to: USER) { retention: Retention! }
 
@@ -1028,13 +1027,13 @@ extend type Mutation {
 }
 `, BuiltIn: false},
 	{Name: "../base.graphql", Input: `"""
-Who may use a query, mutation, subscription or type. Every root field and every
-object type carries one, mutations with the scope that an access token needs; the fields of an object inherit it, or narrow it with
-their own. What carries none is refused.
+Who can use a query, mutation, subscription or type. Every root field and every object type has this directive, and
+mutations also name the scope that an access token needs. The fields of an object inherit the directive of the object
+or narrow it with their own. A field without the directive is refused.
 """
 directive @allow(to: Audience!, scope: TokenScope) on OBJECT | FIELD_DEFINITION
 
-"What an access token may be used for; every token reads what its user sees."
+"What an access token can be used for. Every token can read what its user can see."
 enum TokenScope {
   read
   "Start, change, enter and end sessions."
@@ -1043,30 +1042,30 @@ enum TokenScope {
   folders
   "Change the user's own profile and credentials."
   account
-  "Everything else. Without it a token has the rights of a plain user."
+  "Everything else. Without this scope, a token has the permissions of an ordinary user."
   admin
 }
 
-"Least privilege that a request needs; each audience includes those below it."
+"The lowest privilege that a request needs. Each audience includes those after it."
 enum Audience {
-  "Anybody, also without a login."
+  "Everyone, even without a login."
   ANYONE
-  "Every logged-in user; rows are limited to what the user may see."
+  "Every logged-in user. Rows are limited to those that the user can see."
   USER
   "Domain admins and above."
   ADMIN
-  "Superadmins; monitors for queries."
+  "Superadmins, and for queries also monitors."
   SUPERADMIN
 }
 
-"What may be done to an object. special: enter a session, use a folder's files, act as a user, choose a project's members, hand out a role, group or volume."
+"An operation on an object. special depends on the object: enter a session, use a folder's files, act as a user, choose a project's members, grant a role, or choose who can use a group or a volume."
 enum AccessOperation { read create update delete special write }
 "A kind of object that permissions are about."
 enum AccessEntity {
   domain project user credential invitation identity_provider role resource_policy resource_group resource_preset
   agent registry image volume object_storage session vfolder task audit system
 }
-"One thing that the folders of a volume may be used for."
+"One operation on the folders of a volume."
 enum VolumePermission { create_folder modify_folder delete_folder mount upload download invite set_user_permission }
 
 "An instant, RFC 3339 with UTC offset."
@@ -1097,17 +1096,17 @@ enum OrderDirection {
 }
 
 type Query {
-  "Any object by its id; null when it does not exist or is out of sight."
+  "Any object by its ID; null if it does not exist or the viewer cannot see it."
   node(id: ID!): Node @allow(to: USER)
-  "Several objects by id, in the order asked (at most 100)."
+  "Several objects by ID, in the order of the IDs; at most 100."
   nodes(ids: [ID!]!): [Node]! @allow(to: USER)
-  "Version of the server and what it offers."
+  "The server's version and its limits."
   server: Server! @allow(to: ANYONE)
 }
 
 type Server @allow(to: ANYONE) {
   version: String!
-  "Largest ` + "`" + `first` + "`" + `/` + "`" + `last` + "`" + ` of a list."
+  "The largest value of first and last in lists."
   maxPageSize: Int!
 }
 
@@ -1115,111 +1114,111 @@ type Mutation
 
 type Subscription
 `, BuiltIn: false},
-	{Name: "../cluster.graphql", Input: `"A partition of agents with its own scheduler options and access list."
+	{Name: "../cluster.graphql", Input: `"A set of agents with their own scheduler options and their own list of users."
 type ResourceGroup implements Node @allow(to: USER) {
   id: ID!
-  "Types of sessions that may start in it."
+  "Types of sessions that can start in the group."
   sessionTypes: [String!]!
-  "Private networks that containers reach, such as 10.1.0.0/16 or 10.1.2.3:443, beside those that their agent allows."
+  "Private networks that containers can reach, such as 10.1.0.0/16 or 10.1.2.3:443, in addition to those that their agent allows."
   allowedNetworks: [String!]!
-  "To whom it is open when it is not public."
+  "Who can use the group if it is not public."
   grants: [GroupGrant!]!
   name: String!
   description: String!
   active: Boolean!
-  "Open to every project."
+  "True if every project can use the group."
   public: Boolean!
-  "How an agent is chosen among those that have room."
+  "How the scheduler chooses among the agents that have room."
   strategy: PlacementStrategy!
-  "How an amount is given that is more than one device has, where parts of devices are."
+  "How an amount that is larger than one device is divided over devices that can be shared."
   split: DeviceSplit!
-  "How near to each other the devices of a container are."
+  "How close to each other the devices of a container must be."
   topology: DeviceTopology!
-  "Who comes first among sessions of one priority."
+  "The order of sessions that have the same priority."
   order: QueueOrder!
-  "Seconds after which the head of the queue is no longer passed by those that fit now; -1 is never."
+  "Seconds after which later sessions can no longer start before the session at the head of the queue; -1 means never."
   holdAfter: Int!
-  "What becomes of preemptible sessions when one of a higher priority has no room otherwise."
+  "What happens to preemptible sessions when a session of a higher priority has no room otherwise."
   preemption: Preemption!
-  "Whose sessions make room for a session."
+  "Which sessions can be preempted for a session."
   preemptionScope: PreemptionScope!
-  "Seconds that a session runs before it may be preempted."
+  "Seconds that a session runs before it can be preempted."
   preemptionAfter: Int!
-  "Seconds after which usage counts half for fair share."
+  "Half-life of usage in fair share, in seconds."
   halfLife: Int!
-  "Seconds after which usage is forgotten by fair share."
+  "Seconds after which fair share ignores usage."
   lookback: Int!
   createdAt: Time!
   agents(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AgentOrder!], where: AgentWhereInput): AgentConnection!
 }
 
 enum PlacementStrategy {
-  "Where the least is left in pieces that nobody can use."
+  "The agent on which the placement leaves the fewest unusable fragments."
   pack
-  "The fullest agent."
+  "The agent with the least free capacity."
   concentrated
-  "The emptiest agent."
+  "The agent with the most free capacity."
   dispersed
-  "One agent after the other."
+  "Agents in turn."
   roundrobin
 }
 
 enum DeviceSplit {
-  "Idle devices in full, and the rest from one more."
+  "As many whole idle devices as the amount fills, and the rest from one more device."
   fill
-  "The same from each of as few devices as have room for that."
+  "The same amount from each device, on as few devices as have room."
   evenly
-  "Idle devices in full, and never a rest."
+  "Whole idle devices only: an amount that leaves a rest is not placed."
   none
 }
 
 enum DeviceTopology {
-  "As near as can be."
+  "As close as possible."
   prefer
-  "Never farther than one NUMA node."
+  "All within one NUMA node."
   node
-  "Never farther than one PCIe root."
+  "All below one PCIe root."
   root
-  "Never without a link of their own (NVLink, xGMI), unless they are parts of one device."
+  "All connected by direct links (NVLink, xGMI), or parts of one device."
   linked
 }
 
 enum Preemption {
-  "They go on."
+  "They keep running."
   off
   "They end."
   terminate
-  "They end, and wait for their turn again."
+  "They end and return to the queue."
   reschedule
 }
 
 enum PreemptionScope {
-  "Those of the same user."
+  "Sessions of the same user."
   user
-  "Those of the same project."
+  "Sessions of the same project."
   project
-  "Those of the same domain."
+  "Sessions of the same domain."
   domain
-  "All of the resource group."
+  "All sessions of the resource group."
   group
 }
 
 enum QueueOrder {
-  "The oldest first."
+  "Oldest first."
   fifo
-  "The newest first."
+  "Newest first."
   lifo
-  "Whose user holds the smallest share of what is scarcest to him."
+  "First the user with the smallest dominant share: their largest share of any resource."
   drf
-  "Who has used least lately, by the weights of domain, project and user."
+  "First the user with the least recent usage, by the weights of domain, project and user."
   fair_share
 }
 
 enum AgentStatus {
   alive
-  "Not heard of for a while."
+  "No heartbeat for a while."
   lost
-  "Left the cluster."
+  "Removed from the cluster."
   terminated
 }
 
@@ -1228,7 +1227,7 @@ type Agent implements Node @allow(to: USER) {
   id: ID!
   name: String!
   status: AgentStatus!
-  "False while cordoned: nothing new lands."
+  "False while the agent is cordoned or drained: no new session is placed on it."
   schedulable: Boolean!
   version: String!
   architecture: String!
@@ -1237,19 +1236,19 @@ type Agent implements Node @allow(to: USER) {
   lastSeenAt: Time!
   resourceGroup: ResourceGroup!
   devices: [Device!]!
-  "Sum over devices that can be allocated."
+  "Sum over all devices that can be allocated."
   capacity: Slots!
   occupied: Slots!
   plugins: [AgentPlugin!]!
-  "What the host can and cannot do."
+  "Features that the host does and does not support."
   probes: [AgentProbe!]!
-  "What its machine is checked for again and again. While a status is true, nothing new is placed there."
+  "Checks that the agent repeats on its machine. While the status of a condition is true, no new session is placed on the agent."
   conditions: [AgentCondition!]!
   "Latest samples of the node and its devices."
   stats: [Metric!]!
-  "When they were taken; null before the first."
+  "When the samples were taken; null before the first."
   statsAt: Time
-  "How its devices reach each other; each pair is named once for each of its links."
+  "How the agent's devices are connected. Each pair appears once for each of its links."
   links: [AgentLink!]!
 }
 
@@ -1258,10 +1257,10 @@ type AgentPlugin @allow(to: USER) {
   version: String!
   "starting, running, backoff or disabled."
   state: String!
-  "Why it does not run, or shows less than there is; empty when all is well."
+  "Why the plugin does not run, or reports fewer devices than the machine has; empty if there is no problem."
   message: String!
   restarts: Int!
-  "What its preflight found: driver, device files, the vendor's programs."
+  "Results of the plugin's preflight: driver, device files and the vendor's programs."
   checks: [AgentPluginCheck!]!
 }
 
@@ -1273,9 +1272,9 @@ type AgentPluginCheck @allow(to: USER) {
 
 enum PluginCheckLevel {
   ok
-  "Missing, but the devices work without it."
+  "Something is missing, but the devices work without it."
   warning
-  "Missing or broken."
+  "Something is missing or broken."
   error
 }
 
@@ -1288,15 +1287,15 @@ type AgentProbe @allow(to: USER) {
 type AgentCondition @allow(to: USER) {
   "disk_pressure, inode_pressure, memory_pressure, runtime_unavailable or clock_skew."
   type: String!
-  "True: it holds, and the agent is closed to new sessions until it no longer does."
+  "True: the condition holds, and the agent accepts no new sessions until it ends."
   status: Boolean!
-  "One clause for people."
+  "A short reason for people."
   reason: String!
-  "When the status became what it is."
+  "When the status last changed."
   since: Time!
 }
 
-"How a slot counts and what people call it."
+"The unit and the display name of a slot."
 type SlotType implements Node @allow(to: USER) {
   id: ID!
   name: String!
@@ -1306,17 +1305,17 @@ type SlotType implements Node @allow(to: USER) {
   description: String!
   unit: String!
   icon: String!
-  "Smallest step, decimal."
+  "Smallest amount that can be requested, as a decimal."
   quantum: String!
-  "The only amounts that one kernel may ask for, growing. Empty: any."
+  "The only amounts that one kernel can request, in ascending order. Empty: any amount."
   allowedCounts: [Int!]!
-  "A name of its devices' one amount: parts taken under all such slots of a plugin add up, and a kernel asks under one."
+  "True if this slot is one of several names for the same capacity of a device: allocations under all such slots of a plugin add up, and a kernel can request only one of them."
   unified: Boolean!
 }
 
 type Metric @allow(to: USER) {
   name: String!
-  "Empty for the whole kernel or node."
+  "Empty if the sample is about the whole kernel or node."
   deviceId: String!
   value: Float!
   capacity: Float!
@@ -1339,8 +1338,8 @@ input AgentWhereInput { not: AgentWhereInput and: [AgentWhereInput!] or: [AgentW
 
 extend type Query {
   """
-  Who may use a group, or which groups a user or a project may use; without them, which the viewer may use. Only
-  users, or only projects, where that is said; at most 100 a page.
+  The users and projects that can use a group, or the groups that a user or project can use; without arguments, the
+  groups that the viewer can use. Pass users or projects to list only those. At most 100 a page.
   """
   resourceGroupAccess(resourceGroup: ID, user: ID, project: ID, users: Boolean, nameContainsFold: String, first: Int = 100, after: String): ResourceGroupAccessList! @allow(to: USER)
   resourceGroups(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourceGroupOrder!], where: ResourceGroupWhereInput): ResourceGroupConnection! @allow(to: USER)
@@ -1353,25 +1352,25 @@ input CreateResourceGroupInput {
   description: String
   public: Boolean
   sessionTypes: [String!]
-  "IPv4 networks or addresses, with :PORT for one port; at most 64. Default none."
+  "IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none."
   allowedNetworks: [String!]
-  "Default pack."
+  "Default: pack."
   strategy: PlacementStrategy
-  "Default fifo."
+  "Default: fifo."
   order: QueueOrder
   "Seconds, 0 to 2592000, or -1 for never; default 600."
   holdAfter: Int
-  "Default fill."
+  "Default: fill."
   split: DeviceSplit
-  "Default prefer."
+  "Default: prefer."
   topology: DeviceTopology
   "Seconds, 60 to 31536000; default 604800, a week."
   halfLife: Int
   "Seconds, 60 to 31536000; default 2419200, four weeks."
   lookback: Int
-  "Default off."
+  "Default: off."
   preemption: Preemption
-  "Default user."
+  "Default: user."
   preemptionScope: PreemptionScope
   "Seconds, 0 to 31536000; default 300."
   preemptionAfter: Int
@@ -1383,7 +1382,7 @@ input UpdateResourceGroupInput {
   active: Boolean
   public: Boolean
   sessionTypes: [String!]
-  "IPv4 networks or addresses, with :PORT for one port; at most 64. Sessions that start from now on reach them."
+  "IPv4 networks or addresses, with :PORT for one port; at most 64. Applies to sessions that start from now on."
   allowedNetworks: [String!]
   strategy: PlacementStrategy
   order: QueueOrder
@@ -1401,22 +1400,22 @@ input UpdateResourceGroupInput {
   preemptionAfter: Int
 }
 input DeleteResourceGroupInput { id: ID! }
-"Exactly one of domain, project, user and keypair."
+"Give exactly one of domain, project, user and keypair."
 input GrantResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: ID keypair: ID }
-"Exactly one of domain, project, user and keypair."
+"Give exactly one of domain, project, user and keypair."
 input RevokeResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: ID keypair: ID }
 type DeleteResourceGroupPayload @allow(to: USER) { id: ID! }
 input UpdateAgentInput {
   id: ID!
   schedulable: Boolean
   resourceGroup: ID
-  "Move the agent although sessions run on it. They go on, and stay in their resource group."
+  "Move the agent although sessions run on it. The sessions continue and stay in their resource group."
   force: Boolean
 }
 enum NodeRole { agent storage }
-"Lets one machine join; the token works once and for an hour."
+"A token that lets one machine join. It works once and expires after an hour."
 input CreateJoinTokenInput { role: NodeRole! }
-"The name that it joined with."
+"The name that the proxy joined with."
 input RemoveStorageProxyInput { name: String! }
 
 type ResourceGroupPayload @allow(to: USER) { resourceGroup: ResourceGroup! }
@@ -1424,57 +1423,57 @@ type AgentPayload @allow(to: USER) { agent: Agent! }
 type JoinTokenPayload @allow(to: SUPERADMIN) {
   token: String!
   expiresAt: Time!
-  "Command line for the new machine."
+  "Command line to run on the new machine."
   command: String!
 }
 type RemoveStorageProxyPayload @allow(to: SUPERADMIN) { name: String! }
 
 extend type Mutation {
-  "Changes a group; what runs in it goes on."
+  "Changes a group. Sessions that run in it continue."
   updateResourceGroup(input: UpdateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Deletes a group that has neither agents nor sessions."
+  "Deletes a group that has no agents and no sessions."
   deleteResourceGroup(input: DeleteResourceGroupInput!): DeleteResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
   grantResourceGroup(input: GrantResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
   revokeResourceGroup(input: RevokeResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
   createResourceGroup(input: CreateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Cordons or opens an agent, or moves it to another resource group: FAILED_PRECONDITION while sessions run on it, so drain it first, unless force."
+  "Cordons or uncordons an agent, or moves it to another resource group. A move returns FAILED_PRECONDITION while sessions run on the agent: drain it first, or set force."
   updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
   createJoinToken(input: CreateJoinTokenInput!): JoinTokenPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Cuts a storage proxy off, and lets it in again only with a new token. Its volumes stay, for another proxy to serve."
+  "Disconnects a storage proxy. It needs a new join token to come back. Its volumes remain for another proxy to serve."
   removeStorageProxy(input: RemoveStorageProxyInput!): RemoveStorageProxyPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 
 extend type Subscription {
-  "An agent, its devices or their holders changed. Sends every visible agent first."
+  "An agent, its devices or their allocations changed. Sends every visible agent first."
   agentChanged(id: ID): Agent! @allow(to: USER)
 }
 
-"A resource group opened to exactly one domain, project, user or keypair."
+"Permission for exactly one domain, project, user or keypair to use a resource group."
 type GroupGrant implements Node @allow(to: USER) {
   id: ID!
   domain: Domain
   project: Project
   user: User
   keypairID: ID
-  "Null when out of sight."
+  "Null if the viewer cannot see it."
   keypair: Keypair
   createdAt: Time!
 }
 
 type ResourceGroupAccessList @allow(to: USER) {
   access: [ResourceGroupAccess!]!
-  "Of all pages."
+  "Over all pages."
   totalCount: Int!
-  "Where to go on; null at the end."
+  "Cursor of the next page; null at the end."
   endCursor: String
 }
 
-"A user or a project that may use a group, and why."
+"A user or a project that can use a group, and why."
 type ResourceGroupAccess @allow(to: USER) {
   resourceGroup: ResourceGroup
   user: User
   project: Project
-  "Of superadmin, public, domain, project, user, keypair."
+  "Any of superadmin, public, domain, project, user, keypair."
   via: [String!]!
 }
 `, BuiltIn: false},
@@ -1482,65 +1481,65 @@ type ResourceGroupAccess @allow(to: USER) {
 type AccessToken implements Node @allow(to: USER) {
   id: ID!
   name: String!
-  "First characters of the secret, to recognise it."
+  "The first characters of the secret, to recognise it."
   prefix: String!
-  "What it may do. Without admin it has the rights of a plain user."
+  "What the token can be used for. Without admin, it has the permissions of an ordinary user."
   scopes: [TokenScope!]!
-  "The only project that it reaches; null for all of its user's."
+  "The only project that the token reaches; null for all projects of its user."
   project: Project
   createdAt: Time!
   expiresAt: Time
-  "About to the minute."
+  "Accurate to about a minute."
   lastUsedAt: Time
   revokedAt: Time
-  "The access token or keypair that it was made with, and ends with; null for a login."
+  "The access token or keypair that this token was created with; the token ends when that ends. Null if it was created from a login."
   makerID: ID
   status: CredentialStatus!
 }
 
 enum CredentialStatus {
   active
-  "A keypair that was deactivated."
+  "The keypair was deactivated."
   inactive
   expired
   revoked
-  "Its user or their domain is not active: it is refused until they are."
+  "The owner or their domain is not active. The keypair is refused until both are active."
   owner_inactive
 }
 
-"An access key and a secret that signs requests, as docs/signing.md says. The secret is shown once, when it is made."
+"An access key and a secret that sign requests, as docs/signing.md describes. The secret is shown once, when it is created."
 type Keypair implements Node @allow(to: USER) {
   id: ID!
   accessKey: String!
   name: String!
   active: Boolean!
   isDefault: Boolean!
-  "Requests in 15 minutes; null for the platform's default."
+  "Requests per 15 minutes; null for the platform's default."
   rateLimit: Int
   createdAt: Time!
-  "About to the minute."
+  "Accurate to about a minute."
   lastUsedAt: Time
   rotatedAt: Time
-  "When the secret ends; null for never."
+  "When the secret expires; null for never."
   expiresAt: Time
-  "The access token or keypair that the secret was made with, and ends with; null for a login."
+  "The access token or keypair that the secret was created with; the secret ends when that ends. Null if it was created from a login."
   makerID: ID
   status: CredentialStatus!
   user: User!
   policies: [PolicyAttachment!]!
 }
 
-"The public half of a key with which its user enters sessions over SSH."
+"The public half of a key with which its owner enters sessions over SSH."
 type SSHKey implements Node @allow(to: USER) {
   id: ID!
   name: String!
-  "As in authorized_keys, without options and comment."
+  "As in authorized_keys, without options or comment."
   publicKey: String!
   "SHA256:…"
   fingerprint: String!
   createdAt: Time!
   expiresAt: Time
-  "The access token or keypair that it was made with, and ends with; null for a login."
+  "The access token or keypair that the key was created with; the key ends when that ends. Null if it was created from a login."
   makerID: ID
   status: CredentialStatus!
 }
@@ -1558,41 +1557,41 @@ enum KeypairOrderField { ACCESS_KEY CREATED_AT }
 input KeypairWhereInput { not: KeypairWhereInput and: [KeypairWhereInput!] or: [KeypairWhereInput!] id: ID idIn: [ID!] accessKey: String name: String active: Boolean isDefault: Boolean }
 
 extend type Query {
-  "One's own, or those of a user whose credentials one may see."
+  "The viewer's own access tokens, or those of a user whose credentials the viewer can see."
   accessTokens(user: ID, first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AccessTokenOrder!], where: AccessTokenWhereInput): AccessTokenConnection! @allow(to: USER)
-  "One's own, or those of a user whose credentials one may see."
+  "The viewer's own keypairs, or those of a user whose credentials the viewer can see."
   keypairs(user: ID, first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [KeypairOrder!], where: KeypairWhereInput): KeypairConnection! @allow(to: USER)
-  "One's own."
+  "The viewer's own SSH keys."
   sshKeys: [SSHKey!]! @allow(to: USER)
 }
 
-"Without scopes it has all that the viewer has. Made with a token or keypair that expires, it expires with that at the latest."
+"Default scopes: all that the viewer has. If the request itself uses a token or keypair that expires, the new token expires no later than that."
 input CreateAccessTokenInput { name: String! scopes: [TokenScope!] project: ID expiresAt: Time }
 input RevokeAccessTokenInput { id: ID! }
-"A rate limit is set by who sets limits."
+"Only users who can set limits can set rateLimit."
 input CreateKeypairInput { name: String! rateLimit: Int }
 input UpdateKeypairInput { id: ID! name: String active: Boolean makeDefault: Boolean rateLimit: Int clearRateLimit: Boolean }
 input RotateKeypairInput { id: ID! }
 input DeleteKeypairInput { id: ID! }
 input CreateSSHKeyInput { name: String! }
-"One line as in authorized_keys: ed25519, ecdsa, or rsa of 2048 bits and more."
+"One line as in authorized_keys: ed25519, ecdsa, or rsa with at least 2048 bits."
 input AddSSHKeyInput { name: String! publicKey: String! }
 input DeleteSSHKeyInput { id: ID! }
 
 type AccessTokenPayload @allow(to: USER) {
   accessToken: AccessToken!
-  "The secret; it cannot be read again."
+  "The secret; it is shown only once."
   secret: String
 }
 type KeypairPayload @allow(to: USER) {
   keypair: Keypair!
-  "The secret; it cannot be read again."
+  "The secret; it is shown only once."
   secret: String
 }
 type DeleteKeypairPayload @allow(to: USER) { id: ID! }
 type SSHKeyPayload @allow(to: USER) {
   sshKey: SSHKey!
-  "The private half in OpenSSH's format; it cannot be read again."
+  "The private half in OpenSSH's format; it is shown only once."
   privateKey: String
 }
 type DeleteSSHKeyPayload @allow(to: USER) { id: ID! }
@@ -1602,10 +1601,10 @@ extend type Mutation {
   revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
   createKeypair(input: CreateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
   updateKeypair(input: UpdateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
-  "Gives a keypair a new secret. The old one is dead at once, and so is what was made with it."
+  "Replaces the secret of a keypair. The old secret, and every credential that was created with it, is revoked at once."
   rotateKeypair(input: RotateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
   deleteKeypair(input: DeleteKeypairInput!): DeleteKeypairPayload! @allow(to: USER, scope: account)
-  "Makes an SSH key and shows its private half once."
+  "Creates an SSH key and returns its private half once."
   createSshKey(input: CreateSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: account)
   addSshKey(input: AddSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: account)
   deleteSshKey(input: DeleteSSHKeyInput!): DeleteSSHKeyPayload! @allow(to: USER, scope: account)
@@ -1622,9 +1621,9 @@ extend type Mutation {
 "One schedulable unit on an agent."
 type Device implements Node @allow(to: USER) {
   id: ID!
-  "The agent's own name for it."
+  "The agent's name for the device."
   deviceId: String!
-  "Plugin that drives it; empty for cpu and mem."
+  "The plugin that reports the device; empty for cpu and mem."
   plugin: String!
   vendor: String!
   model: String!
@@ -1632,15 +1631,15 @@ type Device implements Node @allow(to: USER) {
   attributes: StringMap!
   numaNode: Int
   pciAddress: String!
-  "Devices below one root reach each other without the processor; empty where it is unknown."
+  "Devices below the same PCIe root reach each other without going through the CPU. Empty if unknown."
   pcieRoot: String!
-  "Its own memory; 0 where it has none, or nobody knows."
+  "Memory of the device itself, in bytes; 0 if it has none or the size is unknown."
   memoryBytes: Int64!
-  "Streaming multiprocessors, compute units or cores; 0 where nobody knows."
+  "Streaming multiprocessors, compute units or cores; 0 if unknown."
   processingUnits: Int!
-  "Names of what it belongs to with others, such as a card or a tray."
+  "Names of the hardware that the device is a part of together with other devices, such as a card or a tray."
   groups: [String!]!
-  "What holds containers to their part of it, where parts are given away: advisory, limit, mps or mig."
+  "How containers are kept within their share of the device, if it can be shared: advisory, limit, mps or mig."
   enforcement: String!
   health: DeviceHealth!
   healthMessage: String!
@@ -1648,66 +1647,66 @@ type Device implements Node @allow(to: USER) {
   rejectReasons: [String!]!
   agent: Agent!
   occupied: Slots!
-  "Who holds which part now. Sessions of others appear without their session."
+  "The current allocations of the device. The session is missing where the viewer cannot see it."
   holders: [DeviceHolder!]!
-  "Of a partition, the device that it is cut from. The two are never in use together."
+  "For a partition, the device that it is cut from. The two are never in use at the same time."
   parent: Device
-  "What is cut from it."
+  "The partitions that are cut from the device."
   partitions: [Device!]!
-  "To other devices of its agent."
+  "Links to other devices of the same agent."
   links: [DeviceLink!]!
-  "What it draws from counters that it shares with others, while any of it is in use."
+  "What the device uses of counters that it shares with other devices, while any of it is in use."
   counters: [DeviceCounter!]!
   "Latest samples."
   metrics: [Metric!]!
 }
 
 type DeviceLink @allow(to: USER) {
-  "The agent's own name for what it leads to."
+  "The agent's name for the other end of the link."
   peerId: String!
-  "Null when that is no device of the agent, as a network card is not."
+  "Null if the other end is not a device of the agent, such as a network card."
   peer: Device
   "pcie, nvlink, xgmi, nic, noc, same_board or unknown."
   type: String!
-  "Smaller is nearer, comparable within one plugin."
+  "A smaller number is closer; comparable only within one plugin."
   distance: Int!
-  "Gigabits a second as its plugin tells; 0 where that is unknown."
+  "Gigabits per second as the plugin reports them; 0 if unknown."
   gbps: Float!
-  "Each reaches the other's memory directly."
+  "True if each device can access the other's memory directly."
   p2p: Boolean!
 }
 
-"A link between two devices of one agent, which a and b name as the agent does."
+"A link between two devices of one agent, a and b, by the agent's names for them."
 type AgentLink @allow(to: USER) {
   a: String!
   b: String!
   "pcie, nvlink, xgmi, nic, noc, same_board or unknown."
   type: String!
-  "Smaller is nearer, comparable within one plugin."
+  "A smaller number is closer; comparable only within one plugin."
   distance: Int!
-  "Gigabits a second as its plugin tells; 0 where that is unknown."
+  "Gigabits per second as the plugin reports them; 0 if unknown."
   gbps: Float!
   p2p: Boolean!
 }
 
-"A part of what devices are cut from, such as the memory slices of a GPU."
+"A hardware resource that partitions are cut from, such as the memory slices of a GPU."
 type DeviceCounter @allow(to: USER) {
-  "What has the counter."
+  "The hardware that the counter belongs to."
   set: String!
   name: String!
-  "That the device draws."
+  "The amount that the device uses."
   amount: Int64!
-  "That there is in all."
+  "The total amount."
   total: Int64!
 }
 
 type DeviceHolder @allow(to: USER) {
   slot: String!
-  "Decimal amount of the slot."
+  "Amount of the slot, as a decimal."
   amount: String!
   since: Time!
   session: Session
-  "True when the session is the viewer's own."
+  "True if the session belongs to the viewer."
   mine: Boolean!
 }
 
@@ -1722,7 +1721,7 @@ extend type Query {
   devices(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeviceOrder!], where: DeviceWhereInput): DeviceConnection! @allow(to: USER)
 }
 `, BuiltIn: false},
-	{Name: "../identity.graphql", Input: `"A domain: top of ownership and limits."
+	{Name: "../identity.graphql", Input: `"The top unit of ownership and limits."
 type Domain implements Node @allow(to: USER) {
   id: ID!
   name: String!
@@ -1732,17 +1731,17 @@ type Domain implements Node @allow(to: USER) {
   policies: [PolicyAttachment!]!
   projects(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ProjectOrder!], where: ProjectWhereInput): ProjectConnection!
   users(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [UserOrder!], where: UserWhereInput): UserConnection!
-  "Amounts held now by all sessions of the domain."
+  "Amounts that all sessions of the domain use now."
   occupied: Slots!
 }
 
 enum ProjectType {
   general
-  "Its folders are for models (usageMode model): members read them, and administrators of the project write."
+  "A project for models: its folders have usageMode model, members can read them, and administrators of the project can write."
   model_store
 }
 
-"A project: the unit of work. Users are its members."
+"A unit of work, with users as its members."
 type Project implements Node @allow(to: USER) {
   id: ID!
   name: String!
@@ -1770,7 +1769,7 @@ enum UserRole {
   "Domain admin."
   admin
   superadmin
-  "Reads everything, changes nothing."
+  "Can read everything and change nothing."
   monitor
 }
 
@@ -1796,12 +1795,12 @@ type User implements Node @allow(to: USER) {
   occupied: Slots!
 }
 
-"The logged-in user, with what holds for the current login."
+"The logged-in user and their current login."
 type Viewer @allow(to: USER) {
   user: User!
   "True while the generated first password has not been changed."
   initialPassword: Boolean!
-  "Projects one can start sessions in."
+  "Projects in which the viewer can start sessions."
   projects: [Project!]!
   resourceGroups: [ResourceGroup!]!
 }
@@ -1824,7 +1823,7 @@ enum UserOrderField { EMAIL CREATED_AT }
 input UserWhereInput { not: UserWhereInput and: [UserWhereInput!] or: [UserWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String username: String fullNameContainsFold: String role: UserRole roleIn: [UserRole!] status: UserStatus statusIn: [UserStatus!] }
 
 extend type Query {
-  "Who am I."
+  "The logged-in user."
   viewer: Viewer! @allow(to: USER)
   domains(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DomainOrder!], where: DomainWhereInput): DomainConnection! @allow(to: USER)
   projects(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ProjectOrder!], where: ProjectWhereInput): ProjectConnection! @allow(to: USER)
@@ -1835,7 +1834,11 @@ input CreateDomainInput { name: String! description: String policy: ID }
 input CreateProjectInput { name: String! description: String domain: ID! type: ProjectType policy: ID }
 "The password must have at least 10 characters."
 input CreateUserInput { email: String! username: String fullName: String password: String! role: UserRole domain: ID! projects: [ID!] policy: ID }
-"Changes what is given; users change only their own fullName and allowedAddresses. clearContainer takes the three ids away. Access tokens, keypairs and SSH keys of a user who stops being active end, unless keepCredentials: then they wait until the user is active again."
+"""
+Changes only the given fields. Users can change their own fullName and allowedAddresses, nothing else. clearContainer
+removes the three container IDs. When a user stops being active, their access tokens, keypairs and SSH keys are
+revoked; with keepCredentials they are only suspended until the user is active again.
+"""
 input UpdateUserInput { id: ID! fullName: String username: String role: UserRole status: UserStatus policy: ID clearPolicy: Boolean containerUid: Int containerGid: Int containerGids: [Int!] clearContainer: Boolean allowedAddresses: [String!] passwordChangeRequired: Boolean keepCredentials: Boolean }
 input SetMembershipInput { project: ID! user: ID! admin: Boolean }
 input RemoveMembershipInput { project: ID! user: ID! }
@@ -1851,117 +1854,117 @@ extend type Mutation {
   createProject(input: CreateProjectInput!): ProjectPayload! @allow(to: ADMIN, scope: admin)
   createUser(input: CreateUserInput!): UserPayload! @allow(to: ADMIN, scope: admin)
   updateUser(input: UpdateUserInput!): UserPayload! @allow(to: USER, scope: account)
-  "Adds a member or changes whether it administers the project."
+  "Adds a member, or changes whether a member administers the project."
   setMembership(input: SetMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
   removeMembership(input: RemoveMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../idle.graphql", Input: `enum IdleKind {
-  "How long it runs."
+  "The time since the session started."
   lifetime
-  "How long no terminal is open, no command runs and nothing moves on its ports."
+  "The time without an open terminal, a running command or traffic on the session's ports."
   network
-  "How much of its slots it uses on average, over a window."
+  "The average use of the session's slots over a window."
   utilization
-  "How full the memory of its accelerators gets, over a window."
+  "The highest use of accelerator memory over a window."
   memory
 }
 
 enum IdleMatch {
-  "All kinds of slots that are named and that a session has are at or below their threshold."
+  "All named slots that the session has are at or below their threshold."
   all
-  "One of them is enough."
+  "At least one of them is."
   any
 }
 
-"A rule by which sessions that are of no use any more are ended. It is in force where it is bound."
+"A rule that ends sessions that are not used. It applies where it is bound."
 type IdleChecker implements Node @allow(to: USER) {
   id: ID!
   name: String!
   description: String!
   kind: IdleKind!
   enabled: Boolean!
-  "Seconds: of life, without traffic, or the window that is looked at."
+  "Seconds: the lifetime, the time without traffic, or the length of the window."
   timeout: Int!
-  "Seconds that a new session is left alone."
+  "Seconds after its start during which a session is not checked."
   grace: Int!
-  "Seconds that the sessions of a new user are left alone."
+  "Seconds after a user was created during which their sessions are not checked."
   newUserGrace: Int!
-  "Seconds between the warning and the end."
+  "Seconds between the warning and the end of the session."
   warning: Int!
   match: IdleMatch!
-  "Of utilization and memory."
+  "For utilization and memory only."
   thresholds: [IdleThreshold!]!
   sessionTypes: [String!]!
-  "What it binds, as far as in sight; without any, nothing."
+  "Where the checker is bound, as far as the viewer can see. A checker without bindings does nothing."
   bindings: [IdleBinding!]!
   createdAt: Time!
 }
 
-"The most use at which a kind of slot counts as unused."
+"The highest use at which a slot counts as unused."
 type IdleThreshold @allow(to: USER) {
-  "cpu, mem, or what the slots of an accelerator begin with, such as cuda."
+  "cpu, mem, or the prefix of an accelerator's slots, such as cuda."
   slot: String!
   "0 to 100."
   percent: Float!
 }
 
-"A checker binds the sessions of one domain, project or resource group, or without any of them all."
+"A checker applies to the sessions of one domain, project or resource group, or to all sessions."
 type IdleBinding implements Node @allow(to: USER) {
   id: ID!
   checker: IdleChecker
-  "Null when out of sight, as are the two below."
+  "Null if the viewer cannot see it; the same is true of the two fields below."
   domain: Domain
   project: Project
   resourceGroup: ResourceGroup
-  "True: it binds all sessions."
+  "True if it applies to all sessions."
   everywhere: Boolean!
   createdAt: Time!
 }
 
-"What would end a session next for being of no use."
+"The check that would end a session next."
 type SessionIdle @allow(to: USER) {
-  "Name of the checker, or of the policy with an idle timeout."
+  "Name of the checker, or of the policy that has an idle timeout."
   checker: String!
   "lifetime, network, utilization or memory."
   kind: String!
-  "When; use before that puts it off."
+  "When the session would end. Use of the session before that time postpones it."
   endsAt: Time!
   "One sentence for people."
   reason: String!
-  "When the owner was warned; null: not yet."
+  "When the owner was warned; null if they have not been warned yet."
   warnedAt: Time
 }
 
 extend type Session {
-  "What would end it next for being of no use; null when nothing would, as far as is known."
+  "The idle check that would end the session next; null if none would, as far as is known."
   idle: SessionIdle
-  "Idle checks leave it alone."
+  "True if idle checks ignore the session."
   idleExempt: Boolean!
 }
 
 extend enum TerminationReason {
-  "An idle check ended it."
+  "An idle check ended the session."
   idle
 }
 
-"What a checker would do at this moment to sessions in sight."
+"What a checker would do now to the sessions that the viewer can see."
 type IdleDryRun @allow(to: ADMIN) {
-  "Running sessions that it would bind."
+  "Running sessions that the checker would apply to."
   examined: Int!
-  "Of them, those that it would end now."
+  "Of those, sessions that it would end now."
   ending: Int!
-  "Of them, those that were not measured for long enough to tell."
+  "Of those, sessions without enough measurements for a decision."
   unknown: Int!
-  "Of them, those that are exempt."
+  "Of those, sessions that are exempt."
   exempt: Int!
-  "Those that would end, the first first; at most 1000."
+  "Sessions that would end, earliest first; at most 1000."
   sessions: [IdleDryRunEnd!]!
 }
 
 type IdleDryRunEnd @allow(to: ADMIN) {
   session: Session!
-  "Warnings aside; use before that would put it off."
+  "Without counting the time of the warning. Use of the session before that time would postpone it."
   endsAt: Time!
   now: Boolean!
   reason: String!
@@ -1974,11 +1977,12 @@ enum IdleCheckerOrderField { NAME CREATED_AT }
 input IdleCheckerWhereInput { not: IdleCheckerWhereInput and: [IdleCheckerWhereInput!] or: [IdleCheckerWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String kind: IdleKind enabled: Boolean }
 
 extend type Query {
-  "Idle checkers that bind sessions of the viewer; all for superadmins."
+  "Idle checkers that apply to sessions of the viewer; for superadmins, all."
   idleCheckers(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [IdleCheckerOrder!], where: IdleCheckerWhereInput): IdleCheckerConnection! @allow(to: USER)
   """
-  What a checker, or one to be made, would end now. It is tried where it is bound, or in the one place that is named;
-  one to be made everywhere unless a place is named.
+  The sessions that a checker, or the checker described by input, would end now. It is tried where it is bound, or
+  only in the domain, project or resource group given. A checker that does not exist yet is tried on all sessions
+  unless one of them is given.
   """
   idleDryRun(checker: ID, input: CreateIdleCheckerInput, domain: ID, project: ID, resourceGroup: ID): IdleDryRun! @allow(to: ADMIN)
 }
@@ -1988,7 +1992,7 @@ input CreateIdleCheckerInput {
   name: String!
   description: String
   kind: IdleKind!
-  "Default true."
+  "Default: true."
   enabled: Boolean
   "Seconds, 60 to 31536000."
   timeout: Int!
@@ -1998,14 +2002,14 @@ input CreateIdleCheckerInput {
   newUserGrace: Int
   "Seconds, 0 to the timeout; default 300, or half of the timeout when that is less."
   warning: Int
-  "Default all."
+  "Default: all."
   match: IdleMatch
-  "At least one for utilization and memory, none for the others."
+  "At least one for utilization and memory; not allowed for the other kinds."
   thresholds: [IdleThresholdInput!]
-  "Of interactive, batch and inference; default interactive."
+  "Any of interactive, batch and inference; default interactive."
   sessionTypes: [String!]
 }
-"What is null stays as it is."
+"Fields that are null stay unchanged."
 input UpdateIdleCheckerInput {
   id: ID!
   name: String
@@ -2020,14 +2024,14 @@ input UpdateIdleCheckerInput {
   "Seconds, 0 to the timeout."
   warning: Int
   match: IdleMatch
-  "In place of all that were there."
+  "Replaces all thresholds."
   thresholds: [IdleThresholdInput!]
   sessionTypes: [String!]
 }
 input DeleteIdleCheckerInput { id: ID! }
-"At most one of domain, project and resourceGroup; none of them is everywhere."
+"Give at most one of domain, project and resourceGroup; none of them means all sessions."
 input BindIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
-"As it was bound."
+"The same arguments as when it was bound."
 input UnbindIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
 input SetSessionIdleExemptInput { id: ID! exempt: Boolean! }
 
@@ -2035,14 +2039,14 @@ type IdleCheckerPayload @allow(to: USER) { checker: IdleChecker! }
 type DeleteIdleCheckerPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  "Makes a checker; bind it to put it in force."
+  "Creates a checker. It does nothing until it is bound."
   createIdleChecker(input: CreateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Changes a checker, at once for all that it binds."
+  "Changes a checker. The change applies at once."
   updateIdleChecker(input: UpdateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
   deleteIdleChecker(input: DeleteIdleCheckerInput!): DeleteIdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
   bindIdleChecker(input: BindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
   unbindIdleChecker(input: UnbindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Takes a session out of all idle checks, or back in."
+  "Excludes a session from all idle checks, or includes it again."
   setSessionIdleExempt(input: SetSessionIdleExemptInput!): SessionPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
@@ -2052,7 +2056,7 @@ type Registry implements Node @allow(to: USER) {
   name: String!
   "Host and port, without a scheme."
   host: String!
-  "The registry speaks plain http."
+  "True if the registry uses http instead of https."
   plainHttp: Boolean!
   createdAt: Time!
   lastScannedAt: Time
@@ -2060,7 +2064,7 @@ type Registry implements Node @allow(to: USER) {
 
 enum ImageStatus {
   alive
-  "No longer found at its registry."
+  "The image no longer exists in its registry."
   gone
 }
 
@@ -2076,14 +2080,15 @@ type Image implements Node @allow(to: USER) {
   "Labels from the configuration of the image. Berth reads only the labels that minimumSlots names."
   labels: StringMap!
   """
-  The least amounts that one container of the image needs, by its labels berth.resource.min.SLOT, or
-  ai.backend.resource.min.SLOT. A session that names no cpu or memory gets as much; one that names less of a slot is
-  refused. Slots of one kind of accelerator, such as cuda.device and cuda.shares, stand for each other.
+  The smallest amounts that one container of the image needs, from its labels berth.resource.min.SLOT or
+  ai.backend.resource.min.SLOT. A session that does not request cpu or memory gets these amounts; a session that
+  requests less of a slot is refused. Slots of one kind of accelerator, such as cuda.device and cuda.shares, count as
+  the same.
   """
   minimumSlots: Slots!
   status: ImageStatus!
   createdAt: Time!
-  "Null once the registry was removed."
+  "Null after the registry was removed."
   registry: Registry
 }
 
@@ -2099,7 +2104,7 @@ extend type Query {
 }
 
 input CreateRegistryInput { name: String! host: String! plainHttp: Boolean username: String password: String }
-"What is null stays as it is; an empty username or password is taken away. The host of a registry never changes: it is part of the name of its images."
+"Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images."
 input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String }
 input DeleteRegistryInput { id: ID! }
 input ScanRegistryInput { id: ID! }
@@ -2109,7 +2114,7 @@ input ForgetImageInput { id: ID! }
 
 type RegistryPayload @allow(to: SUPERADMIN) { registry: Registry! }
 type DeleteRegistryPayload @allow(to: SUPERADMIN) { id: ID! }
-"Result of one tag of a scan."
+"The result for one tag."
 type ScanResult @allow(to: SUPERADMIN) {
   reference: String!
   image: Image
@@ -2121,12 +2126,9 @@ type ForgetImagePayload @allow(to: SUPERADMIN) { id: ID! }
 
 extend type Mutation {
   createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Credentials are sealed; no answer has them."
+  "Credentials are stored encrypted and never returned."
   updateRegistry(input: UpdateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: admin)
-  """
-  Removes a registry and its images: FAILED_PRECONDITION while sessions that have not ended use one of them. An image that
-  an ended session names stays as gone, without a registry.
-  """
+  "Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status gone and without a registry."
   deleteRegistry(input: DeleteRegistryInput!): DeleteRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
   "Reads all tags of a registry and registers them."
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
@@ -2136,22 +2138,23 @@ extend type Mutation {
 `, BuiltIn: false},
 	{Name: "../leader.graphql", Input: `"The state of the whole cluster."
 type Cluster @allow(to: USER) {
-  "False while no manager leads: no session starts, ends or moves then. A healthy cluster has a new leader in seconds."
+  "False while no manager leads. Without a leader, no session starts, ends or moves. A healthy cluster elects a new leader within seconds."
   led: Boolean!
   "Null while no manager leads."
   leader: Leader @allow(to: SUPERADMIN)
   """
-  Resource groups so many of whose agents are out of reach at once that the cause is more likely the network than
-  the machines: no session there is ended or started elsewhere for a lost agent until fewer are out of reach.
+  Resource groups in which so many agents are unreachable at the same time that the network is a more likely cause
+  than the machines. Until fewer are unreachable, no session of these groups is ended or restarted because of a lost
+  agent.
   """
   evictionsStopped: [EvictionsStopped!]! @allow(to: SUPERADMIN)
-  "The managers that are alive, by address. None while etcd does not answer."
+  "The managers that are alive, by address. Empty while etcd does not answer."
   managers: [ClusterManager!]! @allow(to: SUPERADMIN)
-  "The storage proxies that have joined, by name. Agents and their plugins have versions, too."
+  "The storage proxies that have joined, by name. The versions of agents and plugins are on those objects."
   storageProxies: [StorageProxy!]! @allow(to: SUPERADMIN)
   """
-  Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed but what a person
-  asks for. A leader turns it on when the database is older than what runs, as after a restore from a backup.
+  Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+  leader turns the mode on if the database is older than what runs, as after a restore from a backup.
   """
   recovery: Recovery
 }
@@ -2175,18 +2178,18 @@ type RecoveryPayload @allow(to: SUPERADMIN) {
 "A manager that is alive."
 type ClusterManager @allow(to: SUPERADMIN) {
   id: String!
-  "Where nodes reach it."
+  "The address at which agents and storage proxies reach it."
   address: String!
-  "Empty of a manager that is too old to say it."
+  "Empty if the manager is too old to report it."
   version: String!
   leads: Boolean!
 }
 
-"A storage proxy as it reported itself last."
+"A storage proxy, as it last reported itself."
 type StorageProxy @allow(to: SUPERADMIN) {
   name: String!
   version: String!
-  "Where people reach it; a path is below the manager's address."
+  "The address at which users reach it; a path is relative to the manager's address."
   publicURL: String!
   lastSeenAt: Time!
 }
@@ -2194,19 +2197,19 @@ type StorageProxy @allow(to: SUPERADMIN) {
 type EvictionsStopped @allow(to: SUPERADMIN) {
   "Name of the resource group."
   resourceGroup: String!
-  "Agents that are out of reach."
+  "Number of unreachable agents."
   unreachable: Int!
-  "All agents of the group."
+  "Number of agents in the group."
   agents: Int!
 }
 
 "The manager that schedules sessions and drives the agents."
 type Leader @allow(to: SUPERADMIN) {
   id: String!
-  "Where nodes reach it."
+  "The address at which agents and storage proxies reach it."
   address: String!
   since: Time!
-  "Grows with every leader; agents and the database refuse a lower one."
+  "Grows with every leader; agents and the database refuse a leader with a lower epoch."
   epoch: Int64!
 }
 
@@ -2215,14 +2218,11 @@ extend type Query {
 }
 
 extend type Mutation {
-  """
-  Turns the recovery mode of the cluster on or off; the leader follows within a second. Before you turn it off, look at
-  occupancyAudit: next says what becomes of each difference.
-  """
+  "Turns the recovery mode of the cluster on or off; the leader follows within a second. Before you turn it off, read occupancyAudit: the field next describes what happens to each difference."
   setRecovery(input: SetRecoveryInput!): RecoveryPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
-	{Name: "../login.graphql", Input: `"One login of a browser."
+	{Name: "../login.graphql", Input: `"One signed-in browser."
 type LoginSession implements Node @allow(to: USER) {
   id: ID!
   createdAt: Time!
@@ -2230,7 +2230,7 @@ type LoginSession implements Node @allow(to: USER) {
   lastSeenAt: Time!
   clientAddress: String!
   userAgent: String!
-  "The login this request came with."
+  "True for the login that sent this request."
   current: Boolean!
 }
 
@@ -2247,21 +2247,21 @@ enum LoginResult {
   throttled
   "The user or the domain is not active."
   not_active
-  "The password was right, the client's address not one of the allowed."
+  "The password was correct, but the client's address is not an allowed one."
   address_refused
   too_many_logins
   logout
   revoked
-  "Ended to make room for a newer one."
+  "Ended because of a newer login."
   evicted
   expired
 }
 
-"A line of the login history: an attempt to log in, or the end of a login."
+"An entry of the login history: an attempt to log in, or the end of a login."
 type LoginAttempt implements Node @allow(to: USER) {
   id: ID!
   at: Time!
-  "Absent when nobody has the e-mail."
+  "Null if no user has the e-mail address."
   userID: ID
   email: String!
   method: LoginMethod!
@@ -2278,106 +2278,106 @@ enum LoginAttemptOrderField { AT }
 input LoginAttemptWhereInput { not: LoginAttemptWhereInput and: [LoginAttemptWhereInput!] or: [LoginAttemptWhereInput!] id: ID idIn: [ID!] userID: ID email: String emailContainsFold: String result: LoginResult resultIn: [LoginResult!] clientAddress: String atGTE: Time atLT: Time }
 
 extend type Viewer {
-  "What must be done before anything else: password or totp."
+  "What the user must do before anything else: password or totp."
   due: String
   "When the second factor was turned on."
   totpEnabledAt: Time
 }
 
 extend type Query {
-  "Logins that are not over: one's own, or those of a user whose logins one may end."
+  "Active logins of the viewer, or of a user whose logins the viewer can end."
   loginSessions(user: ID): [LoginSession!]! @allow(to: USER)
-  "The login history: one's own, and of the domain for its admins."
+  "The login history of the viewer; for domain admins, of the domain."
   loginAttempts(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [LoginAttemptOrder!], where: LoginAttemptWhereInput): LoginAttemptConnection! @allow(to: USER)
 }
 
-"With endCredentials all access tokens, keypairs and SSH keys end too."
+"With endCredentials, all access tokens, keypairs and SSH keys are revoked too."
 input ChangePasswordInput { current: String! new: String! endCredentials: Boolean }
 input RevokeLoginSessionInput { id: ID! }
 input ConfirmTotpInput { code: String! }
 input DisableTotpInput { password: String! code: String! }
 input RegenerateRecoveryCodesInput { code: String! }
 input ResetTotpInput { user: ID! }
-"Without a password one is made. Access tokens, keypairs and SSH keys end too, unless keepCredentials."
+"Without a password, one is generated. Access tokens, keypairs and SSH keys are revoked too, unless keepCredentials is set."
 input ResetUserPasswordInput { user: ID! password: String keepCredentials: Boolean }
 
 type LoginSessionPayload @allow(to: USER) { id: ID! }
 type StartTotpPayload @allow(to: USER) {
-  "To type into an authenticator app."
+  "To enter in an authenticator app."
   secret: String!
   "To show as a QR code."
   url: String!
 }
 type RecoveryCodesPayload @allow(to: USER) {
-  "They cannot be read again; each lets in once."
+  "Each code works once. The codes are shown only once."
   codes: [String!]!
 }
 type ResetTotpPayload @allow(to: USER) { user: User! }
 type ResetUserPasswordPayload @allow(to: USER) {
   user: User!
-  "The password that was made; it cannot be read again."
+  "The generated password; it is shown only once."
   password: String
 }
 
 extend type Mutation {
-  "Ends all other logins of the user."
+  "Also ends all other logins of the user."
   changePassword(input: ChangePasswordInput!): ViewerPayload! @allow(to: USER, scope: account)
-  "Ends a login of one's own, or of a user whose logins one may end, at once, with its open connections."
+  "Ends a login of the viewer, or of a user whose logins the viewer can end, at once and with its open connections."
   revokeLoginSession(input: RevokeLoginSessionInput!): LoginSessionPayload! @allow(to: USER, scope: account)
-  "Hands out the secret of a second factor, which counts once a code of it is confirmed."
+  "Returns the secret of a second factor. The second factor is active after confirmTotp."
   startTotp: StartTotpPayload! @allow(to: USER, scope: account)
   confirmTotp(input: ConfirmTotpInput!): RecoveryCodesPayload! @allow(to: USER, scope: account)
   disableTotp(input: DisableTotpInput!): ViewerPayload! @allow(to: USER, scope: account)
   regenerateRecoveryCodes(input: RegenerateRecoveryCodesInput!): RecoveryCodesPayload! @allow(to: USER, scope: account)
-  "Turns off the second factor of somebody who lost his."
+  "Turns off the second factor of a user who lost theirs."
   resetTotp(input: ResetTotpInput!): ResetTotpPayload! @allow(to: ADMIN, scope: admin)
-  "Gives somebody else a password that they must change, and ends all their logins and other credentials."
+  "Gives another user a password that they must change at the next login, and ends all their logins and other credentials."
   resetUserPassword(input: ResetUserPasswordInput!): ResetUserPasswordPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
-	{Name: "../objectstorage.graphql", Input: `"How the bucket is named in addresses: path, endpoint/bucket/key; virtual, bucket.endpoint/key."
+	{Name: "../objectstorage.graphql", Input: `"Where the bucket's name is in addresses. path: endpoint/bucket/key. virtual: bucket.endpoint/key."
 enum ObjectAddressing {
   path
   virtual
 }
 
-"A bucket that speaks S3, or what is below a prefix of one. Folders are imported from there and exported to there. Its secret is never shown."
+"A bucket that speaks S3, or a prefix in one. Folders can be imported from it and exported to it. Its secret is never shown."
 type ObjectStorage implements Node @allow(to: USER) {
   id: ID!
   name: String!
   "Scheme, host and port."
   endpoint: String!
-  "Empty: the endpoint's own."
+  "Empty: the endpoint's default."
   region: String!
   bucket: String!
-  "Empty, or ends in a slash: what is not below it is out of reach."
+  "Empty, or a prefix that ends in a slash. Objects outside the prefix cannot be reached."
   prefix: String!
   addressing: ObjectAddressing!
-  "Empty: it is asked without credentials."
+  "Empty: requests are sent without credentials."
   accessKeyID: String!
-  "Nothing is exported to there."
+  "True: exports to it are refused."
   readOnly: Boolean!
   createdAt: Time!
-  "Whose members use it; null for a user's own."
+  "The domain whose members can use it; null if it belongs to a user."
   domain: Domain
-  "Whose it is; null for a domain's."
+  "The user whom it belongs to; null if it belongs to a domain."
   owner: User
-  "What the viewer may do to it; special: use it."
+  "What the viewer can do with it; special is to use it."
   permissions: [AccessOperation!]!
-  "A page of what is below a path, which is below the prefix. At most 1000 at once."
+  "A page of the objects below a path, relative to the prefix. At most 1000 at once."
   objects(path: String, first: Int, after: String): ObjectList!
 }
 
 type ObjectList @allow(to: USER) {
   objects: [StoredObject!]!
-  "Where to go on; null at the end."
+  "Cursor of the next page; null at the end."
   endCursor: String
 }
 
-"An object, or what several objects begin with."
+"An object, or a common prefix of several objects."
 type StoredObject @allow(to: USER) {
   name: String!
-  "Below the storage's prefix."
+  "Relative to the storage's prefix."
   path: String!
   directory: Boolean!
   size: Int64!
@@ -2392,54 +2392,54 @@ enum ObjectStorageOrderField { NAME CREATED_AT }
 input ObjectStorageWhereInput { not: ObjectStorageWhereInput and: [ObjectStorageWhereInput!] or: [ObjectStorageWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String bucket: String domainID: ID ownerID: ID }
 
 extend type Query {
-  "One's own, and those of one's domain."
+  "The viewer's own object storages and those of their domain."
   objectStorages(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ObjectStorageOrder!], where: ObjectStorageWhereInput): ObjectStorageConnection! @allow(to: USER)
 }
 
-"How far an import or export is."
+"Progress of an import or export."
 type ObjectTransfer @allow(to: USER) {
-  "Settled, whatever came of them."
+  "Number of files that are finished, whatever the result."
   files: Int64!
-  "Found so far; all when the task has begun to move them."
+  "Number of files found so far; complete once the task starts to copy."
   filesTotal: Int64!
   bytes: Int64!
   bytesTotal: Int64!
-  "Equal ones that were there already."
+  "Number of files that were skipped because an equal one exists."
   left: Int64!
   failed: Int64!
-  "The first 100 of those that failed: keys of what was imported, paths of what was exported."
+  "The first 100 failures: keys of objects in an import, paths of files in an export."
   failures: [FileResult!]!
 }
 
 extend type Task {
-  "Of an import from or an export to an object storage; null for other tasks."
+  "Set for an import from or an export to an object storage; null for other tasks."
   objectTransfer: ObjectTransfer
 }
 
 input CreateObjectStorageInput {
   name: String!
-  "https://HOST or https://HOST:PORT. Addresses inside the platform's network are refused for users' own, unless the operator allows them."
+  "https://HOST or https://HOST:PORT. For object storages of users, addresses inside the platform's network are refused unless the operator allows them."
   endpoint: String!
-  "As eu-central-1. Default: the endpoint is asked."
+  "For example eu-central-1. Default: the endpoint is asked for it."
   region: String
   bucket: String!
   prefix: String
   "Default: path."
   addressing: ObjectAddressing
-  "With secret, or neither, for what is open to everybody."
+  "Give both accessKeyID and secret, or neither for a public bucket."
   accessKeyID: String
   secret: String
   "Default: false."
   readOnly: Boolean
-  "Makes it the domain's, for all its members; default: one's own."
+  "Makes the object storage available to all members of the domain. Default: it belongs to the viewer."
   domain: ID
 }
-"What is null stays. Another endpoint or access key needs the secret again."
+"Fields that are null stay unchanged. To change the endpoint or the access key, give the secret again."
 input UpdateObjectStorageInput { id: ID! name: String endpoint: String region: String bucket: String prefix: String addressing: ObjectAddressing accessKeyID: String secret: String readOnly: Boolean }
 input DeleteObjectStorageInput { id: ID! }
 input TestObjectStorageInput { id: ID! }
 
-"What becomes of a file or an object that is there already. update: an equal one, in size and time, stays, another one is replaced. fail: it stays, and the task tells of it."
+"What happens if the file or object already exists. update: replaced unless size and time are equal. overwrite: always replaced. fail: kept and reported as a failure."
 enum ObjectExisting {
   update
   overwrite
@@ -2447,20 +2447,20 @@ enum ObjectExisting {
 }
 input ImportFolderInput {
   vfolder: ID!
-  "Where to, below the folder. Default: the folder itself."
+  "Target directory in the folder. Default: the top of the folder."
   directory: String
   objectStorage: ID!
-  "Below the storage's prefix: what is below it, or the object of that key. Default: everything."
+  "A prefix or the key of one object, relative to the storage's prefix. Default: everything."
   path: String
   "Default: update."
   existing: ObjectExisting
 }
 input ExportFolderInput {
   vfolder: ID!
-  "A directory of the folder or one file. Default: everything."
+  "A directory or a file of the folder. Default: everything."
   path: String
   objectStorage: ID!
-  "Where to, below the storage's prefix."
+  "Target prefix, relative to the storage's prefix."
   directory: String
   "Default: update."
   existing: ObjectExisting
@@ -2471,23 +2471,23 @@ type DeleteObjectStoragePayload @allow(to: USER) { id: ID! }
 type TestObjectStoragePayload @allow(to: USER) {
   objectStorage: ObjectStorage!
   ok: Boolean!
-  "What is wrong, when it is not ok, and with which field."
+  "What is wrong, if ok is false; field names the input field that causes it."
   message: String
   field: String
 }
 type FolderTransferPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
 
 extend type Mutation {
-  "The storage is not asked anything yet: see testObjectStorage."
+  "Does not connect to the storage; use testObjectStorage for that."
   createObjectStorage(input: CreateObjectStorageInput!): ObjectStoragePayload! @allow(to: USER, scope: folders)
   updateObjectStorage(input: UpdateObjectStorageInput!): ObjectStoragePayload! @allow(to: USER, scope: folders)
-  "Forgets the storage; what is in the bucket stays. Refused while a task works with it."
+  "Removes the object storage from Berth; the bucket is not changed. Refused while a task uses it."
   deleteObjectStorage(input: DeleteObjectStorageInput!): DeleteObjectStoragePayload! @allow(to: USER, scope: folders)
-  "Lists a page, and says what is wrong."
+  "Lists one page of objects and returns the error, if there is one."
   testObjectStorage(input: TestObjectStorageInput!): TestObjectStoragePayload! @allow(to: USER, scope: folders)
-  "Brings objects into a folder, in a task."
+  "Copies objects into a folder, as a task."
   importFolder(input: ImportFolderInput!): FolderTransferPayload! @allow(to: USER, scope: folders)
-  "Sends files of a folder to an object storage, in a task. Links are not followed."
+  "Copies files of a folder to an object storage, as a task. Links are not followed."
   exportFolder(input: ExportFolderInput!): FolderTransferPayload! @allow(to: USER, scope: folders)
 }
 `, BuiltIn: false},
@@ -2498,25 +2498,25 @@ extend type Mutation {
 }
 
 extend type Domain {
-  "Whether the domain's users start images only of the registries named."
+  "True if the domain's users can start images only from the listed registries."
   registriesRestricted: Boolean!
   registries: [Registry!]!
-  "Whether everybody must have a second factor."
+  "True if every user of the domain must have a second factor."
   totpRequired: Boolean!
-  "In characters."
+  "Number of characters."
   passwordMinLength: Int!
-  "0: passwords do not age."
+  "0: passwords do not expire."
   passwordMaxAgeDays: Int!
   signUp: DomainSignUp!
 }
 
 extend type User {
-  "What only the user himself, who administers him, and monitors see; null for others."
+  "Only visible to the user, to their administrators and to monitors; null for others."
   account: UserAccount
 }
 
 type UserAccount @allow(to: USER) {
-  "Networks from which he may come; empty: all."
+  "Networks from which the user can connect; empty: any."
   allowedAddresses: [String!]!
   containerUid: Int
   containerGid: Int
@@ -2527,13 +2527,13 @@ type UserAccount @allow(to: USER) {
   totpEnabledAt: Time
 }
 
-"Changes what is given. Registries are all that the domain's users may start images from."
+"Changes only the given fields. registries: the only registries from which the domain's users can start images."
 input UpdateDomainInput { id: ID! name: String description: String active: Boolean registriesRestricted: Boolean registries: [ID!] totpRequired: Boolean passwordMinLength: Int passwordMaxAgeDays: Int signUp: DomainSignUp }
-"The name is typed again, so that nobody removes another domain."
+"The name must match, to protect against purging the wrong domain."
 input PurgeDomainInput { id: ID! name: String! }
 input UpdateProjectInput { id: ID! name: String description: String active: Boolean }
 input PurgeProjectInput { id: ID! name: String! }
-"Another user of the domain gets the folders that the user owns, or they are deleted; who owns some is purged with one of the two."
+"foldersTo gives the user's folders to another user of the domain; deleteFolders deletes them. If the user owns folders, one of the two is required."
 input PurgeUserInput { id: ID! foldersTo: ID deleteFolders: Boolean }
 input UpdateProfileInput { fullName: String allowedAddresses: [String!] }
 
@@ -2549,23 +2549,23 @@ enum ImportStatus {
   failed
 }
 
-"A CSV file of up to 5000 users, with a header row of email, username, full_name, role, projects (names with ; between), password and policy; only email must be there."
+"A CSV file of up to 5000 users with the header row email, username, full_name, role, projects (names separated by ;), password and policy. Only email is required."
 input ImportUsersInput { domain: ID! csv: String! projects: [ID!] dryRun: Boolean passwords: ImportPasswords }
 
 type ImportResult @allow(to: USER) {
-  "Line of the file; the header is 1."
+  "Line number in the file; the header is line 1."
   row: Int!
   email: String!
   status: ImportStatus!
   error: String
   field: String
-  "The generated one; it cannot be read again."
+  "The generated password; it is shown only once."
   password: String
 }
 
 type ImportUsersPayload @allow(to: USER) {
   results: [ImportResult!]!
-  "Of a dry run: that would be created."
+  "In a dry run, the number of users that would be created."
   created: Int!
   skipped: Int!
   failed: Int!
@@ -2575,16 +2575,16 @@ type PurgePayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
   updateDomain(input: UpdateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Refused while users or projects live in it."
+  "Refused while the domain has users or projects."
   purgeDomain(input: PurgeDomainInput!): PurgePayload! @allow(to: SUPERADMIN, scope: admin)
   updateProject(input: UpdateProjectInput!): ProjectPayload! @allow(to: USER, scope: admin)
-  "Refused while it has live sessions or folders; memberships and the history of its sessions go with it."
+  "Refused while the project has live sessions or folders. Also removes memberships and the history of its sessions."
   purgeProject(input: PurgeProjectInput!): PurgePayload! @allow(to: ADMIN, scope: admin)
-  "Removes a user who is not active, by a task: ends his sessions and credentials, sends his folders where the input says, and removes his rows. The history keeps who he was."
+  "Removes a user who is not active, as a task: ends their sessions and credentials, hands over or deletes their folders, and removes their rows. The history keeps their name."
   purgeUser(input: PurgeUserInput!): TaskPayload! @allow(to: USER, scope: admin)
-  "Changes oneself."
+  "Changes the viewer's own profile."
   updateProfile(input: UpdateProfileInput!): UserPayload! @allow(to: USER, scope: account)
-  "Makes users of a CSV file; a wrong row does not stop the others."
+  "Creates users from a CSV file. An invalid row does not stop the others."
   importUsers(input: ImportUsersInput!): ImportUsersPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
@@ -2597,51 +2597,51 @@ extend type Mutation {
 type ResourcePolicy implements Node @allow(to: USER) {
   id: ID!
   name: String!
-  "Largest sum of slots held at once."
+  "Largest sum of slots in use at the same time."
   totalSlots: Slots!
-  "What holds for slots that totalSlots does not name."
+  "The limit of slots that totalSlots does not name."
   unlistedSlots: UnlistedSlots!
-  "Largest number of sessions that are not ended and not pending."
+  "Largest number of sessions that have started and not ended."
   maxSessions: Int
   maxPendingSessions: Int
-  "Largest sum of slots that pending sessions ask for."
+  "Largest sum of slots that pending sessions request."
   maxPendingSlots: Slots!
   maxContainersPerSession: Int
   maxPriority: Int
-  "Seconds that a session may run."
+  "Seconds that a session can run."
   maxSessionLifetime: Int
-  "Seconds, at least 60, that a session may be without an open terminal and without traffic."
+  "Seconds, at least 60, that a session can be without an open terminal and without traffic."
   idleTimeout: Int
   maxVfolders: Int
   "Bytes per quota scope."
   maxScopeBytes: Int64
-  "Bytes that each container of a session may write on the disk of its machine, folders not counted. Without such a limit a session gets at most 20 GiB."
+  "Bytes that each container of a session can write to the disk of its machine, not counting folders. Without this limit, a session gets at most 20 GiB."
   maxDiskBytes: Int64
   maxLogins: Int
   createdAt: Time!
-  "Where it is attached, as far as the viewer sees."
+  "Where the policy is attached, as far as the viewer can see."
   attachments: [PolicyAttachment!]!
 }
 
-"A policy where it is attached: to exactly one of domain, project, user and keypair. All that match bind."
+"The attachment of a policy to exactly one of domain, project, user and keypair. All policies that match a session apply."
 type PolicyAttachment implements Node @allow(to: USER) {
   id: ID!
   policy: ResourcePolicy!
   domain: Domain
   project: Project
   user: User
-  "The keypair: it limits what is asked for with it and counts all that its user holds."
+  "The keypair. The policy limits requests that are signed with it, and counts everything that its owner uses."
   keypairID: ID
-  "Null when out of sight."
+  "Null if the viewer cannot see it."
   keypair: Keypair
-  "Only sessions of this resource group; null for all."
+  "Applies only to sessions of this resource group; null for all."
   resourceGroup: ResourceGroup
-  "Of a user, only his sessions in this project; null for all."
+  "For a user: applies only to their sessions in this project; null for all."
   withinProject: Project
   createdAt: Time!
 }
 
-"What may still be had of one thing, by the limit that leaves least. Amounts are decimals."
+"How much of one thing is left, by the strictest limit. Amounts are decimals."
 type EffectiveLimit @allow(to: USER) {
   "Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, disk bytes, logins."
   what: String!
@@ -2655,7 +2655,7 @@ type EffectiveLimit @allow(to: USER) {
   holder: String!
   "Name of the policy."
   policy: String!
-  "Names of the resource group and project that the limit is narrowed to."
+  "Names of the resource group and the project that the limit is restricted to."
   resourceGroup: String
   withinProject: String
 }
@@ -2668,11 +2668,11 @@ input ResourcePolicyWhereInput { not: ResourcePolicyWhereInput and: [ResourcePol
 
 extend type Query {
   resourcePolicies(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourcePolicyOrder!], where: ResourcePolicyWhereInput): ResourcePolicyConnection! @allow(to: USER)
-  "What a user may still have in a project of a domain on a resource group; without all three, the viewer in his project. Without a resource group, limits that are narrowed to one are left out."
+  "How much a user can still use in a project of a domain on a resource group. Default: the viewer in their project. Without a resource group, limits that are restricted to one are left out."
   effectiveLimits(domain: ID, project: ID, user: ID, resourceGroup: ID): [EffectiveLimit!]! @allow(to: USER)
 }
 
-"What is null is not limited."
+"A field that is null sets no limit."
 input CreateResourcePolicyInput {
   name: String!
   totalSlots: Slots
@@ -2689,7 +2689,7 @@ input CreateResourcePolicyInput {
   maxDiskBytes: Int64
   maxLogins: Int
 }
-"What is null stays as it is; -1 takes a limit away. Slots replace all that were there."
+"Fields that are null stay unchanged; -1 removes a limit. Slots replace all slots of the policy."
 input UpdateResourcePolicyInput {
   id: ID!
   name: String
@@ -2708,7 +2708,7 @@ input UpdateResourcePolicyInput {
   maxLogins: Int
 }
 input DeleteResourcePolicyInput { id: ID! }
-"Attaches a policy to exactly one of domain, project, user and keypair, in place of what is there with the same narrowing; without a policy, detaches that."
+"Attaches a policy to exactly one of domain, project, user and keypair. It replaces a policy that is attached there with the same restriction; without a policy, that one is detached."
 input AttachResourcePolicyInput { policy: ID domain: ID project: ID user: ID keypair: ID resourceGroup: ID withinProject: ID }
 "By the id of the attachment."
 input DetachResourcePolicyInput { id: ID! }
@@ -2721,13 +2721,13 @@ type DetachResourcePolicyPayload @allow(to: USER) { id: ID! }
 extend type Mutation {
   createResourcePolicy(input: CreateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
   updateResourcePolicy(input: UpdateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Refused while it is attached somewhere."
+  "Refused while the policy is attached."
   deleteResourcePolicy(input: DeleteResourcePolicyInput!): DeleteResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
   attachResourcePolicy(input: AttachResourcePolicyInput!): AttachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
   detachResourcePolicy(input: DetachResourcePolicyInput!): DetachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
-	{Name: "../preset.graphql", Input: `"A named request of slots, for every resource group or for one."
+	{Name: "../preset.graphql", Input: `"A named amount of slots to request, for every resource group or for one."
 type ResourcePreset implements Node @allow(to: USER) {
   id: ID!
   name: String!
@@ -2735,9 +2735,9 @@ type ResourcePreset implements Node @allow(to: USER) {
   slots: Slots!
   shmBytes: Int64!
   createdAt: Time!
-  "Null when it is for all."
+  "Null if the preset is for all resource groups."
   resourceGroup: ResourceGroup
-  "How soon it could start for the viewer. Default: his only project; the preset's or the first resource group."
+  "How soon a session with this preset could start for the viewer. Default: their only project, and the preset's or the first resource group."
   fit(project: ID, resourceGroup: ID): PresetFit!
 }
 
@@ -2745,17 +2745,17 @@ enum PresetState { now when_free never }
 
 type PresetFit @allow(to: USER) {
   state: PresetState!
-  "Why it is not now; empty when it is."
+  "Why the session could not start now; empty if it could."
   reason: String!
 }
 
 input CreateResourcePresetInput {
-  "Unique within its resource group, or among those for all."
+  "Unique within its resource group, or among the presets for all groups."
   name: String!
   description: String
   slots: Slots!
   shmBytes: Int64
-  "Null makes it one for all."
+  "Null: the preset becomes one for all resource groups."
   resourceGroup: ID
 }
 input UpdateResourcePresetInput { id: ID! name: String description: String slots: Slots shmBytes: Int64 }
@@ -2764,7 +2764,7 @@ type ResourcePresetPayload @allow(to: USER) { preset: ResourcePreset! }
 type DeleteResourcePresetPayload @allow(to: USER) { id: ID! }
 
 extend type Query {
-  "Those for all resource groups, and those of the given one."
+  "The presets for all resource groups, and those of the given group."
   resourcePresets(resourceGroup: ID): [ResourcePreset!]! @allow(to: USER)
 }
 
@@ -2774,26 +2774,26 @@ extend type Mutation {
   deleteResourcePreset(input: DeleteResourcePresetInput!): DeleteResourcePresetPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
-	{Name: "../provider.graphql", Input: `"An OpenID Connect issuer whose users may log in. Its client secret is never read."
+	{Name: "../provider.graphql", Input: `"An OpenID Connect issuer whose users can log in. The API never returns its client secret."
 type IdentityProvider implements Node @allow(to: USER) {
   id: ID!
-  "As it stands in addresses: /auth/oidc/{name}/start."
+  "The name in login URLs: /auth/oidc/{name}/start."
   name: String!
   displayName: String!
   issuer: String!
   clientID: String!
   scopes: [String!]!
   active: Boolean!
-  "Makes users who are not known yet, when their verified e-mail is of one of the domains."
+  "Creates an account at the first login if the verified e-mail address is in one of the domains."
   autoProvision: Boolean!
   emailDomains: [String!]!
   domain: Domain!
-  "Of the users it makes."
+  "The project of accounts that the provider creates."
   project: Project
   createdAt: Time!
 }
 
-"What the login page shows of an identity provider."
+"The fields of an identity provider that the login page shows."
 type LoginProvider @allow(to: ANYONE) {
   name: String!
   displayName: String!
@@ -2801,7 +2801,7 @@ type LoginProvider @allow(to: ANYONE) {
 
 extend type Query {
   identityProviders: [IdentityProvider!]! @allow(to: SUPERADMIN)
-  "The identity providers one may log in with."
+  "The identity providers that a user can log in with."
   loginProviders: [LoginProvider!]! @allow(to: ANYONE)
 }
 
@@ -2814,7 +2814,7 @@ type IdentityProviderPayload @allow(to: USER) { identityProvider: IdentityProvid
 extend type Mutation {
   createIdentityProvider(input: CreateIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
   updateIdentityProvider(input: UpdateIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Removes the provider; the users whom it vouched for stay."
+  "Removes the provider. Users who logged in with it stay."
   deleteIdentityProvider(input: DeleteIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
@@ -2827,15 +2827,15 @@ type Role implements Node @allow(to: USER) {
   id: ID!
   name: String!
   description: String!
-  "What its holders may do on the scope where they hold it."
+  "What a user with the role can do in the scope where it was granted."
   allows: [RolePermission!]!
   createdAt: Time!
   grants: [RoleGrant!]!
-  "What the viewer may do to the role itself; special: grant it."
+  "What the viewer can do with the role itself; special is to grant it."
   permissions: [AccessOperation!]!
 }
 
-"Where a role is granted. An object is one of any kind, by its id."
+"The scope in which a role is granted. object is a single object of any kind, by its ID."
 enum RoleScope { system domain project object }
 
 type RoleGrant implements Node @allow(to: USER) {
@@ -2843,7 +2843,7 @@ type RoleGrant implements Node @allow(to: USER) {
   role: Role!
   user: User!
   scope: RoleScope!
-  "Null for the system."
+  "Null for the scope system."
   scopeId: ID
   createdAt: Time!
 }
@@ -2855,9 +2855,9 @@ enum RoleOrderField { NAME CREATED_AT }
 input RoleWhereInput { not: RoleWhereInput and: [RoleWhereInput!] or: [RoleWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String }
 
 extend type User {
-  "Custom roles that the user holds."
+  "Custom roles of the user."
   roleGrants: [RoleGrant!]!
-  "What the viewer may do to the user; special: act as him."
+  "What the viewer can do with the user; special is to act as them."
   permissions: [AccessOperation!]!
 }
 extend type Domain { "What the viewer may do to the domain." permissions: [AccessOperation!]! }
@@ -2887,149 +2887,150 @@ type RevokeRolePayload @allow(to: USER) { role: Role! }
 
 extend type Mutation {
   createRole(input: CreateRoleInput!): RolePayload! @allow(to: SUPERADMIN, scope: admin)
-  "Changes a role at once for all who hold it."
+  "Changes a role. The change applies at once to everyone who has it."
   updateRole(input: UpdateRoleInput!): RolePayload! @allow(to: SUPERADMIN, scope: admin)
   deleteRole(input: DeleteRoleInput!): DeleteRolePayload! @allow(to: SUPERADMIN, scope: admin)
-  "Gives a user a role on a scope, at once; nobody grants what he has not there himself."
+  "Grants a user a role in a scope, at once. The caller must have every permission of the role in that scope."
   grantRole(input: GrantRoleInput!): RoleGrantPayload! @allow(to: SUPERADMIN, scope: admin)
   revokeRole(input: RevokeRoleInput!): RevokeRolePayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../scheduler.graphql", Input: `extend type ResourceGroup {
-  "What waits in it, in the order of the next pass; at most 100 a page."
+  "Pending sessions of the group, in the order of the next scheduling pass; at most 100 a page."
   queue(first: Int = 50, after: String): Queue!
 }
 
 "A page of the queue of a resource group."
 type Queue @allow(to: USER) {
   entries: [QueueEntry!]!
-  "Of all pages."
+  "Over all pages."
   totalCount: Int!
-  "Where to go on; null at the end."
+  "Cursor of the next page; null at the end."
   endCursor: String
 }
 
-"A session that waits. Of one that is out of sight only its place and stage are told."
+"A pending session. If the viewer cannot see it, only its position, priority, age and stage are set."
 type QueueEntry @allow(to: USER) {
-  "From 1, in the order of the next pass."
+  "From 1, in the order of the next scheduling pass."
   position: Int!
-  "Null when out of sight."
+  "Null if the viewer cannot see it."
   session: Session
-  "The viewer's own."
+  "True if the session belongs to the viewer."
   mine: Boolean!
   priority: Int!
   waitingSince: Time!
-  "What it waits for: group, held, limits, room or order; see PendingReport. Empty when it starts at the next pass."
+  "What the session waits for: group, held, limits, room or order, as in PendingReport. Empty if it starts in the next scheduling pass."
   stage: String!
   "One sentence for people."
   why: String!
-  "Agents that are held for it, which those behind it must leave alone."
+  "Number of agents that are reserved for the session. Sessions behind it cannot use them."
   holds: Int!
-  "Why it has its place among those of its priority; null where that is its age, or out of sight."
+  "What decides its position among sessions of the same priority; null if that is its age or the viewer cannot see it."
   order: PendingOrder
-  "When it starts as far as lifetimes tell, if nothing new comes; null when nobody knows, or behind the 20th of a queue."
+  "Estimated start, if the lifetimes of running sessions are known and no new session arrives. Null if it cannot be estimated, or from position 21 on."
   estimatedStart: Time
 }
 
 enum SuggestionKind {
-  "Less of one or more slots."
+  "A smaller amount of one or more slots."
   slots
-  "In another resource group."
+  "Another resource group."
   resource_group
-  "Not only on the agents that it asks for."
+  "Any agent instead of the requested ones."
   any_agent
-  "Once a session of the viewer's own has ended."
+  "Ending one of the viewer's own sessions."
   end_session
 }
 
 """
-One change with which a session would start at once, found by planning with it. updatePendingSession takes slots,
-resourceGroup and, for any_agent, strictAgents: false; a session of one's own is ended with terminateSession.
+One change with which the session would start at once, verified by planning it. updatePendingSession applies changes
+of slots and resourceGroup and, for any_agent, strictAgents: false. terminateSession ends a session.
 """
 type Suggestion @allow(to: USER) {
   kind: SuggestionKind!
   "One sentence for people."
   text: String!
-  "The field of the input that changes, such as slots.cuda.shares; empty for end_session."
+  "The input field to change, such as slots.cuda.shares; empty for end_session."
   field: String!
   from: String!
   to: String!
-  "All slots, once changed; null for other kinds."
+  "All slots after the change; null for other kinds."
   slots: Slots
-  "Id of the other resource group; null for other kinds."
+  "ID of the other resource group; null for other kinds."
   resourceGroup: ID
-  "Id of the session that would have to end; null for other kinds."
+  "ID of the session to end; null for other kinds."
   session: ID
 }
 
 enum DryRunVerdict {
-  "It would start at once."
+  "The session would start at once."
   now
-  "It would wait."
+  "The session would wait."
   waits
   """
-  No agent of the resource group could run it, even if the agent were idle. createSession refuses the request, except
-  when only the volume of a folder is missing on every agent: then the session waits for an agent that mounts the volume.
+  No agent of the resource group could run the session, even if the agent were idle. createSession refuses the
+  request, except when only the volume of a folder is missing on every agent: then the session waits for an agent that
+  mounts the volume.
   """
   never
-  "createSession would refuse it for another reason: a mistake in the input, or the limit of a policy."
+  "createSession would refuse the request for another reason: an invalid input, or the limit of a policy."
   refused
 }
 
-"What would become of a session, without making it."
+"What would happen to a session, without creating it."
 type DryRun @allow(to: USER) {
   verdict: DryRunVerdict!
-  "Why it would be refused, or could never start: all reasons that were found."
+  "All reasons found why the session would be refused or could never start."
   refusals: [Refusal!]!
-  "Where it would run or wait; null when refused."
+  "The resource group in which the session would run or wait; null if it would be refused."
   resourceGroup: ResourceGroup
-  "On which it would start; those out of sight are missing."
+  "The agents on which the session would start, as far as the viewer can see them."
   agents: [Agent!]!
-  "Why it would wait, with what would let it start at once; null when it does not."
+  "Why the session would wait, and which changes would let it start at once; null if it would not wait."
   pending: PendingReport
 }
 
-"An error that createSession would answer with."
+"An error that createSession would return."
 type Refusal @allow(to: USER) {
-  "As in the errors of mutations: INVALID_ARGUMENT, RESOURCE_EXHAUSTED and others."
+  "As in the errors of mutations, such as INVALID_ARGUMENT or RESOURCE_EXHAUSTED."
   code: String!
   message: String!
-  "Of the input, such as slots.cpu; empty when it is about no one of them."
+  "The input field, such as slots.cpu; empty if the error is not about a single field."
   field: String!
   limit: String!
-  "Limits of policies that stand in the way."
+  "Policy limits that the session would exceed."
   reached: [LimitReached!]!
 }
 
 extend type Query {
-  "Tries a request: the checks of createSession and a plan with it, as the last of its priority. Nothing is stored."
+  "Tries a request: runs the checks of createSession and plans the session as the last one of its priority. Nothing is stored."
   dryRun(input: CreateSessionInput!): DryRun! @allow(to: USER)
 }
 
 input UpdatePendingSessionInput {
   id: ID!
-  "All slots that it asks for."
+  "All slots that the session requests."
   slots: Slots
-  "Another group; agents that it asked for are forgotten."
+  "Another group. The requested agents are removed from the request."
   resourceGroup: ID
-  "False lets it run on other agents too; true is refused."
+  "False: the session can also run on other agents. true is refused."
   strictAgents: Boolean
 }
 
 extend type Mutation {
-  "Changes what a session asks for that waits. It keeps its place in the queue."
+  "Changes the request of a pending session. It keeps its position in the queue."
   updatePendingSession(input: UpdatePendingSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
 }
 
 extend type Subscription {
-  "The first page of a group's queue, at once and when it has changed; at most once a second."
+  "The first page of a group's queue, at once and after each change; at most once a second."
   queueChanged(resourceGroup: ID!, first: Int = 50): Queue! @allow(to: USER)
 }
 `, BuiltIn: false},
 	{Name: "../session.graphql", Input: `enum SessionType {
-  "Stays until ended, for terminals and apps."
+  "Runs until it is ended, for terminals and apps."
   interactive
-  "Runs one command to its end."
+  "Runs one command and ends with it."
   batch
 }
 
@@ -3057,54 +3058,54 @@ enum TerminationReason {
   completed
   failed
   out_of_memory
-  "It failed after it had used up its disk."
+  "The session failed after its disk was full."
   disk_exceeded
   image_pull_failed
   start_failed
-  "A step of its start took too long, as often as its resource group tries."
+  "A step of the start took too long in each of the attempts that the resource group allows."
   deadline_exceeded
   agent_lost
   kernel_lost
   shutdown
-  "A session that it was to start after did not succeed."
+  "A session that it depends on did not succeed."
   dependency_failed
-  "It made room for a session of a higher priority."
+  "The session was ended for a session of a higher priority."
   preempted
-  "Its own lifetime, or the one that a policy allows, is over. The history says which."
+  "The session's own lifetime or the lifetime of a policy is over. The history says which."
   lifetime
 }
 
-"What a user asked for: one or more kernels (containers) that live and end together."
+"One or more kernels (containers) that a user starts and ends as one unit."
 type Session implements Node @allow(to: USER) {
   id: ID!
-  "Grows with every change; a client keeps the higher one."
+  "Grows with every change. A client keeps the object with the higher version."
   version: Int!
   name: String!
   type: SessionType!
   status: SessionStatus!
   result: SessionResult!
-  "Bytes that each of its containers may write on the disk of its machine, folders not counted; 0 for a session of before there was a limit."
+  "Bytes that each container of the session can write to the disk of its machine, not counting folders; 0 for sessions from before this limit existed."
   diskBytes: Int64!
   "Exit code of the main process, once it has ended."
   exitCode: Int
   priority: Int!
-  "Slots asked for, per kernel."
+  "Requested slots of each kernel."
   slots: Slots!
   command: [String!]!
-  "Names and values, and to who may not enter the session names with empty values."
+  "Environment variables. A viewer who cannot enter the session gets empty values."
   environment: StringMap!
   terminationReason: TerminationReason
   "Why the session ended or failed, for people."
   statusMessage: String!
   createdAt: Time!
-  "It does not start before."
+  "The session does not start before this time."
   startsAt: Time
   scheduledAt: Time
   startedAt: Time
   terminatedAt: Time
-  "When the present transient state is given up."
+  "When the current transient status times out."
   deadlineAt: Time
-  "Null when out of sight, as are the three below."
+  "Null if the viewer cannot see it; the same is true of the three fields below."
   owner: User
   project: Project
   domain: Domain
@@ -3112,40 +3113,40 @@ type Session implements Node @allow(to: USER) {
   image: Image!
   kernels: [Kernel!]!
   mounts: [SessionMount!]!
-  "Agents it was asked to run on; those out of sight are missing."
+  "The requested agents, as far as the viewer can see them."
   agents: [Agent!]!
-  "True: on these agents or nowhere. False: on these first."
+  "True: the session runs only on the requested agents. False: they are preferred."
   strictAgents: Boolean!
-  "Seconds that it may run, if that was said."
+  "Requested limit of the running time in seconds, if there is one."
   lifetime: Int
-  "When its lifetime is over; a policy or an idle check may end it before."
+  "When the lifetime ends. A policy or an idle check can end the session earlier."
   endsAt: Time
-  "It may be ended for a session of a higher priority, where its resource group does that."
+  "True if the session can be ended for a session of a higher priority, where its resource group allows preemption."
   preemptible: Boolean!
-  "With which sessions it is placed."
+  "The sessions that it is placed together with."
   sessionGroup: SessionGroup
-  "What has to succeed before it starts."
+  "Sessions that must succeed before it starts."
   dependsOn: [SessionDependency!]!
-  "What starts only after it has succeeded."
+  "Sessions that start only after it has succeeded."
   dependents: [SessionDependency!]!
   "Every attempt and change of state, oldest first."
   history: [SessionEvent!]!
-  "Why the session waits; null when it does not."
+  "Why the session waits; null if it does not wait."
   pending: PendingReport
-  "What has been charged so far: slot-seconds per slot."
+  "Usage so far: slot-seconds for each slot."
   usage: [UsageEntry!]!
 }
 
-"A session starts only after another one has succeeded; if that does not, it is cancelled."
+"A session that starts only after another session has succeeded. If that one fails, it is cancelled."
 type SessionDependency implements Node @allow(to: USER) {
   id: ID!
-  "The name that the needed session had."
+  "The name of the needed session when the dependency was created."
   name: String!
-  "The needed session has succeeded."
+  "True if the needed session has succeeded."
   satisfied: Boolean!
   "The session that waits."
   session: Session
-  "The session that it needs; null when out of sight or gone."
+  "The session that must succeed; null if it was removed or the viewer cannot see it."
   needed: Session
 }
 
@@ -3154,9 +3155,9 @@ type SessionMount implements Node @allow(to: USER) {
   vfolder: Vfolder
   target: String!
   subpath: String!
-  "As it is now; it follows what the session's owner may do with the folder."
+  "The current state. It follows the permission of the session's owner on the folder."
   readOnly: Boolean!
-  "When the session's owner lost the folder, and the session with him."
+  "When the mount was removed because the session's owner lost access to the folder."
   revokedAt: Time
 }
 
@@ -3180,11 +3181,11 @@ type Kernel implements Node @allow(to: USER) {
   terminatedAt: Time
   agent: Agent
   allocations: [Allocation!]!
-  "Latest samples; the last ones once it has ended."
+  "Latest samples; after the kernel has ended, its last ones."
   stats: KernelStats!
 }
 
-"A part of a device that a kernel holds or held."
+"An amount of a device that is or was assigned to a kernel."
 type Allocation implements Node @allow(to: USER) {
   id: ID!
   slot: String!
@@ -3202,7 +3203,7 @@ type KernelStats @allow(to: USER) {
 
 enum EventResult {
   success
-  "Will be tried again."
+  "The step will be tried again."
   retry
   failure
   expired
@@ -3219,7 +3220,7 @@ type SessionEvent implements Node @allow(to: USER) {
   toStatus: SessionStatus
   result: EventResult!
   attempt: Int!
-  "Machine-readable reason, empty for plain success."
+  "Machine-readable reason; empty for plain success."
   code: String!
   message: String!
   steps: [EventStep!]!
@@ -3233,52 +3234,53 @@ type EventStep @allow(to: USER) {
   message: String!
 }
 
-"Why a session waits, as of the last decision."
+"Why a session waits, as of the last scheduling decision."
 type PendingReport @allow(to: USER) {
   """
-  What it waits for, the first that it does not pass: group (its resource group is gone or shut), held (a time or other
-  sessions come first), limits (of policies), room (on agents), order (there is room, held for a session before it).
+  The first stage that the session does not pass: group (its resource group is inactive or not open to it), held (it
+  waits for a time or for other sessions), limits (of policies), room (on agents), order (there is room, but it is
+  reserved for an earlier session).
   """
   stage: String!
-  "Place in the queue of its resource group, from 1, as of a second ago."
+  "Position in the queue of its resource group, from 1, at most a second old."
   position: Int!
-  "Those before it, from the head of the queue."
+  "The sessions before it, from the head of the queue."
   ahead(first: Int = 3): [QueueEntry!]!
-  "When it starts as far as lifetimes tell, if nothing new comes; null when nobody knows, or behind the 20th of a queue."
+  "Estimated start, if the lifetimes of running sessions are known and no new session arrives. Null if it cannot be estimated, or from position 21 on."
   estimatedStart: Time
-  "The time that it waits for, where it waits for one."
+  "The time that the session waits for, if it waits for a time."
   until: Time
-  "Agents that are held for it."
+  "Number of agents that are reserved for the session."
   holds: Int!
-  "Changes with which it would start at once, verified by planning; searched for on demand, for at most 10 sessions."
+  "Changes with which the session would start at once, verified by planning. Searched for on demand, for at most 10 sessions."
   suggestions: [Suggestion!]!
   decidedAt: Time!
   "One sentence for people."
   summary: String!
-  "Agents before any filter."
+  "Number of agents before any check."
   agents: Int!
-  "How many agents each check dropped, in order."
+  "How many agents each check ruled out, in the order of the checks."
   dropped: [DroppedAgents!]!
-  "Limits that are reached."
+  "Policy limits that are reached."
   limits: [LimitReached!]!
-  "The nearest fit: what is missing on the agent that lacks least."
+  "What is missing on the agent that comes closest."
   nearest: NearestFit
-  "Why it has its place among those of its priority; null where that is its age."
+  "What decides its position among sessions of the same priority; null if that is its age."
   order: PendingOrder
 }
 
 type PendingOrder @allow(to: USER) {
   "lifo, drf or fair_share."
   order: String!
-  "Those that the session counts for, from the outermost in; empty for lifo."
+  "The domain, project and user that the session counts for, in this order; empty for lifo."
   levels: [PendingStanding!]!
 }
 
-"How a holder stands among its like; the highest factor goes first."
+"The standing of a domain, project or user among its siblings. The highest factor goes first."
 type PendingStanding @allow(to: USER) {
   "domain, project or user."
   scope: String!
-  "1 is all there is."
+  "1 is the whole capacity."
   usage: Float!
   weight: Float!
   "2^(-usage/weight)."
@@ -3286,9 +3288,14 @@ type PendingStanding @allow(to: USER) {
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_asked_for, cordoned, draining, lost, unfit (a condition of its machine), architecture, volume_missing, network (kernels there reach none on other agents), group (where its session group lets it not be), slot_missing, slot_counts (comes in other amounts), cpu, mem, counters (partitions share hardware), topology, slot_total, slot_contiguity, reserved."
+  """
+  not_asked_for, cordoned, draining, lost, unfit (a condition of the machine), architecture, volume_missing, network
+  (kernels there cannot reach kernels on other agents), group (excluded by the session group), slot_missing,
+  slot_counts (only other amounts are possible), cpu, mem, counters (partitions share hardware), topology, slot_total,
+  slot_contiguity, reserved.
+  """
   check: String!
-  "Slot the check was about, if any."
+  "The slot that the check was about, if there is one."
   slot: String!
   count: Int!
 }
@@ -3298,7 +3305,7 @@ type LimitReached @allow(to: USER) {
   scope: String!
   "Name of the domain, project or user, or the access key."
   holder: String!
-  "Names of the resource group and project that the limit is narrowed to; empty for none."
+  "Names of the resource group and the project that the limit is restricted to; empty if it is not."
   resourceGroup: String!
   withinProject: String!
   policy: String!
@@ -3313,13 +3320,13 @@ type NearestFit @allow(to: USER) {
   agent: String!
   slot: String!
   requested: String!
-  "Free on the best single device or, for cpu and mem, on the agent."
+  "Free on the best single device; for cpu and mem, free on the agent."
   free: String!
 }
 
 type UsageEntry @allow(to: USER) {
   slot: String!
-  "Amount times seconds held, decimal, in the slot's unit."
+  "Amount times seconds, as a decimal in the slot's unit."
   slotSeconds: String!
 }
 
@@ -3357,64 +3364,67 @@ input UsageWhereInput {
 
 extend type Query {
   sessions(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SessionOrder!], where: SessionWhereInput): SessionConnection! @allow(to: USER)
-  "Sums what sessions in sight have been charged, per slot."
+  "The sum of the usage of all sessions that the viewer can see, for each slot."
   usage(where: UsageWhereInput): [UsageEntry!]! @allow(to: USER)
 }
 
 input MountInput {
-  "Id or name of a folder."
+  "ID or name of a folder."
   vfolder: String!
   "Absolute path in the container; default /home/work/<folder name>."
   target: String
-  "Path below the folder; default all of it."
+  "Path below the folder; default: the whole folder."
   subpath: String
   readOnly: Boolean
 }
 
 input CreateSessionInput {
-  "1 to 64 characters; generated when missing. One live session of a user has the name."
+  "1 to 64 characters; default: a generated name. Unique among the live sessions of a user."
   name: String
-  "Reference, or name:tag when only one registry has it."
+  "Full reference, or name:tag if only one registry has it."
   image: String!
-  "Default: batch when there is a command, else interactive."
+  "Default: batch if there is a command, otherwise interactive."
   type: SessionType
-  "Of each kernel."
+  "Slots of each kernel."
   slots: Slots!
-  "1 to 29 containers, that start together or not at all; default 1. All are on one agent if one has room, else on several; they reach each other by name (main, sub1, sub2 and so on)."
+  """
+  1 to 29 containers that start together or not at all; default 1. They run on one agent if it has room for all of
+  them, otherwise on several. They reach each other by name: main, sub1, sub2 and so on.
+  """
   kernels: Int
-  "What every kernel runs. The end of one is the end of the session."
+  "The command of every kernel. When one of them ends, the session ends."
   command: [String!]
   "Shell script that runs before the command, at most 64 KiB."
   bootstrapScript: String
   environment: StringMap
   mounts: [MountInput!]
-  "False: without the folders, of one's own and of the project, whose names begin with a dot; otherwise they are mounted as /home/work/NAME where nothing else is."
+  "Default true: folders of the viewer and of the project whose names begin with a dot are mounted at /home/work/NAME, unless something else is mounted there. False: they are not mounted."
   autoMount: Boolean
-  "Default: the only project one is in."
+  "Default: the viewer's only project."
   project: ID
-  "Default: the first one open to the project."
+  "Default: the first group that the project can use."
   resourceGroup: ID
-  "0 to 100, higher first; default 10."
+  "0 to 100; a higher number goes first. Default 10."
   priority: Int
-  "Only for batch sessions: it does not start before; at most a year ahead."
+  "Only for batch sessions: the session does not start before this time. At most a year from now."
   startsAt: Time
-  "Sessions in sight that have to succeed first, at most 32. If one does not, this one is cancelled."
+  "Sessions that must succeed before this one starts, at most 32. If one fails, this one is cancelled."
   dependsOn: [ID!]
-  "Agents to run on, at most 32, all of them open to the session."
+  "Agents to run on, at most 32. The session must have access to all of them."
   agents: [ID!]
-  "True: on these agents or nowhere, for which one has to be allowed to change them. Default: on these first."
+  "True: run only on these agents; the viewer needs permission to change them. Default: prefer these agents."
   strictAgents: Boolean
-  "Seconds that it may run, 60 to 31536000; others with less to do may then start before it is its turn. Default: for ever."
+  "Seconds that the session can run, 60 to 31536000. A session with a lifetime can start early, in a gap before others need the resources. Default: unlimited."
   lifetime: Int
-  "True: it may be ended for a session of a higher priority, where its resource group does that."
+  "True: the session can be ended for a session of a higher priority, where its resource group allows preemption."
   preemptible: Boolean
-  "A session group of one's own in the project."
+  "A session group of the viewer in the same project."
   sessionGroup: ID
   "Size of /dev/shm in bytes; default 64 MiB."
   shmBytes: Int64
-  "Bytes that each container may write on the disk of its machine, folders not counted, at least 64 MiB. Default: 20 GiB, or less where a policy allows less."
+  "Bytes that each container can write to the disk of its machine, not counting folders; at least 64 MiB. Default: 20 GiB, or less if a policy allows less."
   diskBytes: Int64
-  "A second request with the same key returns the first one's session."
+  "A second request with the same key returns the session of the first request."
   idempotencyKey: String
 }
 input TerminateSessionInput {
@@ -3431,33 +3441,33 @@ extend type Mutation {
   renameSession(input: RenameSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
 }
 
-"A piece of a log; text may cut lines, bytes that are no UTF-8 are replaced."
+"A piece of a log. It can begin or end within a line. Bytes that are not valid UTF-8 are replaced."
 type LogChunk @allow(to: USER) {
   text: String!
   "Byte offset of the first byte."
   offset: Int64!
-  "Byte offset after the last byte; where to go on."
+  "Byte offset after the last byte; pass it as offset to continue."
   nextOffset: Int64!
 }
 
 extend type Subscription {
-  "A session changed. Sends the present state first when an id is given."
+  "A session changed. If an id is given, the current state is sent first."
   sessionChanged(id: ID): Session! @allow(to: USER)
-  "The main process's output; completes when it has ended."
+  "The output of the main process; completes when the process has ended."
   kernelLogs(kernel: ID!, follow: Boolean = true, offset: Int64, tailLines: Int): LogChunk! @allow(to: USER)
-  "Samples of the session's kernels as they come."
+  "Samples of the session's kernels, as they arrive."
   kernelStats(session: ID!): KernelStats! @allow(to: USER)
 }
 `, BuiltIn: false},
-	{Name: "../sessiongroup.graphql", Input: `"Sessions that are placed with regard to each other."
+	{Name: "../sessiongroup.graphql", Input: `"Sessions that the scheduler places with regard to each other."
 type SessionGroup implements Node @allow(to: USER) {
   id: ID!
   name: String!
   placement: SessionGroupPlacement!
-  "True: a session waits rather than be placed otherwise. False: it is placed so where that is possible."
+  "True: a session waits rather than break the placement. False: the placement is a preference."
   strict: Boolean!
   createdAt: Time!
-  "Null when out of sight, as are the two below."
+  "Null if the viewer cannot see it; the same is true of the two fields below."
   owner: User
   project: Project
   domain: Domain
@@ -3465,7 +3475,7 @@ type SessionGroup implements Node @allow(to: USER) {
 }
 
 enum SessionGroupPlacement {
-  "Each session on an agent that no other one of the group is on."
+  "Each session on an agent without another session of the group."
   spread
   "All sessions on as few agents as possible."
   pack
@@ -3492,12 +3502,12 @@ extend type Query {
 }
 
 input CreateSessionGroupInput {
-  "1 to 64 characters; one's own groups have different ones."
+  "1 to 64 characters; unique among the viewer's groups."
   name: String!
   placement: SessionGroupPlacement!
-  "Default false."
+  "Default: false."
   strict: Boolean
-  "Default: the only project one is in."
+  "Default: the viewer's only project."
   project: ID
 }
 input DeleteSessionGroupInput { id: ID! }
@@ -3506,32 +3516,32 @@ type DeleteSessionGroupPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
   createSessionGroup(input: CreateSessionGroupInput!): SessionGroupPayload! @allow(to: USER, scope: sessions)
-  "Its sessions go on, and are placed by themselves."
+  "The group's sessions continue, and those that wait are placed independently."
   deleteSessionGroup(input: DeleteSessionGroupInput!): DeleteSessionGroupPayload! @allow(to: USER, scope: sessions)
 }
 `, BuiltIn: false},
 	{Name: "../share.graphql", Input: `"""
-The part that exactly one domain, project or user has in what drf and fair share
-divide, beside others at its level; those without one have 1. One for a user within
-a project goes before his own, and one for a group before one for all groups.
+How much of the cluster a domain, project or user is due under drf and fair share, relative to its siblings. The
+default is 1. A weight for a user within a project takes precedence over the user's general weight, and a weight for
+one group over a weight for all groups.
 """
 type ShareWeight implements Node @allow(to: USER) {
   id: ID!
   weight: Float!
-  "Null: it counts in every group."
+  "Null: the weight applies in every group."
   resourceGroup: ResourceGroup
   domain: Domain
   project: Project
   user: User
-  "Of a user: the project in which it counts; null: in each."
+  "For a user: the project in which the weight applies; null for every project."
   withinProject: Project
   createdAt: Time!
 }
 
 """
-A domain, project or user that has, had or waits for something of a group, as fair
-share counts it; in a group whose order is drf, by what it has now. It comes with
-those that it is in; what is out of sight is null.
+A domain, project or user that uses, used or waits for resources of a group, with its standing in fair share (in a
+group with the order drf, by current use). The domain and project around it are listed too; those that the viewer
+cannot see are null.
 """
 type ShareHolder @allow(to: USER) {
   "domain, project or user."
@@ -3540,39 +3550,36 @@ type ShareHolder @allow(to: USER) {
   project: Project
   user: User
   weight: Float!
-  "The part of its weight in those of the holders beside it."
+  "Its weight divided by the sum of the weights of all siblings."
   due: Float!
-  "What it took lately; 1 is the whole group for all of the lookback."
+  "Recent usage; 1 is the whole group for the whole lookback."
   usage: Float!
-  "The part of its usage in that of the holders beside it."
+  "Its usage divided by the sum of the usage of all siblings."
   used: Float!
-  "2^(-usage/weight): the highest goes first."
+  "2^(-usage/weight). The highest factor goes first."
   factor: Float!
-  "What it has now."
+  "Slots in use now."
   held: Slots!
-  "Sessions that wait."
+  "Number of pending sessions."
   waiting: Int!
 }
 
 extend type ResourceGroup {
-  "Those that count in the group, its own and those for all groups."
+  "The weights that apply in the group: its own and those for all groups."
   shareWeights: [ShareWeight!]!
-  """
-  Domains, projects in them and users in those, from the outermost in and whoever comes first before the rest. Admins
-  see what they administer; everybody sees himself, his projects and his domain.
-  """
+  "Domains, their projects and the projects' users, each level sorted by who goes first. Administrators see what they administer; other users see themselves, their projects and their domain."
   shareHolders: [ShareHolder!]!
 }
 
-"Exactly one of domain, project and user. Without a group it counts in every group."
+"Give exactly one of domain, project and user. Without a group, the weight applies in every group."
 input SetShareWeightInput {
-  "Above 0, at most 1000, where 1 is what everybody has without one."
+  "Above 0, at most 1000. The default weight is 1."
   weight: Float!
   resourceGroup: ID
   domain: ID
   project: ID
   user: ID
-  "With a user: only in this project."
+  "With user: only in this project."
   withinProject: ID
 }
 input RemoveShareWeightInput { id: ID! }
@@ -3580,17 +3587,17 @@ type ShareWeightPayload @allow(to: USER) { shareWeight: ShareWeight! }
 type RemoveShareWeightPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  "Gives a domain, project or user a weight, in place of the one it has there."
+  "Sets the weight of a domain, project or user, and replaces an earlier one."
   setShareWeight(input: SetShareWeightInput!): ShareWeightPayload! @allow(to: SUPERADMIN, scope: admin)
   removeShareWeight(input: RemoveShareWeightInput!): RemoveShareWeightPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
-	{Name: "../signup.graphql", Input: `"Lets one person sign up with an e-mail, once."
+	{Name: "../signup.graphql", Input: `"Lets one person sign up once with an e-mail address."
 type Invitation implements Node @allow(to: USER) {
   id: ID!
   email: String!
   domain: Domain!
-  "In which the person becomes a member."
+  "The project that the person becomes a member of."
   project: Project
   createdAt: Time!
   expiresAt: Time!
@@ -3598,17 +3605,17 @@ type Invitation implements Node @allow(to: USER) {
   revokedAt: Time
 }
 
-"How people without a user sign up: with an invitation, or with an admin's approval, where any domain has that."
+"How people without an account can sign up: with an invitation or with an administrator's approval, whichever at least one domain offers."
 type SignUpOffer @allow(to: ANYONE) {
   mode: DomainSignUp!
-  "Whether several domains take sign-ups, so that one must be named."
+  "True if several domains offer sign-up, so that the person must name one."
   named: Boolean!
 }
 
 extend type Query {
-  "Whether people sign up here by themselves, and how."
+  "Whether and how people can sign up."
   signUpOffer: SignUpOffer! @allow(to: ANYONE)
-  "The newest invitations one administers."
+  "The newest invitations that the viewer administers."
   invitations: [Invitation!]! @allow(to: ADMIN)
 }
 
@@ -3617,9 +3624,9 @@ input RevokeInvitationInput { id: ID! }
 
 type InvitationPayload @allow(to: USER) {
   invitation: Invitation!
-  "The secret; it cannot be read again."
+  "The secret; it is shown only once."
   secret: String
-  "A path of the web page that holds the secret."
+  "A path of the web page; it contains the secret."
   link: String
 }
 
@@ -3636,19 +3643,19 @@ extend type Mutation {
   cancelled
 }
 
-"Work that goes on after the request that asked for it, and after a restart of the manager."
+"Work that continues after the request that started it, and after a restart of the manager."
 type Task implements Node @allow(to: USER) {
   id: ID!
   kind: String!
   title: String!
   status: TaskStatus!
-  "Done so far, of total: bytes of what is copied, files of what is deleted, otherwise steps. total is 0 as long as it is not known."
+  "Progress out of total: bytes for copies, files for deletions, otherwise steps. total is 0 until it is known."
   done: Int64!
   total: Int64!
-  "What went wrong last, what it waits for, or what it left out."
+  "The last error, what the task waits for, or what it skipped."
   message: String!
   attempt: Int!
-  "What it is about."
+  "ID of the object that the task is about."
   subjectID: ID
   createdAt: Time!
   startedAt: Time
@@ -3670,18 +3677,18 @@ input RetryTaskInput { id: ID! }
 type TaskPayload @allow(to: USER) { task: Task! }
 
 extend type Mutation {
-  "Ends a task that has not ended. What it has done stays, but a clone goes away. Work on folders needs a token of the scope folders or admin, all else one of admin."
+  "Cancels a task that has not ended. Finished work stays, except for a clone, which is removed. Tasks about folders need a token of the scope folders or admin; all others need admin."
   cancelTask(input: CancelTaskInput!): TaskPayload! @allow(to: USER, scope: read)
-  "Runs a failed or cancelled task again from where it was."
+  "Runs a failed or cancelled task again, from where it stopped."
   retryTask(input: RetryTaskInput!): TaskPayload! @allow(to: USER, scope: read)
 }
 
 extend type Subscription {
-  "A task moved on: of one task, of those about one object, or any in sight."
+  "A task made progress: one task, the tasks about one object, or any task that the viewer can see."
   taskChanged(id: ID, subject: ID): Task! @allow(to: USER)
 }
 `, BuiltIn: false},
-	{Name: "../vfolder.graphql", Input: `"A place where folders live, served by a storage proxy."
+	{Name: "../vfolder.graphql", Input: `"Storage for folders, served by a storage proxy."
 type Volume implements Node @allow(to: USER) {
   id: ID!
   name: String!
@@ -3694,9 +3701,9 @@ type Volume implements Node @allow(to: USER) {
   usedBytes: Int64!
   totalInodes: Int64
   usedInodes: Int64
-  "It grows by itself: totalBytes is no bound."
+  "True if the volume grows on demand, so that totalBytes is not a limit."
   elastic: Boolean!
-  "How limits are kept: hard, delayed, cooperative or none."
+  "How limits are enforced: hard, delayed, cooperative or none."
   enforcement: String!
 }
 
@@ -3705,16 +3712,16 @@ enum ScopeKind {
   project
 }
 
-"What all folders of one user or project on a volume share: limit and usage."
+"All folders of one user or one project on a volume, with a common limit and usage."
 type QuotaScope implements Node @allow(to: USER) {
   id: ID!
   kind: ScopeKind!
-  "Its own, which an administrator has set."
+  "A limit that an administrator has set for this scope."
   limitBytes: Int64
   usedBytes: Int64
-  "Of files, directories and links together. Policies have none, so it is what binds."
+  "Limit of the number of files, directories and links together. Policies have no such limit."
   limitInodes: Int64
-  "Null when the volume does not count them."
+  "Null if the volume does not count files."
   usedInodes: Int64
   "hard, delayed, cooperative or none."
   enforcement: String!
@@ -3722,7 +3729,7 @@ type QuotaScope implements Node @allow(to: USER) {
   volume: Volume!
 }
 
-"How a folder comes to be in the viewer's sight: it is his own, a project's, a user's who shares it with him, or he sees it by his role."
+"Why the viewer can see a folder: they own it, it belongs to their project, another user shares it with them, or their role allows it."
 enum VfolderKind {
   mine
   project
@@ -3744,7 +3751,7 @@ enum VfolderUsageMode {
   model
 }
 
-"read_only: see and read the files. read_write: also make, change and delete them. read_write_delete: also put the folder itself into the trash."
+"read_only: list and read files. read_write: also create, change and delete files. read_write_delete: also move the folder itself to the trash."
 enum FolderPermission {
   read_only
   read_write
@@ -3758,36 +3765,36 @@ type Vfolder implements Node @allow(to: USER) {
   kind: VfolderKind!
   status: VfolderStatus!
   createdAt: Time!
-  "When it went into the trash."
+  "When the folder was moved to the trash."
   deletedAt: Time
   usageMode: VfolderUsageMode!
-  "What the members of its project may do with it; of a user's folder it says nothing."
+  "What members of its project can do with it. Without meaning for a user's folder."
   permission: FolderPermission!
-  "Null when not measured yet."
+  "Null if not measured yet."
   usedBytes: Int64
   fileCount: Int64
   measuredAt: Time
-  "When a session that mounts it was made last."
+  "When a session that mounts it was last created."
   lastUsedAt: Time
   quotaScope: QuotaScope!
-  "Null when out of sight."
+  "Null if the viewer cannot see it."
   creator: User
-  "The owning user, or null for a project's folder."
+  "The user who owns it; null for a project's folder."
   owner: User
-  "The owning project, or null for a user's folder."
+  "The project that owns it; null for a user's folder."
   project: Project
   volume: Volume!
-  "Sessions of who may use it mount it without being asked: its name begins with a dot."
+  "True if its name begins with a dot: new sessions of users who can use it mount it automatically."
   autoMount: Boolean!
-  "The folder it was cloned from; null when out of sight or none."
+  "The folder that it was cloned from; null if there is none or the viewer cannot see it."
   clonedFrom: Vfolder
-  "Work on it that has not ended, and what failed: clones, deletions, handing over, copies of files."
+  "Unfinished and failed tasks on the folder: clones, deletions, handovers and copies of files."
   tasks: [Task!]!
-  "Sessions that mount it and are not over."
+  "Live sessions that mount it."
   mountedBy: [Session!]!
-  "Entries of one directory. Null path = the top. At most 1000 at once."
+  "Entries of one directory. Without a path, the top directory. At most 1000 at once."
   files(path: String, first: Int, after: String): FileList!
-  "Files whose name holds the text, in whatever case, in the whole tree below path, by pages. A page may be empty and have a cursor all the same: go on."
+  "Files in the whole tree below path whose names contain the text, ignoring case, in pages. A page can be empty and still have a cursor: continue until the cursor is null."
   search(path: String, text: String!, first: Int, after: String): FileList!
 }
 
@@ -3800,7 +3807,7 @@ enum FileType {
 
 type FileList @allow(to: USER) {
   files: [File!]!
-  "Where to go on; null at the end."
+  "Cursor of the next page; null at the end."
   endCursor: String
 }
 
@@ -3824,43 +3831,43 @@ enum QuotaScopeOrderField { CREATED_AT }
 input QuotaScopeWhereInput { not: QuotaScopeWhereInput and: [QuotaScopeWhereInput!] or: [QuotaScopeWhereInput!] id: ID idIn: [ID!] kind: ScopeKind volumeID: ID }
 
 extend type Query {
-  "Deleted folders appear only when asked for by status."
+  "Deleted folders are listed only if the status is asked for."
   vfolders(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [VfolderOrder!], where: VfolderWhereInput): VfolderConnection! @allow(to: USER)
-  "mine: only those of the viewer himself and of his projects."
+  "mine: only the viewer's own scopes and those of their projects."
   quotaScopes(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [QuotaScopeOrder!], where: QuotaScopeWhereInput, mine: Boolean): QuotaScopeConnection! @allow(to: USER)
   volumes: [Volume!]! @allow(to: USER)
 }
 
 input CreateVfolderInput {
-  "1 to 64 characters: letters, digits, dot, dash, underscore; not only dots. One that begins with a dot is mounted into new sessions without being asked."
+  "1 to 64 characters: letters, digits, dot, dash, underscore; not only dots. A folder whose name begins with a dot is mounted automatically into new sessions."
   name: String!
   "Default: the first volume."
   volume: ID
-  "Makes it the project's folder; default: one's own."
+  "The project that will own the folder; default: the viewer owns it."
   project: ID
   "Default: general."
   usageMode: VfolderUsageMode
-  "Of the members of the project. Default: read_write."
+  "For members of the project. Default: read_write."
   permission: FolderPermission
 }
-"What is null stays."
+"Fields that are null stay unchanged."
 input UpdateVfolderInput { id: ID! name: String usageMode: VfolderUsageMode permission: FolderPermission }
 input TrashVfolderInput { id: ID! }
-"name: under another name, when somebody has taken the old one meanwhile."
+"name: another name for the folder, if its old name is in use by now."
 input RestoreVfolderInput { id: ID! name: String }
 input DeleteVfolderInput { id: ID! }
-"Of a project, or one's own."
+"The trash of a project; default: the viewer's own."
 input EmptyTrashInput { project: ID }
 input CloneVfolderInput {
   id: ID!
   name: String!
-  "Default: the volume of the original. It must be served by the same storage proxy."
+  "Default: the volume of the original. The same storage proxy must serve both volumes."
   volume: ID
-  "Makes it the project's folder; default: one's own."
+  "The project that will own the folder; default: the viewer owns it."
   project: ID
   "Default: that of the original."
   usageMode: VfolderUsageMode
-  "Of the members of the project. Default: read_write."
+  "For members of the project. Default: read_write."
   permission: FolderPermission
 }
 input HandOverVfolderInput { id: ID! user: ID! }
@@ -3877,37 +3884,37 @@ input CreateUploadInput {
 }
 input CreateDownloadInput {
   vfolder: ID!
-  "A file, or a directory, which comes as a zip. Empty = the whole folder."
+  "A file, or a directory, which is downloaded as a zip file. Empty: the whole folder."
   path: String!
 }
-"1 to 1000 paths; directories above them are made too."
+"1 to 1000 paths. Missing parent directories are created too."
 input MakeDirectoriesInput { vfolder: ID! paths: [String!]! }
-"to is the new path, not the directory to go to."
+"to is the full new path, not the target directory."
 input MoveFileItem { from: String! to: String! }
-"1 to 1000 items. toVfolder: another folder of the same volume. overwrite replaces files and links, never directories."
+"1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories."
 input MoveFilesInput { vfolder: ID! items: [MoveFileItem!]! toVfolder: ID overwrite: Boolean }
-"1 to 1000 items. toVfolder: another folder of a volume that the same storage proxy serves."
+"1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy."
 input CopyFilesInput { vfolder: ID! items: [MoveFileItem!]! toVfolder: ID overwrite: Boolean }
-"1 to 1000 paths; directories only when recursive."
+"1 to 1000 paths. Directories are deleted only with recursive."
 input DeleteFilesInput { vfolder: ID! paths: [String!]! recursive: Boolean }
 
 type VfolderPayload @allow(to: USER) { vfolder: Vfolder! }
-"Where and with which ticket one file is uploaded (tus 1.0)."
+"The URL and the ticket for uploading one file (tus 1.0)."
 type UploadTarget @allow(to: USER) {
   path: String!
-  "tus creation endpoint, absolute or same-origin."
+  "tus creation endpoint; absolute, or relative to the same origin."
   url: String!
-  "Goes into the Authorization header as Bearer."
+  "Send it in the Authorization header as Bearer."
   ticket: String!
   expiresAt: Time!
 }
 type CreateUploadPayload @allow(to: USER) { uploads: [UploadTarget!]! }
 type CreateDownloadPayload @allow(to: USER) {
-  "Complete URL with its ticket; valid for a short while."
+  "Complete URL with its ticket; valid for a short time."
   url: String!
   expiresAt: Time!
 }
-"What came of one path; of a pair its from. error is null when it went well."
+"The result for one path; for a pair, path is from. error is null on success."
 type FileResult @allow(to: USER) { path: String! error: String }
 type FilesPayload @allow(to: USER) { results: [FileResult!]! }
 type VfolderTaskPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
@@ -3916,21 +3923,21 @@ type EmptyTrashPayload @allow(to: USER) { "Folders that are being deleted." coun
 extend type Mutation {
   createVfolder(input: CreateVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
   updateVfolder(input: UpdateVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
-  "Puts the folder into the trash; refused while a live session mounts it. Its name is free at once."
+  "Moves the folder to the trash. Refused while a live session mounts it. Its name can be used again at once."
   trashVfolder(input: TrashVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
   restoreVfolder(input: RestoreVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
-  "Deletes a folder in the trash and its data, for ever, in a task."
+  "Permanently deletes a folder in the trash and its files, as a task."
   deleteVfolder(input: DeleteVfolderInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
   emptyTrash(input: EmptyTrashInput!): EmptyTrashPayload! @allow(to: USER, scope: folders)
-  "Copies a folder in a task. The copy is there at once with the status cloning; when the task is cancelled it goes."
+  "Copies a folder, as a task. The copy exists at once with the status cloning; if the task is cancelled, the copy is removed."
   cloneVfolder(input: CloneVfolderInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
-  "Gives a user's folder to another user of the domain, in a task. A name that he has already gets a number."
+  "Gives a user's folder to another user of the domain, as a task. If the new owner already has a folder of the same name, a number is appended."
   handOverVfolder(input: HandOverVfolderInput!): VfolderTaskPayload! @allow(to: ADMIN, scope: admin)
   createUpload(input: CreateUploadInput!): CreateUploadPayload! @allow(to: USER, scope: folders)
   createDownload(input: CreateDownloadInput!): CreateDownloadPayload! @allow(to: USER, scope: folders)
   makeDirectories(input: MakeDirectoriesInput!): FilesPayload! @allow(to: USER, scope: folders)
   moveFiles(input: MoveFilesInput!): FilesPayload! @allow(to: USER, scope: folders)
-  "Copies files and directories in a task. Items that failed are told in its message; the others are there."
+  "Copies files and directories, as a task. The task's message lists items that failed; all others were copied."
   copyFiles(input: CopyFilesInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
   deleteFiles(input: DeleteFilesInput!): FilesPayload! @allow(to: USER, scope: folders)
 }
@@ -3941,17 +3948,17 @@ extend type Subscription {
 }
 `, BuiltIn: false},
 	{Name: "../vfoldershare.graphql", Input: `enum VfolderShareStatus {
-  "Invited."
+  "Invited; not answered yet."
   pending
   accepted
   declined
-  "Ended by who shared it."
+  "Ended by the user who shared the folder."
   withdrawn
-  "Ended by whom it was shared with."
+  "Ended by the user whom the folder was shared with."
   left
 }
 
-"What a folder is shared with one person for. Of a project's folder it says what one member may, in place of what all may."
+"What one person can do with a folder. For a project's folder, it replaces the project's permission for one member."
 type VfolderShare implements Node @allow(to: USER) {
   id: ID!
   createdAt: Time!
@@ -3960,22 +3967,22 @@ type VfolderShare implements Node @allow(to: USER) {
   status: VfolderShareStatus!
   answeredAt: Time
   endedAt: Time
-  "Null before it is accepted, and after it ended, for whom it is shared with."
+  "For the user whom the folder is shared with: null before they accept, and after the share has ended."
   vfolder: Vfolder
   vfolderName: String!
-  "Null when out of sight."
+  "Null if the viewer cannot see them."
   inviter: User
   inviterEmail: String
-  "Who accepted; null when out of sight."
+  "The user who accepted; null if the viewer cannot see them."
   user: User
-  "Whether it is to the viewer."
+  "True if the folder is shared with the viewer."
   mine: Boolean!
 }
 
 extend type Vfolder {
-  "Whom it is shared with, invitations included; empty for who may not share it."
+  "Users whom the folder is shared with, including open invitations; empty if the viewer cannot share it."
   shares: [VfolderShare!]!
-  "How it is shared with the viewer himself, if it is."
+  "The share that gives the viewer access, if there is one."
   myShare: VfolderShare
 }
 
@@ -3986,13 +3993,13 @@ enum VfolderShareOrderField { CREATED_AT }
 input VfolderShareWhereInput { not: VfolderShareWhereInput and: [VfolderShareWhereInput!] or: [VfolderShareWhereInput!] id: ID idIn: [ID!] status: VfolderShareStatus statusIn: [VfolderShareStatus!] vfolderID: ID userID: ID email: String }
 
 extend type Query {
-  "mine: only those to the viewer, whom invitations are sent to included."
+  "mine: only shares with the viewer, including invitations to them."
   vfolderShares(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [VfolderShareOrder!], where: VfolderShareWhereInput, mine: Boolean): VfolderShareConnection! @allow(to: USER)
 }
 
 input ShareVfolderInput {
   id: ID!
-  "1 to 50 e-mail addresses. Whether one belongs to anybody is not told; of a project's folder they must be its members."
+  "1 to 50 e-mail addresses. The result does not reveal whether an address belongs to a user. For a project's folder, they must be addresses of its members."
   emails: [String!]!
   permission: FolderPermission!
 }
@@ -4001,31 +4008,31 @@ input RemoveVfolderShareInput { id: ID! }
 input AcceptVfolderShareInput { id: ID! }
 input DeclineVfolderShareInput { id: ID! }
 
-"One of share and error is there."
+"Exactly one of share and error is set."
 type ShareResult @allow(to: USER) { email: String! share: VfolderShare error: String }
 type ShareVfolderPayload @allow(to: USER) { results: [ShareResult!]! }
 type VfolderSharePayload @allow(to: USER) { share: VfolderShare! }
 
 extend type Mutation {
-  "Invites people to a folder; of a project's folder it says at once what these members may."
+  "Invites people to a folder. For a project's folder, sets the permission of these members at once."
   shareVfolder(input: ShareVfolderInput!): ShareVfolderPayload! @allow(to: USER, scope: folders)
   updateVfolderShare(input: UpdateVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
-  "Who shares the folder withdraws it; whom it is shared with leaves. Tickets end, and mounts in running sessions are taken away."
+  "Ends a share: the user who shares the folder withdraws it, or the user whom it is shared with leaves it. Tickets are revoked, and mounts in running sessions are removed."
   removeVfolderShare(input: RemoveVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
   acceptVfolderShare(input: AcceptVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
   declineVfolderShare(input: DeclineVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
 }
 
 extend type Subscription {
-  "A share in sight changed."
+  "A share that the viewer can see changed."
   vfolderShareChanged(id: ID): VfolderShare! @allow(to: USER)
 }
 `, BuiltIn: false},
-	{Name: "../volume.graphql", Input: `"What the folders of a volume may be used for: by one domain, project or user, or by everybody. What several grants give adds up, and binds every role."
+	{Name: "../volume.graphql", Input: `"What one domain, project, user or everyone can do with the folders of a volume. Several grants add up. Grants apply to every role."
 type VolumeGrant @allow(to: ADMIN) {
   id: ID!
   createdAt: Time!
-  "Whether it is for everybody; then domain, project and user are null."
+  "True if the grant is for everyone; then domain, project and user are null."
   everybody: Boolean!
   domain: Domain
   project: Project
@@ -4035,19 +4042,19 @@ type VolumeGrant @allow(to: ADMIN) {
 
 extend type Volume {
   grants: [VolumeGrant!]! @allow(to: ADMIN)
-  "What the grants allow the viewer with folders of his own or, when he is a member of it, of the project."
+  "What the grants allow the viewer to do with their own folders or, for members of the project, with the project's folders."
   myPermissions(project: ID): [VolumePermission!]!
-  "The name of the storage proxy that serves it; of several, of the one that tells of it."
+  "The name of the storage proxy that serves the volume; if several do, of the one that reports about it."
   proxy: String! @allow(to: ADMIN)
-  "Null when its product does not tell."
+  "Null if the storage product does not report it."
   performance: VolumePerformance @allow(to: ADMIN)
-  "How what lies on it differs from what is known; found by looking now."
+  "Differences between the volume and the database; found by scanning the volume now."
   orphans: VolumeOrphans! @allow(to: SUPERADMIN)
 }
 
-"Rates over a window; null is not known."
+"Rates over a window; null if unknown."
 type VolumePerformance @allow(to: ADMIN) {
-  "Of all volumes of the product together, not of this one."
+  "True if the rates are for all volumes of the storage product together."
   wholeCluster: Boolean!
   at: Time!
   windowSeconds: Float!
@@ -4060,42 +4067,47 @@ type VolumePerformance @allow(to: ADMIN) {
 }
 
 type VolumeOrphans @allow(to: SUPERADMIN) {
-  "Quota scopes that nobody has."
+  "Quota scopes without an owner in the database."
   scopes: [OrphanScope!]!
-  "What lies where folders do, and is none that is known."
+  "Entries in the place of folders that the database does not know."
   folders: [OrphanFolder!]!
-  "Folders that are not on the volume."
+  "Folders that do not exist on the volume."
   missing: [Vfolder!]!
-  "Whether that is all: at most 1000 of each are told."
+  "True if the lists are complete; each has at most 1000 entries."
   complete: Boolean!
 }
 type OrphanScope @allow(to: SUPERADMIN) { scope: String! usedBytes: Int64 }
 type OrphanFolder @allow(to: SUPERADMIN) {
-  "present; arriving or deleting: half made or half gone; stray: nothing that a proxy made."
+  "present: a complete folder. arriving or deleting: partly created or partly deleted. stray: not created by a storage proxy."
   state: String!
   scope: String!
   folder: String!
-  "Below the volume's root."
+  "Relative to the volume's root."
   path: String!
 }
 
 extend type QuotaScope {
-  "What binds it now: its own limit, or the least of the policies'. Null: nothing does."
+  "The limit in force: the scope's own limit, or the lowest limit of the policies. Null: unlimited."
   effectiveLimitBytes: Int64
-  "The user whose folders it is for; null when out of sight or a project's."
+  "The user whose folders are in the scope; null for a project, or if the viewer cannot see them."
   holderUser: User
-  "The project whose folders it is for; null when out of sight or a user's."
+  "The project whose folders are in the scope; null for a user, or if the viewer cannot see it."
   holderProject: Project
 }
 
-"Of a user or a project. limitBytes comes before the policies of the holder, not before those of the domain; 0 is nothing at all, null is what the policies say. limitInodes has no policies behind it: null is no limit. The scope is made where there is none. A volume takes those limits alone that its capabilities name: quota-bytes, quota-inodes."
+"""
+Sets the limits of a user's or a project's scope, and creates the scope if it does not exist. limitBytes overrides the
+policies of the owner, but not those of the domain; 0 allows nothing, null means the limit of the policies. For
+limitInodes, null means unlimited. A volume accepts only the limits that are in its capabilities: quota-bytes,
+quota-inodes.
+"""
 input SetQuotaScopeInput { volume: ID! user: ID project: ID limitBytes: Int64 limitInodes: Int64 }
-"What lies on a volume and no row knows: a folder with its files, or, without folder, a quota scope that holds no folder."
+"An orphan on a volume: a folder with its files or, without folder, a quota scope that contains no folder."
 input RemoveOrphanInput { volume: ID! scope: ID! folder: ID }
 type RemoveOrphanPayload @allow(to: SUPERADMIN) { volume: Volume! task: Task! }
 type QuotaScopePayload @allow(to: ADMIN) { quotaScope: QuotaScope! }
 
-"At most one of domain, project and user; none means everybody."
+"Give at most one of domain, project and user; none of them means everyone."
 input SetVolumeGrantInput {
   volume: ID!
   domain: ID
@@ -4109,9 +4121,9 @@ type RemoveVolumeGrantPayload @allow(to: ADMIN) { volume: Volume! }
 
 extend type Mutation {
   setQuotaScope(input: SetQuotaScopeInput!): QuotaScopePayload! @allow(to: ADMIN, scope: admin)
-  "Deletes an orphan for ever, in a task."
+  "Permanently deletes an orphan, as a task."
   removeOrphan(input: RemoveOrphanInput!): RemoveOrphanPayload! @allow(to: SUPERADMIN, scope: admin)
-  "Replaces what one domain, project, user or everybody may use the volume for."
+  "Replaces what one domain, project, user or everyone can do with the volume."
   setVolumeGrant(input: SetVolumeGrantInput!): SetVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
   removeVolumeGrant(input: RemoveVolumeGrantInput!): RemoveVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
 }

@@ -15,45 +15,46 @@ import (
 
 // The state of the whole cluster.
 type Cluster struct {
-	// False while no manager leads: no session starts, ends or moves then. A healthy cluster has a new leader in seconds.
+	// False while no manager leads. Without a leader, no session starts, ends or moves. A healthy cluster elects a new leader within seconds.
 	Led bool `json:"led"`
 	// Null while no manager leads.
 	Leader *leader.Leader `json:"leader,omitempty"`
-	// Resource groups so many of whose agents are out of reach at once that the cause is more likely the network than
-	// the machines: no session there is ended or started elsewhere for a lost agent until fewer are out of reach.
+	// Resource groups in which so many agents are unreachable at the same time that the network is a more likely cause
+	// than the machines. Until fewer are unreachable, no session of these groups is ended or restarted because of a lost
+	// agent.
 	EvictionsStopped []*EvictionsStopped `json:"evictionsStopped"`
-	// The managers that are alive, by address. None while etcd does not answer.
+	// The managers that are alive, by address. Empty while etcd does not answer.
 	Managers []*leader.ClusterManager `json:"managers"`
-	// The storage proxies that have joined, by name. Agents and their plugins have versions, too.
+	// The storage proxies that have joined, by name. The versions of agents and plugins are on those objects.
 	StorageProxies []*ent.StorageProxy `json:"storageProxies"`
-	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed but what a person
-	// asks for. A leader turns it on when the database is older than what runs, as after a restore from a backup.
+	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+	// leader turns the mode on if the database is older than what runs, as after a restore from a backup.
 	Recovery *recovery.State `json:"recovery,omitempty"`
 }
 
 type EvictionsStopped struct {
 	// Name of the resource group.
 	ResourceGroup string `json:"resourceGroup"`
-	// Agents that are out of reach.
+	// Number of unreachable agents.
 	Unreachable int `json:"unreachable"`
-	// All agents of the group.
+	// Number of agents in the group.
 	Agents int `json:"agents"`
 }
 
 type Subscription struct {
 }
 
-// Least privilege that a request needs; each audience includes those below it.
+// The lowest privilege that a request needs. Each audience includes those after it.
 type Audience string
 
 const (
-	// Anybody, also without a login.
+	// Everyone, even without a login.
 	AudienceAnyone Audience = "ANYONE"
-	// Every logged-in user; rows are limited to what the user may see.
+	// Every logged-in user. Rows are limited to those that the user can see.
 	AudienceUser Audience = "USER"
 	// Domain admins and above.
 	AudienceAdmin Audience = "ADMIN"
-	// Superadmins; monitors for queries.
+	// Superadmins, and for queries also monitors.
 	AudienceSuperadmin Audience = "SUPERADMIN"
 )
 
@@ -107,7 +108,7 @@ func (e Audience) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// How a folder comes to be in the viewer's sight: it is his own, a project's, a user's who shares it with him, or he sees it by his role.
+// Why the viewer can see a folder: they own it, it belongs to their project, another user shares it with them, or their role allows it.
 type VfolderKind string
 
 const (
