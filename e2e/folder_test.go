@@ -77,7 +77,7 @@ func TestMountedFolder(t *testing.T) {
 	if r := berth.Run("folder", "rm", "precious"); r.Code != 0 {
 		t.Errorf("folder rm: %+v", r)
 	}
-	cluster.Eventually(t, "the folder is gone", func() bool {
+	cluster.Eventually(t, "the folder was deleted", func() bool {
 		left, err := u.Folders(t.Context(), client.FolderFilter{})
 		return err == nil && len(left) == 0
 	})

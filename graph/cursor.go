@@ -23,7 +23,7 @@ func (w *walk) place(f *ast.Field, args map[string]any) error {
 		}
 		var c ent.Cursor
 		if c.UnmarshalGQL(text) != nil || !w.within(c, f, args["orderBy"]) {
-			return problem.Invalid(f.Name+"."+name, "is no place in this list in this order")
+			return problem.Invalid(f.Name+"."+name, "is not a valid cursor for this list and its order")
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func readable(w http.ResponseWriter, r *http.Request) error {
 	case tooLarge(err):
 		return err
 	case err != nil:
-		return problem.Invalid("", "the body ends before the length that was said").Because(err)
+		return problem.Invalid("", "the body is shorter than its Content-Length").Because(err)
 	}
 	in := json.NewDecoder(bytes.NewReader(body))
 	in.UseNumber() // what is too large for its type is said by its place

@@ -92,7 +92,7 @@ func asFilter(err error) error {
 	if !errors.As(err, &g) || g.Err == nil || !strings.HasPrefix(g.Err.Error(), "ent: empty predicate") {
 		return err
 	}
-	return &gqlerror.Error{Err: problem.Invalid("where", "has a part without a condition"), Path: g.Path, Locations: g.Locations}
+	return &gqlerror.Error{Err: problem.Invalid("where", "contains a filter without a condition"), Path: g.Path, Locations: g.Locations}
 }
 
 func (r *Resolver) presentLogged(ctx context.Context, err error) *gqlerror.Error {

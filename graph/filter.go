@@ -23,7 +23,7 @@ type filters struct{ conditions, entries int }
 // filter counts the conditions of a field's filter; they are part of its cost.
 func (w *walk) filter(f *ast.Field, args map[string]any) (int, error) {
 	if order, ok := args["orderBy"].([]any); ok && len(order) > maxOrders {
-		return 0, problem.Invalid(f.Name+".orderBy", "has more than %d orders", maxOrders).WithLimit(strconv.Itoa(maxOrders))
+		return 0, problem.Invalid(f.Name+".orderBy", "has more than %d entries", maxOrders).WithLimit(strconv.Itoa(maxOrders))
 	}
 	before := w.filters.conditions + w.filters.entries
 	err := w.filters.add(args["where"], 1)

@@ -103,7 +103,7 @@ func (g guard) MutateOperationContext(ctx context.Context, rc *graphql.Operation
 	w := walk{schema: g.schema, vars: rc.Variables, viewer: viewer.From(ctx), query: rc.Operation.Operation == ast.Query}
 	cost, err := w.cost(rc.Operation.SelectionSet, 1)
 	if err == nil && cost > maxCost {
-		err = problem.Invalid("query", "asks for up to %d objects", cost).WithLimit(strconv.Itoa(maxCost))
+		err = problem.Invalid("query", "may return up to %d objects, which is too many; ask for fewer at once", cost).WithLimit(strconv.Itoa(maxCost))
 	}
 	if err == nil {
 		return nil
@@ -193,7 +193,7 @@ func (w *walk) field(f *ast.Field, depth int) (int, error) {
 // everywhere, so lists in lists in lists would grow without end.
 func (w *walk) introspection(f *ast.Field) error {
 	if w.schemas++; w.schemas > maxSchemas {
-		return problem.Invalid(f.Name, "is asked for more than %d times", maxSchemas).WithLimit(strconv.Itoa(maxSchemas))
+		return problem.Invalid(f.Name, "is selected more than %d times", maxSchemas).WithLimit(strconv.Itoa(maxSchemas))
 	}
 	return w.introspect(f.SelectionSet, 0)
 }
@@ -212,7 +212,7 @@ func (w *walk) introspect(set ast.SelectionSet, lists int) error {
 				inner++
 			}
 			if w.fields++; w.fields > maxFields || inner > maxSchemaLists {
-				return problem.Invalid("query", "asks for too much of the schema at once")
+				return problem.Invalid("query", "selects too much of the schema at once")
 			}
 			err = w.introspect(s.SelectionSet, inner)
 		}
@@ -306,7 +306,7 @@ func (w *walk) allowed(f *ast.Field) error {
 		return problem.Forbidden("%s", due[v.Due]).WithField(string(v.Due))
 	}
 	if need := scopeOf(f.Definition); f.ObjectDefinition == w.schema.Mutation && !v.Allows(need) {
-		return problem.Forbidden("the access token has not the scope %s", need)
+		return problem.Forbidden("the access token lacks the scope %s", need)
 	}
 	custom := len(v.Grants) > 0 // the services and row rules decide what they reach
 	switch {

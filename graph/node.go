@@ -72,7 +72,7 @@ const maxNodes = 100
 // Nodes resolves several ids in the order asked, with one read a table.
 func (r queryResolver) Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder, error) {
 	if len(ids) > maxNodes {
-		return nil, problem.Invalid("ids", "%d ids at once", len(ids)).WithLimit("100")
+		return nil, problem.Invalid("ids", "has %d ids, which is too many for one request", len(ids)).WithLimit("100")
 	}
 	shut, err := r.shut(ctx, ids)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestRegistriesChange(t *testing.T) {
 	w.Client.Image.UpdateOneID(image).SetRegistryID(id).ExecX(ctx)
 	w.Client.Image.Create().SetReference("hub.example.org/unused:1").SetName("unused:1").SetArchitecture("amd64").SetDigest("-").SetRegistryID(id).ExecX(ctx)
 	errs := super.Ask(t, remove, managertest.Vars{"id": id}, nil)
-	if errs.Code() != "FAILED_PRECONDITION" || !strings.Contains(errs[0].Message, "in use: 1, by sessions that have not ended: 1") {
+	if errs.Code() != "FAILED_PRECONDITION" || !strings.Contains(errs[0].Message, "in use: 1; sessions that use them and have not ended: 1") {
 		t.Errorf("removed while a session uses it: %s", errs)
 	}
 	w.Client.Session.UpdateOneID(session).SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).ExecX(ctx)

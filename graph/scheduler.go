@@ -137,7 +137,7 @@ func afterPosition(cursor string) (int, error) {
 	if n, err2 := strconv.Atoi(string(text)); err == nil && err2 == nil && n >= 0 {
 		return n, nil
 	}
-	return 0, problem.Invalid("after", "is no cursor of this list")
+	return 0, problem.Invalid("after", "is not a valid cursor for this list")
 }
 
 // stages say why those wait that are out of sight.

@@ -29,7 +29,7 @@ func (r mutationResolver) RetryTask(ctx context.Context, input task.RetryTaskInp
 // TaskChanged sends each task in sight that moves on.
 func (r subscriptionResolver) TaskChanged(ctx context.Context, id, subject *uuid.UUID) (<-chan *ent.Task, error) {
 	if id != nil && subject != nil {
-		return nil, problem.Invalid("subject", "name a task or what tasks are about, not both")
+		return nil, problem.Invalid("subject", "name either a task or the subject of tasks, not both")
 	}
 	find := func(ctx context.Context, where ...predicate.Task) ([]*ent.Task, error) {
 		q, err := r.Client.Task.Query().Where(where...).Order(enttask.ByCreatedAt(sql.OrderDesc())).Limit(maxFeed).CollectFields(ctx, "Task", "Node")

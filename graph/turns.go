@@ -26,6 +26,6 @@ func (r *Resolver) turn(ctx context.Context, who uuid.UUID) (leave func(), err e
 	if err == nil || ctx.Err() != nil {
 		return leave, err
 	}
-	return nil, problem.Exhausted("%d requests of yours run already at this manager; wait for their answers", maxAtOnce).
+	return nil, problem.Exhausted("%d of your requests already run at this manager; wait for their answers", maxAtOnce).
 		WithLimit(strconv.Itoa(maxAtOnce)).RetryAfter(time.Second)
 }

@@ -37,7 +37,7 @@ func TestFloodOfQueries(t *testing.T) {
 	for range sent - runAtOnce {
 		select {
 		case errs := <-answers:
-			if errs.Code() != "RESOURCE_EXHAUSTED" || !strings.Contains(errs[0].Message, "20 requests") {
+			if errs.Code() != "RESOURCE_EXHAUSTED" || !strings.Contains(errs[0].Message, "20 of your requests") {
 				t.Fatalf("one beyond the number: %v", errs)
 			}
 		case <-time.After(managertest.Timeout):

@@ -138,7 +138,7 @@ func (m *Manager) untilRevoked(ctx context.Context) context.Context {
 		select {
 		case <-ctx.Done():
 		case <-gone:
-			cancel(problem.Unauthenticated("the login has ended"))
+			cancel(problem.Unauthenticated("your login has ended"))
 		}
 	}()
 	return ctx

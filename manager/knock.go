@@ -32,7 +32,7 @@ func (k *knocks) limit(address func(*http.Request) netip.Addr, next http.Handler
 		}
 		from := network(address(r))
 		if !k.enter(from) {
-			problem.WriteHTTP(w, r, problem.Exhausted("too many connections of this address wait for their credentials"))
+			problem.WriteHTTP(w, r, problem.Exhausted("too many connections from this address have not authenticated yet"))
 			return
 		}
 		leave := sync.OnceFunc(func() { k.leave(from) })

@@ -18,7 +18,7 @@ func (m *Manager) forScraping(next http.Handler) http.Handler {
 		ok, err := m.mayScrape(r)
 		if err == nil && !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			err = problem.Unauthenticated("metrics need the token of --metrics-token-file here")
+			err = problem.Unauthenticated("send the token of --metrics-token-file to read metrics at this address")
 		}
 		if err != nil {
 			if !problem.WriteHTTP(w, r, err) {

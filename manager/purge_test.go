@@ -177,7 +177,7 @@ func TestHeirWhoIsGone(t *testing.T) {
 	in := fmt.Sprintf(`{"ID": %q, "FoldersTo": %q}`, c.A.Member.ID, c.A.Lead.ID)
 	begun := c.Client.Task.Create().SetKind("purge_user").SetInput([]byte(in)).SetSubjectID(c.A.Member.ID).SaveX(ctx)
 	managertest.Eventually(t, "the purge ends", func() bool { return c.Client.Task.GetX(ctx, begun.ID).EndedAt != nil })
-	if got := c.Client.Task.GetX(ctx, begun.ID); got.Status != task.StatusFailed || got.Message != "who gets the folders is no longer active" {
+	if got := c.Client.Task.GetX(ctx, begun.ID); got.Status != task.StatusFailed || got.Message != "the user who was to get the folders is no longer active" {
 		t.Errorf("the purge is %s: %s", got.Status, got.Message)
 	}
 	if text, err := os.ReadFile(filepath.Join(path, "a.txt")); string(text) != "his" || *d.row(t, id).OwnerID != c.A.Member.ID {

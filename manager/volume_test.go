@@ -176,7 +176,7 @@ func TestAScopeHasALimitOfItsOwn(t *testing.T) {
 	}
 	// This volume counts no files; nothing of a refused request stays.
 	errs := set1(managertest.Vars{"limitBytes": 7, "limitInodes": 7})
-	if errs.Code() != "FAILED_PRECONDITION" || errs[0].Extensions.Field != "limitInodes" || !strings.Contains(errs[0].Message, "it limits bytes") {
+	if errs.Code() != "FAILED_PRECONDITION" || errs[0].Extensions.Field != "limitInodes" || !strings.Contains(errs[0].Message, "it can limit bytes") {
 		t.Errorf("a limit that the volume cannot keep: %s", errs)
 	}
 	if errs := set1(managertest.Vars{"limitInodes": -1}); errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "limitInodes" {

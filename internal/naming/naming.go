@@ -35,7 +35,7 @@ func Name(field, s string) error {
 	}
 	for _, r := range s {
 		if !alphanumeric(r) && !strings.ContainsRune(" ._-", r) {
-			return problem.Invalid(field, "may hold letters, digits, spaces, dots, dashes and underscores, not %q", r)
+			return problem.Invalid(field, "may contain letters, digits, spaces, dots, dashes and underscores, not %q", r)
 		}
 	}
 	return nil
@@ -49,7 +49,7 @@ func Handle(field, s string) error {
 	}
 	for _, r := range s {
 		if r > unicode.MaxASCII || unicode.IsUpper(r) || r == ' ' {
-			return problem.Invalid(field, "may hold lower-case letters, digits, dots, dashes and underscores, not %q", r)
+			return problem.Invalid(field, "may contain lower-case letters, digits, dots, dashes and underscores, not %q", r)
 		}
 	}
 	return nil
@@ -65,7 +65,7 @@ func Line(field, s string, most int) error {
 	}
 	for _, r := range s {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.In(r, unicode.Zl, unicode.Zp) {
-			return problem.Invalid(field, "must not hold the character %U", r)
+			return problem.Invalid(field, "must not contain the character %U", r)
 		}
 	}
 	return nil
@@ -83,7 +83,7 @@ func OneAlphabet(field, s string) error {
 	for _, r := range s {
 		i := slices.IndexFunc(alphabets, func(t *unicode.RangeTable) bool { return unicode.Is(t, r) })
 		if i >= 0 && found >= 0 && i != found {
-			return problem.Invalid(field, "mixes letters of several alphabets that look alike")
+			return problem.Invalid(field, "mixes similar letters of several alphabets")
 		}
 		if i >= 0 {
 			found = i

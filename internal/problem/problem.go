@@ -73,7 +73,7 @@ func From(err error) (p Problem, known bool) {
 	case CodeDeadlineExceeded:
 		return Problem{Code: code, Message: "the request took too long"}, true
 	case CodeUnavailable:
-		return Problem{Code: code, Message: "a part of the platform cannot be reached now"}, true
+		return Problem{Code: code, Message: "a part of the platform cannot be reached; try again later"}, true
 	}
 	return Problem{Code: code, Message: plain(err)}, true
 }

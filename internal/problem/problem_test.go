@@ -56,7 +56,7 @@ func TestFrom(t *testing.T) {
 		},
 		"unavailable hides where": {
 			err:  fmt.Errorf("dial /run/postgres: %w", errdefs.ErrUnavailable),
-			want: Problem{Code: CodeUnavailable, Message: "a part of the platform cannot be reached now"},
+			want: Problem{Code: CodeUnavailable, Message: "a part of the platform cannot be reached; try again later"},
 		},
 		"unknown is hidden": {
 			err:     errors.New("pq: syntax error in SELECT password_hash"),

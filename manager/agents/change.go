@@ -34,7 +34,7 @@ func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentP
 	return s.change(ctx, in.ID, func(tx *ent.Tx, a *ent.Agent, u *ent.AgentUpdateOne) error {
 		if in.CordonReason != nil {
 			if in.Schedulable == nil || *in.Schedulable {
-				return problem.Invalid("cordonReason", "is said with schedulable: false")
+				return problem.Invalid("cordonReason", "can only be set together with schedulable: false")
 			}
 			if err := naming.Line("cordonReason", *in.CordonReason, maxReason); err != nil {
 				return err
@@ -95,7 +95,7 @@ func (s *Service) vacant(ctx context.Context, tx *ent.Tx, a *ent.Agent) error {
 func (in *DrainAgentInput) at(now time.Time) (time.Time, error) {
 	switch {
 	case (in.Deadline == nil) == (in.After == nil):
-		return now, problem.Invalid("deadline", "give either deadline or after")
+		return now, problem.Invalid("deadline", "must not be combined with after")
 	case in.After != nil && (*in.After < 0 || time.Duration(*in.After)*time.Second > maxDrain):
 		return now, problem.Invalid("after", "must be 0 to %d seconds", int(maxDrain.Seconds())).WithLimit(fmt.Sprintf("0..%d", int(maxDrain.Seconds())))
 	case in.After != nil:
@@ -156,7 +156,7 @@ func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Tx, *e
 		return err
 	})
 	if ent.IsNotFound(err) {
-		return nil, problem.Aborted("the agent has just changed; look at it again")
+		return nil, problem.Aborted("another request has just changed the agent; reload it and try again")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("change agent: %w", err)

@@ -171,7 +171,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Con
 		case <-h.Revoked.Watch(ctx, viewer.From(ctx)):
 			// Close waits for the other side, which must not go on typing meanwhile.
 			time.AfterFunc(200*time.Millisecond, cancel)
-			_ = c.Close(websocket.StatusPolicyViolation, "the login has ended")
+			_ = c.Close(websocket.StatusPolicyViolation, "your login has ended")
 			cancel()
 		}
 	}()

@@ -117,7 +117,7 @@ func (s *Service) Begin(ctx context.Context, e Entry) (*Started, error) {
 	row, err := s.create(ctx, e)
 	if err != nil {
 		s.lost(ctx, e, err)
-		return nil, problem.Unavailable("the audit log cannot be written, so nothing was changed").RetryAfter(retryAfter).Because(err)
+		return nil, problem.Unavailable("the audit log cannot be written, and nothing was changed").RetryAfter(retryAfter).Because(err)
 	}
 	return &Started{s, row}, nil
 }

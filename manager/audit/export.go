@@ -111,7 +111,7 @@ func (s *Service) exportOf(ctx context.Context, q url.Values) ([]predicate.Audit
 	where := []predicate.AuditEntry{auditentry.AtLTE(time.Now())}
 	for name, values := range q {
 		if len(values) != 1 {
-			return nil, problem.Invalid(name, "is there more than once")
+			return nil, problem.Invalid(name, "must be given only once")
 		}
 		p, err := condition(name, values[0])
 		if err != nil {
@@ -148,13 +148,13 @@ func condition(name, text string) (predicate.AuditEntry, error) {
 		}[name](id), nil
 	case "entity":
 		if !slices.Contains(access.Entities(), access.Entity(text)) {
-			return nil, problem.Invalid(name, "there is no such kind of object")
+			return nil, problem.Invalid(name, "is not a kind of object in the audit log")
 		}
 		return auditentry.Entity(text), nil
 	case "result":
 		return auditentry.Result(text), nil
 	}
-	return nil, problem.Invalid(name, "is not known here; known are from, to, domain, project, actor, entity and result")
+	return nil, problem.Invalid(name, "is not a known parameter; known are from, to, domain, project, actor, entity and result")
 }
 
 func instant(text string) (time.Time, error) {

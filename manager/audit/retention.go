@@ -98,10 +98,10 @@ func (s *Service) SetRetention(ctx context.Context, in SetRetentionInput) (*Rete
 		return nil, err
 	}
 	if place(in.Category) < 0 {
-		return nil, problem.Invalid("category", "there is no such category of rows")
+		return nil, problem.Invalid("category", "is not a category of rows")
 	}
 	if in.Days < 0 || in.Days > maxDays {
-		return nil, problem.Invalid("days", "must be from 1 to %d, or 0 for ever", maxDays).WithLimit(fmt.Sprint(maxDays))
+		return nil, problem.Invalid("days", "must be from 1 to %d, or 0 to keep rows forever", maxDays).WithLimit(fmt.Sprint(maxDays))
 	}
 	system := viewer.SystemContext(ctx)
 	if err := s.Ensure(ctx); err != nil {

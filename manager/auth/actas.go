@@ -61,7 +61,7 @@ func (s *Service) become(ctx context.Context, actor *viewer.Viewer, who string) 
 		return nil, problem.Forbidden("you may not act as this user").WithField(ActAsHeader)
 	}
 	if rank(viewer.Role(u.Role)) > rank(actor.Role) {
-		return nil, problem.Forbidden("you may not act as a user above you").WithField(ActAsHeader)
+		return nil, problem.Forbidden("you may not act as a user with a higher role than yours").WithField(ActAsHeader)
 	}
 	v, err := s.rights(ctx, u.ID)
 	if err != nil {

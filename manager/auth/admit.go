@@ -68,7 +68,7 @@ func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, err
 	}
 	if known && u.TotpEnabledAt != nil { // else it is the provider's business
 		if b.code == "" {
-			return loginattempt.ResultCodeNeeded, problem.Unauthenticated("a code of your second factor is needed").WithField("code")
+			return loginattempt.ResultCodeNeeded, problem.Unauthenticated("enter a code of your second factor").WithField("code")
 		}
 		ok, err := s.useCode(ctx, tx, u, b.code)
 		if err != nil {
@@ -143,7 +143,7 @@ func admit(ctx context.Context, tx *ent.Tx, u *ent.User, force bool) ([]*ent.Log
 		return nil, problem.Precondition("the policy %s allows no logins", strictest.Name).WithField("logins").WithLimit("0")
 	}
 	if !force {
-		return nil, problem.Precondition("you are logged in as often as the policy %s allows; the oldest login must end first", strictest.Name).
+		return nil, problem.Precondition("you have as many logins as the policy %s allows; log out elsewhere first", strictest.Name).
 			WithField("force").WithLimit(fmt.Sprint(limit))
 	}
 	return finish(ctx, tx, loginattempt.ResultEvicted, loginsession.IDIn(open[:len(open)-limit+1]...))

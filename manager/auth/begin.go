@@ -24,7 +24,7 @@ import (
 // where no more are allowed. A refusal has its result for RefuseExternal.
 func (s *Service) BeginExternal(w http.ResponseWriter, r *http.Request, u *ent.User, force bool) (loginattempt.Result, error) {
 	if !fromAllowed(u.AllowedAddresses, s.ClientAddress(r)) {
-		return loginattempt.ResultAddressRefused, problem.Forbidden("logins of this user are not taken from this address")
+		return loginattempt.ResultAddressRefused, problem.Forbidden("this user may not log in from this address")
 	}
 	b := beginning{
 		user: u, method: loginsession.MethodOidc, force: force,

@@ -194,7 +194,7 @@ func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*Ke
 		return nil, err
 	}
 	if k.UserID != v.User || v.Actor != uuid.Nil {
-		return nil, problem.Forbidden("a secret is for its owner only; deactivate the keypair instead")
+		return nil, problem.Forbidden("only the owner may read the secret; deactivate the keypair instead")
 	}
 	if err := unnarrowed(v); err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ func (s *Service) DeleteKeypair(ctx context.Context, in DeleteKeypairInput) (*De
 		return nil, fmt.Errorf("delete keypair: %w", err)
 	}
 	if n == 0 {
-		return nil, problem.Precondition("this is the default keypair, make another the default first").WithField("id")
+		return nil, problem.Precondition("this is the default keypair; make another one the default first").WithField("id")
 	}
 	made, err := s.endMade(ctx, tx, k.ID)
 	if err != nil {
@@ -312,7 +312,7 @@ func (s *Service) maker(ctx context.Context) (*viewer.Viewer, error) {
 		return nil, err
 	}
 	if v.Actor != uuid.Nil {
-		return nil, problem.Forbidden("who acts for another makes no credentials for him")
+		return nil, problem.Forbidden("credentials cannot be created while acting as another user")
 	}
 	return v, nil
 }
@@ -322,11 +322,11 @@ func (s *Service) maker(ctx context.Context) (*viewer.Viewer, error) {
 func unnarrowed(v *viewer.Viewer) error {
 	for _, scope := range access.TokenScopes() {
 		if !v.Allows(scope) {
-			return problem.Forbidden("the access token has not the scope %s, which a keypair has", scope)
+			return problem.Forbidden("the access token lacks the scope %s, which a keypair has", scope)
 		}
 	}
 	if v.Within != uuid.Nil {
-		return problem.Forbidden("the access token is for one project, a keypair for all")
+		return problem.Forbidden("the access token is limited to one project, and a keypair is not")
 	}
 	return nil
 }

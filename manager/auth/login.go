@@ -132,20 +132,20 @@ func readLogin(w http.ResponseWriter, r *http.Request) (in loginBody, err error)
 		if errors.As(err, &big) {
 			return in, err
 		}
-		return in, problem.Invalid("", "the body is not the JSON of a login").Because(err)
+		return in, problem.Invalid("", "the body is not valid JSON of a login").Because(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return in, problem.Invalid("", "the body holds more than a login")
+		return in, problem.Invalid("", "the body contains more than one JSON object")
 	}
 	if in.Email == "" || in.Password == "" {
-		return in, problem.Invalid("", "email and password are needed")
+		return in, problem.Invalid("", "email and password are required")
 	}
 	return in, nil
 }
 
 // errLogin is the same for an unknown user, a wrong password and a user who may
 // not log in now.
-func errLogin() error { return problem.Unauthenticated("the e-mail or the password is wrong") }
+func errLogin() error { return problem.Unauthenticated("incorrect e-mail or password") }
 
 // verify finds the user of an e-mail and a password. It takes the same time
 // whether there is one or not. Unless the result is a success, the user is for
@@ -247,7 +247,7 @@ func (s *Service) logOut(w http.ResponseWriter, r *http.Request) error {
 func (s *Service) session(w http.ResponseWriter, r *http.Request) error {
 	secret := s.cookie(r)
 	if secret == "" {
-		return problem.Unauthenticated("nobody is logged in")
+		return problem.Unauthenticated("you are not logged in")
 	}
 	c, err := s.login(r.Context(), secret)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *Service) ownPage(r *http.Request) error {
 	switch {
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		if !s.sameOrigin(r) {
-			return problem.Forbidden("WebSockets are for pages of this origin")
+			return problem.Forbidden("WebSockets are open only to pages of the same origin")
 		}
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 	case r.Header.Get(CSRFHeader) == "":

@@ -108,7 +108,7 @@ func (s *Service) resettable(ctx context.Context, id uuid.UUID) (*ent.User, erro
 		return nil, err
 	}
 	if u.ID == v.User {
-		return nil, problem.Forbidden("your own password and second factor you change yourself")
+		return nil, problem.Forbidden("change your own password and second factor in your account settings")
 	}
 	if v.Superadmin() {
 		return u, nil
@@ -123,7 +123,7 @@ func (s *Service) resettable(ctx context.Context, id uuid.UUID) (*ent.User, erro
 		}
 	}
 	if above {
-		return nil, problem.Forbidden("this user has a role beyond yours")
+		return nil, problem.Forbidden("this user has a higher role than yours")
 	}
 	return u, nil
 }
@@ -162,7 +162,7 @@ func (s *Service) setPassword(ctx context.Context, u *ent.User, p newPassword) e
 		return err
 	}
 	if n == 0 {
-		return problem.Aborted("the password was changed at the same time")
+		return problem.Aborted("another request changed the password at the same time")
 	}
 	logins, err := finish(system, tx, loginattempt.ResultRevoked, loginsession.UserID(u.ID), loginsession.IDNEQ(p.keep))
 	if err != nil {

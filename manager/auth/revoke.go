@@ -92,7 +92,7 @@ func self(ctx context.Context) (*viewer.Viewer, error) {
 		return nil, err
 	}
 	if k := id.KindOf(v.Credential); k == id.AccessToken || k == id.Keypair || v.Scopes != nil || v.Actor != uuid.Nil {
-		return nil, problem.Forbidden("passwords and second factors are changed by who logged in himself")
+		return nil, problem.Forbidden("only a login with a password may change passwords and second factors")
 	}
 	return v, nil
 }

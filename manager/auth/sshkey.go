@@ -111,7 +111,7 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 	// The key enters sessions and folders of every project, so must who adds it.
 	for _, scope := range []access.TokenScope{access.TokenSessions, access.TokenFolders} {
 		if !v.Allows(scope) || v.Within != uuid.Nil {
-			return nil, problem.Forbidden("the access token has not the scope %s on all projects", scope)
+			return nil, problem.Forbidden("the access token lacks the scope %s on all projects", scope)
 		}
 	}
 	if err := naming.Name("name", name); err != nil {
@@ -168,14 +168,14 @@ func parsePublicKey(text string) (ssh.PublicKey, error) {
 		return nil, problem.Invalid(field, "is too long").WithLimit(fmt.Sprint(maxPublicKey))
 	}
 	if strings.Contains(text, "PRIVATE KEY") {
-		return nil, problem.Invalid(field, "is a private key: keep it to yourself and make another")
+		return nil, problem.Invalid(field, "is a private key: keep it secret, and consider it exposed; add the public key of a new one")
 	}
 	if strings.ContainsAny(text, "\r\n\x00") {
 		return nil, problem.Invalid(field, "must be one line")
 	}
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
 	if err != nil {
-		return nil, problem.Invalid(field, "is no public key as in authorized_keys")
+		return nil, problem.Invalid(field, "is not a public key as in authorized_keys")
 	}
 	switch key.Type() {
 	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
@@ -186,7 +186,7 @@ func parsePublicKey(text string) (ssh.PublicKey, error) {
 		}
 		return key, nil
 	}
-	return nil, problem.Invalid(field, "is of the kind %s; take ed25519, ecdsa or rsa", key.Type())
+	return nil, problem.Invalid(field, "has the type %s; use ed25519, ecdsa or rsa", key.Type())
 }
 
 func bits(key ssh.PublicKey) int {

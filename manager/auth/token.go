@@ -137,14 +137,14 @@ func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInp
 func scopesFor(v *viewer.Viewer, asked []access.TokenScope) ([]string, error) {
 	for _, scope := range asked {
 		if !slices.Contains(access.TokenScopes(), scope) {
-			return nil, problem.Invalid("scopes", "there is no scope %q", scope)
+			return nil, problem.Invalid("scopes", "%q is not a scope", scope)
 		}
 		if !v.Allows(scope) {
-			return nil, problem.Forbidden("the access token has not the scope %s and cannot give it", scope).WithField("scopes")
+			return nil, problem.Forbidden("the access token lacks the scope %s and cannot grant it", scope).WithField("scopes")
 		}
 	}
 	if asked != nil && len(asked) == 0 {
-		return nil, problem.Invalid("scopes", "must name a scope")
+		return nil, problem.Invalid("scopes", "must name at least one scope")
 	}
 	var list []string
 	for _, scope := range access.TokenScopes() {

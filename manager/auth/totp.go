@@ -55,7 +55,7 @@ func (s *Service) StartTotp(ctx context.Context) (*StartTotpPayload, error) {
 		return nil, fmt.Errorf("keep secret: %w", err)
 	}
 	if n == 0 {
-		return nil, problem.Precondition("a second factor is enrolled already")
+		return nil, problem.Precondition("you have already enrolled a second factor")
 	}
 	return &StartTotpPayload{Secret: base32Plain.EncodeToString(secret), URL: codeURL(v.Email, secret)}, nil
 }
@@ -65,7 +65,7 @@ func (s *Service) ConfirmTotp(ctx context.Context, in ConfirmTotpInput) (*Recove
 	out := &RecoveryCodesPayload{}
 	err := s.withCode(ctx, in.Code, func(ctx context.Context, tx *ent.Tx, u *ent.User) error {
 		if u.TotpEnabledAt != nil || u.TotpSealed == nil {
-			return problem.Precondition("no second factor waits to be confirmed")
+			return problem.Precondition("there is no second factor to confirm")
 		}
 		if err := tx.User.UpdateOneID(u.ID).SetTotpEnabledAt(clock.Now()).Exec(ctx); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (s *Service) DisableTotp(ctx context.Context, in DisableTotpInput) error {
 	})
 }
 
-func errNoTotp() error { return problem.Precondition("no second factor is enrolled") }
+func errNoTotp() error { return problem.Precondition("you have no second factor") }
 
 // withCode runs f with the viewer's row locked once a code of his was used. All
 // that f refuses counts as a failed attempt, too.
@@ -143,7 +143,7 @@ func (s *Service) withCode(ctx context.Context, code string, f func(context.Cont
 		return err
 	}
 	if !ok {
-		return problem.Invalid("code", "is not the code of now, or was used")
+		return problem.Invalid("code", "is wrong, expired or already used")
 	}
 	if err := f(ctx, tx, u); err != nil {
 		return err

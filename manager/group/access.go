@@ -94,7 +94,7 @@ func (s *Service) Access(ctx context.Context, q AccessQuestion) (*ResourceGroupA
 	}
 	var after place
 	if text, err := base64.RawURLEncoding.DecodeString(q.After); err != nil || q.After != "" && json.Unmarshal(text, &after) != nil {
-		return nil, problem.Invalid("after", "is no cursor of this list")
+		return nil, problem.Invalid("after", "is not a valid cursor for this list")
 	}
 	groups, users, projects, err := s.among(ctx, v, q)
 	if err != nil {

@@ -182,7 +182,7 @@ func check(name, description *string, sessionTypes []string, options *Options) e
 	}
 	for i, t := range sessionTypes {
 		if !slices.Contains(types, t) || slices.Contains(sessionTypes[:i], t) {
-			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is no type of sessions, or named twice; known: %q", t, types)
+			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is not a type of session, or it is named twice; known: %q", t, types)
 		}
 	}
 	return options.check()

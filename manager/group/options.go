@@ -72,7 +72,7 @@ func (o *Options) check() error {
 		}
 	}
 	if len(o.AllowedNetworks) > netlist.MaxEntries {
-		return problem.Invalid("allowedNetworks", "%d networks are more than %d", len(o.AllowedNetworks), netlist.MaxEntries).
+		return problem.Invalid("allowedNetworks", "has %d networks, more than %d", len(o.AllowedNetworks), netlist.MaxEntries).
 			WithLimit(fmt.Sprintf("%d", netlist.MaxEntries))
 	}
 	for i, text := range o.AllowedNetworks {

@@ -18,13 +18,13 @@ const (
 // networks without host bits, IPv4 as such, each once.
 func canonical(list []string) ([]string, error) {
 	if len(list) > maxAddresses {
-		return nil, problem.Invalid(addressField, "are too many").WithLimit(fmt.Sprint(maxAddresses))
+		return nil, problem.Invalid(addressField, "has too many entries").WithLimit(fmt.Sprint(maxAddresses))
 	}
 	out := make([]string, 0, len(list))
 	for _, text := range list {
 		p, err := network(strings.TrimSpace(text))
 		if err != nil {
-			return nil, problem.Invalid(addressField, "%.60q is no network such as 10.0.0.0/8", text)
+			return nil, problem.Invalid(addressField, "%.60q is not a network such as 10.0.0.0/8", text)
 		}
 		if s := p.String(); !slices.Contains(out, s) {
 			out = append(out, s)

@@ -123,14 +123,14 @@ func permitted(ctx context.Context, tx *ent.Tx, op access.Operation, id uuid.UUI
 // that cuts off.
 func stoppable(ctx context.Context, tx *ent.Tx, d *ent.Domain) ([]uuid.UUID, error) {
 	if viewer.From(ctx).Domain == d.ID {
-		return nil, problem.Precondition("your own domain stays active").WithField("active")
+		return nil, problem.Precondition("you cannot deactivate your own domain").WithField("active")
 	}
 	left, err := superadmins(tx).Where(user.DomainIDNEQ(d.ID)).Exist(viewer.SystemContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read superadmins: %w", err)
 	}
 	if !left {
-		return nil, problem.Precondition("the domain of the last active superadmin stays active").WithField("active")
+		return nil, problem.Precondition("the domain of the last active superadmin cannot be deactivated").WithField("active")
 	}
 	return tx.User.Query().Where(user.DomainID(d.ID), user.StatusEQ(user.StatusActive)).IDs(viewer.SystemContext(ctx))
 }
@@ -149,7 +149,7 @@ func (s *Service) PurgeDomain(ctx context.Context, in PurgeDomainInput) (*PurgeP
 			return problem.Invalid("name", "is not the domain's name")
 		}
 		if viewer.From(ctx).Domain == d.ID {
-			return problem.Precondition("you live in the domain yourself")
+			return problem.Precondition("you cannot purge your own domain")
 		}
 		return purgeDomain(viewer.SystemContext(ctx), tx, d)
 	})

@@ -166,7 +166,7 @@ func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserI
 		return fmt.Errorf("list folders: %w", err)
 	}
 	if in.FoldersTo == nil && !isTrue(in.DeleteFolders) && len(list) > 0 {
-		return problem.Precondition("the user owns %s: purge him again and say what becomes of them", counted(len(list), "folder"))
+		return problem.Precondition("the user owns %s: purge the user again and say what becomes of them", counted(len(list), "folder"))
 	}
 	if state.Moving != uuid.Nil && in.FoldersTo != nil {
 		if err := p.folders.HandOver(ctx, state.Moving, *in.FoldersTo); err != nil {

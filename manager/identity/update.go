@@ -108,7 +108,7 @@ func (s *Service) allowed(ctx context.Context, in *UpdateUserInput, u *ent.User)
 	}
 	self := v.User == u.ID
 	if self && !reaches(in.AllowedAddresses, s.address(ctx)) {
-		return problem.Precondition("the address you come from, %s, would be shut out", s.address(ctx)).WithField(addressField)
+		return problem.Precondition("your own address, %s, would no longer be allowed", s.address(ctx)).WithField(addressField)
 	}
 	if !v.May(access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID}) {
 		if field := in.forAdmins(); field != "" {
@@ -155,7 +155,7 @@ func notLast(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 		return fmt.Errorf("read superadmins: %w", err)
 	}
 	if len(ids) == 1 && ids[0] == id {
-		return problem.Precondition("the last active superadmin stays one")
+		return problem.Precondition("the last active superadmin must stay a superadmin")
 	}
 	return nil
 }

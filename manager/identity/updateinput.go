@@ -86,7 +86,7 @@ func (in *UpdateUserInput) checkContainer() error {
 		}
 	}
 	if len(in.ContainerGIDs) > maxGroups {
-		return problem.Invalid("containerGids", "are too many").WithLimit(fmt.Sprint(maxGroups))
+		return problem.Invalid("containerGids", "has too many entries").WithLimit(fmt.Sprint(maxGroups))
 	}
 	for _, g := range in.ContainerGIDs {
 		if err := posixID("containerGids", g); err != nil {

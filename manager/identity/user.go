@@ -161,7 +161,7 @@ func (in *CreateUserInput) normalise() error {
 	slices.SortFunc(in.Projects, compareIDs)
 	in.Projects = slices.Compact(in.Projects)
 	if len(in.Projects) > maxProjects {
-		return problem.Invalid("projects", "are too many").WithLimit(fmt.Sprint(maxProjects))
+		return problem.Invalid("projects", "has too many entries").WithLimit(fmt.Sprint(maxProjects))
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (in *CreateUserInput) normalise() error {
 // handle checks a username that somebody chose.
 func handle(name string) error {
 	if strings.HasPrefix(name, tombstonePrefix) {
-		return problem.Invalid("username", "must not begin with %s, as those of purged users do", tombstonePrefix)
+		return problem.Invalid("username", "must not begin with %s, which marks purged users", tombstonePrefix)
 	}
 	return naming.Handle("username", name)
 }
@@ -203,7 +203,7 @@ func mayGrant(v *viewer.Viewer, domain uuid.UUID, role user.Role) error {
 	if role == user.RoleUser || v.Superadmin() || role == user.RoleAdmin && v.AdminOf(domain) {
 		return nil
 	}
-	return problem.Forbidden("you cannot give or take the role %s", role).WithField("role")
+	return problem.Forbidden("you cannot assign or remove the role %s", role).WithField("role")
 }
 
 func compareIDs(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) }

@@ -102,7 +102,7 @@ func (s *Service) CreateIdleChecker(ctx context.Context, in CreateIdleCheckerInp
 // made is the checker that an input describes, without a name.
 func (s *Service) made(ctx context.Context, in CreateIdleCheckerInput) (*ent.IdleChecker, error) {
 	if err := idlechecker.KindValidator(in.Kind); err != nil {
-		return nil, problem.Invalid("kind", "%q is no kind of idle checker", in.Kind)
+		return nil, problem.Invalid("kind", "%q is not a kind of idle checker", in.Kind)
 	}
 	c := &ent.IdleChecker{
 		Kind: in.Kind, Enabled: in.Enabled == nil || *in.Enabled, Timeout: in.Timeout, Warning: min(usualWarning, max(in.Timeout, 0)/2),
@@ -219,7 +219,7 @@ func (s *Service) apply(ctx context.Context, c *ent.IdleChecker, t Terms) error 
 	}
 	for i, name := range c.SessionTypes {
 		if !slices.Contains(types, name) || slices.Contains(c.SessionTypes[:i], name) {
-			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is no type of sessions, or named twice; known: %q", name, types)
+			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is not a type of session, or it is named twice; known: %q", name, types)
 		}
 	}
 	return s.thresholds(ctx, c, t.Thresholds)
@@ -241,7 +241,7 @@ func (s *Service) thresholds(ctx context.Context, c *ent.IdleChecker, list []*Th
 		_, twice := c.Thresholds[t.Slot]
 		switch {
 		case !slices.Contains(known, t.Slot):
-			return problem.Invalid(field+".slot", "%q is no kind of slot that a %s checker knows; known: %s", t.Slot, c.Kind, strings.Join(known, ", "))
+			return problem.Invalid(field+".slot", "%q is not a slot that a %s checker measures; known: %s", t.Slot, c.Kind, strings.Join(known, ", "))
 		case twice:
 			return problem.Invalid(field+".slot", "%s is named twice", t.Slot)
 		case !(t.Percent >= 0 && t.Percent <= 100): // a NaN neither
@@ -252,9 +252,9 @@ func (s *Service) thresholds(ctx context.Context, c *ent.IdleChecker, list []*Th
 	measures := (&Rule{Kind: c.Kind}).measures()
 	switch {
 	case measures && len(c.Thresholds) == 0:
-		return problem.Invalid("thresholds", "a %s checker needs at least one", c.Kind)
+		return problem.Invalid("thresholds", "must have at least one entry for a %s checker", c.Kind)
 	case !measures && len(c.Thresholds) > 0:
-		return problem.Invalid("thresholds", "a %s checker has none", c.Kind)
+		return problem.Invalid("thresholds", "must be empty for a %s checker", c.Kind)
 	}
 	return nil
 }

@@ -46,14 +46,14 @@ func (s *Service) IdleDryRun(ctx context.Context, checker *uuid.UUID, input *Cre
 		return nil, problem.Unauthenticated("log in first")
 	}
 	if !v.SeesAll() && v.Role != viewer.RoleAdmin {
-		return nil, problem.Forbidden("only admins try idle checkers out")
+		return nil, problem.Forbidden("only administrators may try idle checkers out")
 	}
 	at := place{domain, project, group}
 	if err := s.exists(ctx, at); err != nil {
 		return nil, err
 	}
 	if (checker == nil) == (input == nil) {
-		return nil, problem.Invalid("checker", "name either a checker or, as input, one to be made")
+		return nil, problem.Invalid("checker", "name either an existing checker or, as input, a new one, not both")
 	}
 	one := bound{places: []place{at}}
 	if input != nil {

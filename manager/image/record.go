@@ -113,11 +113,11 @@ func explain(r *ent.Registry, what string, err error) error {
 	case errdefs.IsNotFound(err):
 		return problem.NotFound(what).Because(err)
 	case errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
-		return problem.Precondition("registry %s does not let us read %s", r.Name, what).Because(err)
+		return problem.Precondition("registry %s refuses access to %s; check its credentials", r.Name, what).Because(err)
 	case errdefs.IsNotImplemented(err):
-		return problem.Precondition("registry %s cannot list what it holds; register its images one by one", r.Name).Because(err)
+		return problem.Precondition("registry %s cannot list its images; register them one by one", r.Name).Because(err)
 	case errdefs.IsUnavailable(err):
-		return problem.Unavailable("registry %s does not answer as a registry", r.Name).Because(err)
+		return problem.Unavailable("%s does not answer as an image registry", r.Name).Because(err)
 	}
 	return err
 }

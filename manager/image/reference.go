@@ -62,7 +62,7 @@ func parse(field, s string) (reference, error) {
 		return reference{}, problem.Invalid(field, "is not the name of an image such as python:3.11")
 	}
 	if !tagRule.MatchString(r.tag) {
-		return reference{}, problem.Invalid(field, "has a tag that cannot be one")
+		return reference{}, problem.Invalid(field, "has an invalid tag")
 	}
 	return r, nil
 }

@@ -53,7 +53,7 @@ func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*Im
 	}
 	best := preferred(rows)
 	if ref.digest != "" && best.Digest != ref.digest {
-		return nil, problem.Invalid(field, "is now %s", best.Digest)
+		return nil, problem.Invalid(field, "now has the digest %s", best.Digest)
 	}
 	return &ImagePayload{Image: best}, nil
 }
@@ -70,7 +70,7 @@ func (s *Service) registryOf(ctx context.Context, ref reference) (*ent.Registry,
 	case err == nil:
 		return r, nil
 	case ent.IsNotSingular(err):
-		return nil, problem.Invalid("reference", "must begin with the registry, as there is more than one")
+		return nil, problem.Invalid("reference", "must begin with the host of the registry, as there are several registries")
 	case ent.IsNotFound(err) && ref.host == "":
 		return nil, problem.NotFound("registry").WithField("reference")
 	case ent.IsNotFound(err):

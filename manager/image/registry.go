@@ -101,7 +101,7 @@ const dockerHub = "docker.io"
 func canonicalHost(s string) (string, error) {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if strings.Contains(s, "://") {
-		return "", problem.Invalid("host", "is written without a scheme; plainHttp says that it speaks http")
+		return "", problem.Invalid("host", "must not have a scheme; set plainHttp for a registry without TLS")
 	}
 	host, port := s, ""
 	if h, p, err := net.SplitHostPort(s); err == nil {

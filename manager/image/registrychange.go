@@ -91,7 +91,7 @@ func (s *Service) DeleteRegistry(ctx context.Context, in DeleteRegistryInput) (*
 			if err != nil {
 				return fmt.Errorf("count images: %w", err)
 			}
-			return problem.Precondition("images of registry %s that are in use: %d, by sessions that have not ended: %d", r.Name, images, n).WithField("id")
+			return problem.Precondition("images of registry %s in use: %d; sessions that use them and have not ended: %d", r.Name, images, n).WithField("id")
 		}
 		return remove(ctx, tx, r.ID)
 	})

@@ -49,7 +49,7 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 	if r.digest != "" {
 		alive = slices.DeleteFunc(alive, func(i *ent.Image) bool { return i.Digest != r.digest })
 		if len(alive) == 0 {
-			return nil, problem.Invalid(imageField, "%s has another digest", r.name())
+			return nil, problem.Invalid(imageField, "%s now has another digest", r.name())
 		}
 	}
 	return preferred(alive), nil

@@ -59,7 +59,7 @@ func (a aborter) Run(ctx context.Context, _ *tasks.Progress, input []byte) error
 	}
 	row, err := a.client.ObjectStorage.Get(ctx, in.Storage)
 	if ent.IsNotFound(err) {
-		return problem.Precondition("the object storage is gone")
+		return problem.Precondition("the object storage was deleted")
 	}
 	if err != nil {
 		return fmt.Errorf("read object storage: %w", err)

@@ -88,7 +88,7 @@ func (s *Service) Objects(ctx context.Context, row *ent.ObjectStorage, path stri
 		return nil, err
 	}
 	if first < 0 || first > 1000 {
-		return nil, problem.Invalid("first", "%d objects at once", first).WithLimit("1..1000")
+		return nil, problem.Invalid("first", "%d objects are too many for one page", first).WithLimit("1..1000")
 	}
 	if first == 0 {
 		first = 100

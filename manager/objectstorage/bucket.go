@@ -171,20 +171,20 @@ func explain(err error) error {
 	case minio.NoSuchBucket:
 		return noBucket(e)
 	case minio.InvalidBucketName:
-		return problem.Invalid("bucket", "the storage knows no such names of buckets")
+		return problem.Invalid("bucket", "is not a bucket name that the storage accepts")
 	case minio.NoSuchKey:
 		return problem.NotFound("object").WithField("path")
 	case "InvalidAccessKeyId", "XAdminUserNotFound": // the latter by versitygw
-		return problem.Precondition("the storage does not know the access key; give another one, with its secret").WithField("accessKeyId")
+		return problem.Precondition("the storage does not know the access key; enter another access key and its secret").WithField("accessKeyId")
 	case "SignatureDoesNotMatch":
-		return problem.Precondition("the signature is wrong: the secret, or the region, is another one; give them again").WithField("secret")
+		return problem.Precondition("the storage rejects the signature: the secret or the region is wrong; enter them again").WithField("secret")
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException", "InvalidRegion", "TemporaryRedirect":
 		if e.Region != "" {
 			return problem.Precondition("the region is %s", e.Region).WithField("region")
 		}
-		return problem.Precondition("the region is another one").WithField("region")
+		return problem.Precondition("the region is wrong").WithField("region")
 	case minio.AccessDenied, "AllAccessDisabled", "AccountProblem", "NotSignedUp":
-		return problem.Forbidden("the storage refuses this to the access key").WithField("accessKeyId")
+		return problem.Forbidden("the storage denies this to the access key").WithField("accessKeyId")
 	case "RequestTimeTooSkewed":
 		return problem.Unavailable("the clocks of the manager and of the storage differ too much").WithField("endpoint")
 	}
@@ -192,17 +192,17 @@ func explain(err error) error {
 	case e.StatusCode == http.StatusTooManyRequests || e.StatusCode >= 500 && e.StatusCode != http.StatusNotImplemented:
 		return problem.Unavailable("the storage answers %s", answer(e)).WithField("endpoint")
 	case e.StatusCode == http.StatusForbidden || e.StatusCode == http.StatusUnauthorized:
-		return problem.Forbidden("the storage refuses this to the access key").WithField("accessKeyId")
+		return problem.Forbidden("the storage denies this to the access key").WithField("accessKeyId")
 	case e.StatusCode == http.StatusMovedPermanently || e.StatusCode == http.StatusTemporaryRedirect:
-		return problem.Precondition("the bucket is at another endpoint, or in another region").WithField("region")
+		return problem.Precondition("the bucket has another endpoint or another region").WithField("region")
 	case e.StatusCode == http.StatusNotFound && e.BucketName != "":
 		return noBucket(e)
 	}
-	return problem.Precondition("the storage answers %s; is there one that speaks S3?", answer(e)).WithField("endpoint")
+	return problem.Precondition("the storage answers %s; check that the endpoint speaks S3", answer(e)).WithField("endpoint")
 }
 
 func noBucket(e minio.ErrorResponse) error {
-	return problem.Precondition("the storage has no bucket %q; make it there, or name another one", e.BucketName).WithField("bucket")
+	return problem.Precondition("the storage has no bucket %q; create it there, or name another bucket", e.BucketName).WithField("bucket")
 }
 
 func answer(e minio.ErrorResponse) string {

@@ -56,14 +56,14 @@ func cleanEndpoint(s string) (string, error) {
 
 func cleanRegion(s string) (string, error) {
 	if !regionRule.MatchString(s) {
-		return "", problem.Invalid("region", "has letters, digits and dashes, as eu-central-1")
+		return "", problem.Invalid("region", "must have letters, digits and dashes, such as eu-central-1")
 	}
 	return s, nil
 }
 
 func cleanBucket(s string) (string, error) {
 	if !bucketRule.MatchString(s) || strings.Contains(s, "..") || net.ParseIP(s) != nil {
-		return "", problem.Invalid("bucket", "has 3 to 63 lower-case letters, digits, dots and dashes").WithLimit("3..63")
+		return "", problem.Invalid("bucket", "must have 3 to 63 lower-case letters, digits, dots and dashes").WithLimit("3..63")
 	}
 	return s, nil
 }

@@ -131,11 +131,11 @@ func (r *sending) files(ctx context.Context, page []*storagepb.TreeFile) error {
 func refusedFile(key string, f *storagepb.TreeFile) error {
 	switch {
 	case len(key) > maxKey:
-		return problem.Invalid("key", "its key would have %d bytes, S3 has %d at most", len(key), maxKey)
+		return problem.Invalid("key", "the key would have %d bytes; S3 allows at most %d", len(key), maxKey)
 	case folderpath.NewFault(f.Path) != "":
 		return problem.Invalid("key", "its path %s", folderpath.NewFault(f.Path))
 	case f.Size > maxObject:
-		return problem.Invalid("size", "it has %d bytes, an object of S3 has %d at most", f.Size, int64(maxObject))
+		return problem.Invalid("size", "the file has %d bytes; S3 allows at most %d for an object", f.Size, int64(maxObject))
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func refusedFile(key string, f *storagepb.TreeFile) error {
 // no UTF-8 is told as U+FFFD.
 func unreadable(path string, err error) error {
 	if errdefs.IsNotFound(err) && strings.ContainsRune(path, utf8.RuneError) {
-		return problem.Invalid("key", "its name is not UTF-8, which keys are: rename the file")
+		return problem.Invalid("key", "the name of the file is not UTF-8, which S3 requires: rename the file")
 	}
 	return err
 }
@@ -174,7 +174,7 @@ func (r *sending) look(ctx context.Context, list []*file) error {
 			case equal && (r.Existing == Update || f.ours):
 				f.left = true
 			case r.Existing == Fail && !f.ours:
-				f.err = problem.Exists("key", "an object is there")
+				f.err = problem.Exists("key", "an object with this key already exists")
 			}
 			return nil
 		})

@@ -115,7 +115,7 @@ func (s *Service) CreateObjectStorage(ctx context.Context, in CreateObjectStorag
 		return nil, err
 	}
 	if (f.accessKeyID == nil || *f.accessKeyID == "") != (f.secret == nil || *f.secret == "") {
-		return nil, problem.Invalid("secret", "access key and secret belong together: give both, or none to ask as nobody")
+		return nil, problem.Invalid("secret", "enter both access key and secret, or neither for anonymous access")
 	}
 	c.SetName(*f.name).SetEndpoint(*f.endpoint).SetNillableRegion(f.region).SetBucket(*f.bucket).SetNillablePrefix(f.prefix).
 		SetNillableAddressing(in.Addressing).SetNillableAccessKeyID(f.accessKeyID).SetNillableReadOnly(in.ReadOnly)
@@ -152,7 +152,7 @@ func admit(ctx context.Context, tx *ent.Tx, domain *uuid.UUID, user uuid.UUID) e
 	}
 	n, err := q.Count(ctx)
 	if err == nil && n >= mostStorages {
-		return problem.Exhausted("there are %d object storages already", n).WithLimit(fmt.Sprint(mostStorages))
+		return problem.Exhausted("there are already %d object storages", n).WithLimit(fmt.Sprint(mostStorages))
 	}
 	return err
 }
@@ -178,9 +178,9 @@ func (s *Service) UpdateObjectStorage(ctx context.Context, in UpdateObjectStorag
 	}
 	switch {
 	case moved && f.secret == nil && len(row.SecretSealed) > 0 && key != "":
-		return nil, problem.Invalid("secret", "give the secret again with another endpoint or access key")
+		return nil, problem.Invalid("secret", "enter the secret again when the endpoint or the access key changes")
 	case f.secret != nil && (*f.secret == "") != (key == ""):
-		return nil, problem.Invalid("secret", "access key and secret belong together: give both, or none to ask as nobody")
+		return nil, problem.Invalid("secret", "enter both access key and secret, or neither for anonymous access")
 	}
 	up := s.client.ObjectStorage.UpdateOne(row).SetNillableName(f.name).SetNillableEndpoint(f.endpoint).SetNillableRegion(f.region).
 		SetNillableBucket(f.bucket).SetNillablePrefix(f.prefix).SetNillableAddressing(in.Addressing).
@@ -221,7 +221,7 @@ func (s *Service) DeleteObjectStorage(ctx context.Context, in DeleteObjectStorag
 	for _, t := range busy {
 		var of struct{ Storage uuid.UUID }
 		if err := json.Unmarshal(t.Input, &of); err == nil && of.Storage == row.ID {
-			return nil, problem.Precondition("a task works with it: %s", t.Title)
+			return nil, problem.Precondition("a task uses the object storage: %s", t.Title)
 		}
 	}
 	if err := s.client.ObjectStorage.DeleteOne(row).Exec(ctx); err != nil {

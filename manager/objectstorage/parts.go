@@ -97,7 +97,7 @@ func (r *sending) large(ctx context.Context, f *file) error {
 		}
 		r.st.Upload = nil
 	}
-	r.st.settled(f.Path, f.Size, false, problem.Aborted("the storage forgets what is sent to it in parts"))
+	r.st.settled(f.Path, f.Size, false, problem.Aborted("the storage has lost the uploaded parts"))
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, w
 func (r *run) read(ctx context.Context) error {
 	row, err := r.client.ObjectStorage.Get(ctx, r.Storage)
 	if ent.IsNotFound(err) {
-		return problem.Precondition("the object storage is gone")
+		return problem.Precondition("the object storage was deleted")
 	}
 	if err != nil {
 		return fmt.Errorf("read object storage: %w", err)
@@ -96,7 +96,7 @@ func (r *run) place(ctx context.Context) (*vfolder.At, error) {
 		return nil, err
 	}
 	if e, on, _ := permit.Of(r.row); !who.May(access.Special, e, on) || !r.write && r.row.ReadOnly {
-		return nil, problem.Precondition("the object storage is no longer open to who asked")
+		return nil, problem.Precondition("the user who asked may no longer use the object storage")
 	}
 	return r.folders.At(ctx, vfolder.Use{User: r.at.By(), Folder: r.Folder, Write: r.write})
 }

@@ -117,7 +117,7 @@ func (s *Service) ExportFolder(ctx context.Context, in ExportFolderInput) (*Fold
 		return nil, err
 	}
 	if row.ReadOnly {
-		return nil, problem.Precondition("object storage %s is for reading only", row.Name).WithField("objectStorage")
+		return nil, problem.Precondition("object storage %s is read-only", row.Name).WithField("objectStorage")
 	}
 	want, err := wanted(row, f, "path", in.Path, "directory", in.Directory, in.Existing)
 	if err != nil {
@@ -147,7 +147,7 @@ func wanted(row *ent.ObjectStorage, f *ent.Vfolder, pathField string, p *string,
 		*part.to = strings.TrimSuffix(clean, "/")
 	}
 	if n := len(row.Prefix) + len(m.Below); n >= maxKey {
-		return m, problem.Invalid(belowField, "has %d bytes with the prefix of the storage", n).WithLimit(fmt.Sprint(maxKey - 1))
+		return m, problem.Invalid(belowField, "has %d bytes together with the prefix of the storage", n).WithLimit(fmt.Sprint(maxKey - 1))
 	}
 	return m, nil
 }

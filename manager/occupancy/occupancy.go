@@ -180,7 +180,7 @@ func (s *Service) AuditOccupancy(ctx context.Context) (*AuditPayload, error) {
 		return nil, err
 	}
 	if recovering {
-		return nil, problem.Precondition("the cluster is in recovery mode, in which nothing is ended: turn it off first")
+		return nil, problem.Precondition("the cluster is in recovery mode, and no session is ended: turn the mode off first")
 	}
 	a, err := s.audit(viewer.SystemContext(ctx), true)
 	if err != nil {

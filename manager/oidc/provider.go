@@ -245,7 +245,7 @@ func settings(display, client, secret *string, scopes, domains []string) ([]stri
 
 func provisionable(auto bool, domains []string) error {
 	if auto && len(domains) == 0 {
-		return problem.Invalid("emailDomains", "are needed where users are made by themselves")
+		return problem.Invalid("emailDomains", "must not be empty while accounts are created on first login")
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func provisionable(auto bool, domains []string) error {
 func checkIssuer(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(text) > maxText {
-		return problem.Invalid("issuer", "is not an address such as https://login.example.org")
+		return problem.Invalid("issuer", "is not a URL such as https://login.example.org")
 	}
 	if !safe(u) {
 		return problem.Invalid("issuer", "must be https")

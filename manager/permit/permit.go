@@ -23,7 +23,7 @@ func Writer(ctx context.Context) (*viewer.Viewer, error) {
 	case v.Due == viewer.DueTOTP:
 		return nil, problem.Forbidden("enrol a second factor first").WithField("totp")
 	case v.Role == viewer.RoleMonitor:
-		return nil, problem.Forbidden("a monitor changes nothing")
+		return nil, problem.Forbidden("a monitor may not change anything")
 	}
 	return v, nil
 }
@@ -38,7 +38,7 @@ func Check(ctx context.Context, op access.Operation, e access.Entity, on access.
 		}
 	}
 	if need := access.Needs(op, e); v.Scopes != nil && !v.Allows(need) && !v.May(op, e, on) {
-		return nil, problem.Forbidden("the access token has not the scope %s", need)
+		return nil, problem.Forbidden("the access token lacks the scope %s", need)
 	}
 	if !v.May(op, e, on) {
 		return nil, problem.Forbidden("you may not %s this %s", verb(op, e), name(e))

@@ -63,7 +63,7 @@ func (s *Service) AttachResourcePolicy(ctx context.Context, in AttachResourcePol
 		return nil, problem.Invalid("input", "name exactly one of domain, project, user and keypair, not %d", n)
 	}
 	if in.WithinProject != nil && in.User == nil {
-		return nil, problem.Invalid("withinProject", "only the policy of a user can be narrowed to a project")
+		return nil, problem.Invalid("withinProject", "only the policy of a user can be limited to a project")
 	}
 	h, err := s.holder(ctx, in.Domain, in.Project, in.User, in.Keypair)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Service) person(ctx context.Context, h holder, id uuid.UUID, what strin
 func mayBind(ctx context.Context, h holder) error {
 	v := viewer.From(ctx)
 	if !v.Allows(access.TokenAdmin) {
-		return problem.Forbidden("the access token has not the scope %s", access.TokenAdmin)
+		return problem.Forbidden("the access token lacks the scope %s", access.TokenAdmin)
 	}
 	on := access.Object{ID: h.id, Domain: h.domain}
 	if h.scope == ScopeProject {
@@ -168,9 +168,9 @@ func mayBind(ctx context.Context, h holder) error {
 	case v.Superadmin(), !h.above && (granted || v.AdminOf(h.domain)):
 		return nil
 	case h.scope == ScopeDomain:
-		return problem.Forbidden("only superadmins change the limits of a domain")
+		return problem.Forbidden("only superadmins may change the limits of a domain")
 	}
-	return problem.Forbidden("only admins of the domain change the limits of a %s", h.scope)
+	return problem.Forbidden("only administrators of the domain may change the limits of a %s", h.scope)
 }
 
 // bind replaces the policy of one holder with one narrowing. Requests for the

@@ -143,7 +143,7 @@ func (s *Service) DeleteResourcePolicy(ctx context.Context, in DeleteResourcePol
 		return nil, fmt.Errorf("count attachments: %w", err)
 	}
 	if n > 0 {
-		return nil, problem.Precondition("the policy is attached in %d places; detach it first", n).WithField("id")
+		return nil, problem.Precondition("the policy is attached %d times; detach it first", n).WithField("id")
 	}
 	if err := tx.ResourcePolicy.DeleteOneID(in.ID).Exec(sys); err != nil {
 		return nil, fmt.Errorf("delete policy %s: %w", in.ID, err)

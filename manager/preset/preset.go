@@ -158,7 +158,7 @@ func (s *Service) check(ctx context.Context, name *string, slots resource.Slots,
 		return nil
 	}
 	if len(slots) == 0 {
-		return problem.Invalid("slots", "a preset asks for something")
+		return problem.Invalid("slots", "must name at least one slot")
 	}
 	return slot.Check(ctx, s.client, slots)
 }

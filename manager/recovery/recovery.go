@@ -95,7 +95,7 @@ func (s *Service) SetRecovery(ctx context.Context, in SetRecoveryInput) (*Payloa
 		reason = strings.TrimSpace(*in.Reason)
 	}
 	if len([]rune(reason)) > maxReason {
-		return nil, problem.Invalid("reason", "the reason has more than %d characters", maxReason)
+		return nil, problem.Invalid("reason", "has more than %d characters", maxReason)
 	}
 	if !in.On {
 		if _, err := s.row().ClearRecoverySince().SetRecoveryReason("").Save(viewer.SystemContext(ctx)); err != nil {

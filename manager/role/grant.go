@@ -42,14 +42,14 @@ func (s *Service) GrantRole(ctx context.Context, in GrantRoleInput) (*RoleGrantP
 		return nil, err
 	}
 	if err := rolegrant.ScopeValidator(in.Scope); err != nil {
-		return nil, problem.Invalid("scope", "%q is no scope", in.Scope)
+		return nil, problem.Invalid("scope", "%q is not a scope", in.Scope)
 	}
 	on := uuid.Nil
 	switch {
 	case in.Scope == rolegrant.ScopeSystem && in.ScopeID != nil:
-		return nil, problem.Invalid("scopeId", "the system has no id")
+		return nil, problem.Invalid("scopeId", "must be empty for the scope system")
 	case in.Scope != rolegrant.ScopeSystem && in.ScopeID == nil:
-		return nil, problem.Invalid("scopeId", "say which %s", in.Scope)
+		return nil, problem.Invalid("scopeId", "must be the id of a %s", in.Scope)
 	case in.ScopeID != nil:
 		on = *in.ScopeID
 	}
@@ -128,7 +128,7 @@ func holder(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 func exceeds(ctx context.Context, tx *ent.Tx, allows access.Permissions, scope rolegrant.Scope, on uuid.UUID) error {
 	v := viewer.From(ctx)
 	if v.Within != uuid.Nil && (scope != rolegrant.ScopeProject || on != v.Within) {
-		return problem.Forbidden("the access token is for one project").WithField("scopeId")
+		return problem.Forbidden("the access token is limited to one project").WithField("scopeId")
 	}
 	if scope == rolegrant.ScopeObject {
 		return exceedsOn(ctx, tx, allows, on)
@@ -166,7 +166,7 @@ func exceedsOn(ctx context.Context, tx *ent.Tx, allows access.Permissions, on uu
 		return err
 	}
 	if len(allows[e]) == 0 {
-		return problem.Invalid("scopeId", "the role says nothing about a %s", e)
+		return problem.Invalid("scopeId", "the role has no permission about a %s", e)
 	}
 	return has(viewer.From(ctx), e, allows[e], at)
 }
@@ -179,7 +179,7 @@ func has(v *viewer.Viewer, e access.Entity, list []access.Operation, at access.O
 	}
 	for _, op := range list {
 		if !v.May(op, e, at) {
-			return problem.Forbidden("you have not %s on %s there yourself", op, e).WithField("role")
+			return problem.Forbidden("you cannot grant %q on %s: you do not have it in this scope", op, e).WithField("role")
 		}
 	}
 	return nil
@@ -203,7 +203,7 @@ var tables = map[id.Kind]string{
 func find(ctx context.Context, tx *ent.Tx, on uuid.UUID) (access.Entity, access.Object, error) {
 	table, ok := tables[id.KindOf(on)]
 	if !ok {
-		return "", access.Object{}, problem.Invalid("scopeId", "is no id of an object that roles are about")
+		return "", access.Object{}, problem.Invalid("scopeId", "is not the id of an object that a role can cover")
 	}
 	n, err := scoped(tx.Client().Noder(ctx, on, ent.WithFixedNodeType(table)))
 	if err != nil {

@@ -191,7 +191,7 @@ func called(name, description *string, allows []Permission) (access.Permissions,
 	out := access.Permissions{}
 	for i, p := range allows {
 		if !slices.Contains(access.Entities(), p.Entity) {
-			return nil, problem.Invalid(fmt.Sprintf("allows[%d].entity", i), "%q is no kind of object", p.Entity)
+			return nil, problem.Invalid(fmt.Sprintf("allows[%d].entity", i), "%q is not a kind of object", p.Entity)
 		}
 		if out[p.Entity] != nil {
 			return nil, problem.Invalid(fmt.Sprintf("allows[%d].entity", i), "%s is named twice", p.Entity)
@@ -201,7 +201,7 @@ func called(name, description *string, allows []Permission) (access.Permissions,
 		}
 		for _, op := range p.Operations {
 			if !slices.Contains(access.Operations(), op) {
-				return nil, problem.Invalid(fmt.Sprintf("allows[%d].operations", i), "%q is no operation", op)
+				return nil, problem.Invalid(fmt.Sprintf("allows[%d].operations", i), "%q is not an operation", op)
 			}
 		}
 		for _, op := range access.Operations() {

@@ -63,7 +63,7 @@ func (a *Advisor) Suggest(ctx context.Context, sessions []uuid.UUID) (map[uuid.U
 		return nil, nil
 	}
 	if len(sessions) > maxAdvised {
-		return nil, problem.Invalid("suggestions", "are found for %d sessions at once", maxAdvised).WithLimit(fmt.Sprint(maxAdvised))
+		return nil, problem.Invalid("suggestions", "may be asked for at most %d sessions at once", maxAdvised).WithLimit(fmt.Sprint(maxAdvised))
 	}
 	rows, err := a.client.Session.Query().Where(entsession.IDIn(sessions...)).WithImage().All(ctx)
 	if err != nil {

@@ -40,7 +40,7 @@ func (s *Service) checkWhen(ctx context.Context, _ *viewer.Viewer, in CreateSess
 		w.startsAt = &at
 	}
 	if len(in.DependsOn) > maxNeeded {
-		return problem.Invalid("dependsOn", "%d sessions at once", len(in.DependsOn)).WithLimit(fmt.Sprint(maxNeeded))
+		return problem.Invalid("dependsOn", "has %d sessions, which is too many", len(in.DependsOn)).WithLimit(fmt.Sprint(maxNeeded))
 	}
 	for i, id := range in.DependsOn {
 		field := fmt.Sprintf("dependsOn[%d]", i)

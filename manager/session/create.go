@@ -244,7 +244,7 @@ func checkName(name string) error {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		digit := c >= '0' && c <= '9'
 		if !letter && !digit && (i == 0 || c != '-' && c != '_' && c != '.') {
-			return problem.Invalid("name", "may have letters, digits and, after the first character, dots, dashes and underscores")
+			return problem.Invalid("name", "may contain letters, digits and, after the first character, dots, dashes and underscores")
 		}
 	}
 	return nil
@@ -259,11 +259,11 @@ func checkTarget(field, target string) error {
 	}
 	for _, r := range reserved {
 		if target == r || strings.HasPrefix(target, r+"/") {
-			return problem.Invalid(field, "%s is kept for the system", r)
+			return problem.Invalid(field, "%s is reserved for the system", r)
 		}
 	}
 	if target == "/home/work" {
-		return problem.Invalid(field, "/home/work is the session's own directory; mount below it")
+		return problem.Invalid(field, "/home/work is the home directory of the session; choose a path below it")
 	}
 	return nil
 }

@@ -39,9 +39,9 @@ func (s *Service) SetSessionIdleExempt(ctx context.Context, in SetSessionIdleExe
 	}
 	switch {
 	case !v.AdminOf(sess.DomainID):
-		return nil, problem.Forbidden("only an admin of its domain may exempt a session from idle checks")
+		return nil, problem.Forbidden("only an administrator of its domain may exempt a session from idle checks")
 	case !v.Allows(access.TokenAdmin):
-		return nil, problem.Forbidden("the access token has not the scope %s", access.TokenAdmin)
+		return nil, problem.Forbidden("the access token lacks the scope %s", access.TokenAdmin)
 	case sess.Status.Final():
 		return nil, problem.Precondition("session %s is %s", sess.Name, sess.Status)
 	case sess.IdleExempt == in.Exempt:

@@ -53,7 +53,7 @@ func (s *Service) checkDisk(_ context.Context, _ *viewer.Viewer, in CreateSessio
 			WithLimit(fmt.Sprint(int64(policy.MinDiskBytes)))
 	}
 	if w.diskBytes > most && !named { // where one is named, admit says whose it is
-		return problem.Exhausted("a session gets at most %s of disk unless a resource policy allows more", resource.FormatBytes(most)).
+		return problem.Exhausted("a session may have at most %s of disk unless a resource policy allows more", resource.FormatBytes(most)).
 			WithField("diskBytes").WithLimit(fmt.Sprint(most))
 	}
 	return nil

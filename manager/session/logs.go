@@ -108,7 +108,7 @@ func (s *Service) kernel(ctx context.Context, id uuid.UUID) (*ent.Kernel, error)
 
 func (s *Service) rpc(ctx context.Context, k *ent.Kernel) (agentpb.AgentClient, error) {
 	if k.AgentID == nil {
-		return nil, problem.Precondition("the kernel is %s and on no machine yet", k.Status)
+		return nil, problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
 	}
 	// Who sees the session reaches it, also where he could not start another.
 	a, err := s.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)

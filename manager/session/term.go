@@ -42,7 +42,7 @@ func (s *Service) checkTerms(ctx context.Context, _ *viewer.Viewer, in CreateSes
 		return permit.Missing(err, "session group", "sessionGroup")
 	}
 	if g.OwnerID != w.owner || g.ProjectID != w.project {
-		return problem.Invalid("sessionGroup", "%s is not a session group of yours in this project", g.Name)
+		return problem.Invalid("sessionGroup", "%s is not one of your session groups in this project", g.Name)
 	}
 	w.together = &g.ID
 	return nil

@@ -38,7 +38,7 @@ func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput
 		sess, err = s.Client.Session.Get(ctx, in.ID)
 		return &SessionPayload{Session: sess}, err
 	}
-	return nil, problem.Aborted("the session changes too fast, try again")
+	return nil, problem.Aborted("the session is being changed by other requests; try again")
 }
 
 func force(in TerminateSessionInput) bool { return in.Force != nil && *in.Force }

@@ -69,7 +69,7 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 		return nil, err
 	}
 	if in.StrictAgents != nil && *in.StrictAgents && !c.strict {
-		return nil, problem.Invalid("strictAgents", "can only be taken back")
+		return nil, problem.Invalid("strictAgents", "can only be set to false")
 	} else if in.StrictAgents != nil && !*in.StrictAgents && c.strict {
 		c.strict = false
 		c.said = append(c.said, "may run on any agent")
@@ -89,7 +89,7 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 			return nil, err
 		}
 		if c.strict {
-			return nil, problem.Precondition("it is kept to agents of its resource group; take strictAgents back as well").WithField("resourceGroup")
+			return nil, problem.Precondition("strictAgents binds the session to agents of its resource group; set strictAgents to false as well").WithField("resourceGroup")
 		}
 		name, err := s.Client.ResourceGroup.Query().Where(resourcegroup.ID(c.groups[0])).Select(resourcegroup.FieldName).String(ctx)
 		if err != nil {
@@ -122,7 +122,7 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 // waits is nil for a session that can still be changed.
 func waits(sess *ent.Session) error {
 	if sess.Status != lifecycle.Pending {
-		return problem.Precondition("the session does not wait any more: it is %s", sess.Status).WithField("id")
+		return problem.Precondition("the session is no longer pending: it is %s", sess.Status).WithField("id")
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (s *Service) carryOut(ctx context.Context, tx *ent.Tx, sess *ent.Session, c
 		return err
 	}
 	if now.ResourceGroupID != sess.ResourceGroupID || now.StrictAgents != sess.StrictAgents || !maps.Equal(now.Slots, sess.Slots) {
-		return problem.Aborted("somebody has changed the session meanwhile, look again")
+		return problem.Aborted("another request has changed the session; reload it and try again")
 	}
 	u := tx.Session.UpdateOne(now).AddVersion(1).SetSlots(c.slots).SetStrictAgents(c.strict).SetResourceGroupID(c.group).ClearPending()
 	if c.group != now.ResourceGroupID {

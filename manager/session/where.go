@@ -28,11 +28,11 @@ func (s *Service) checkAgents(ctx context.Context, v *viewer.Viewer, in CreateSe
 	w.strict = in.StrictAgents != nil && *in.StrictAgents
 	switch n := len(in.Agents); {
 	case n == 0 && w.strict:
-		return problem.Invalid("agents", "none is named, and the session may run nowhere else")
+		return problem.Invalid("agents", "must name at least one agent while strictAgents is set")
 	case n == 0:
 		return nil
 	case n > maxAgents:
-		return problem.Invalid("agents", "%d agents at once", n).WithLimit(fmt.Sprint(maxAgents))
+		return problem.Invalid("agents", "has %d agents, which is too many", n).WithLimit(fmt.Sprint(maxAgents))
 	}
 	found, err := s.Client.Agent.Query().Where(agent.IDIn(in.Agents...), agent.ResourceGroupIDIn(w.groups...)).All(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Service) checkAgents(ctx context.Context, v *viewer.Viewer, in CreateSe
 		case at < 0:
 			return problem.NotFound("agent in a resource group open to the session").WithField(field)
 		case w.strict && !v.May(access.Update, access.Agent, access.Object{ID: id}):
-			return problem.Forbidden("only who may change the agent %s may keep a session to it; leave out strictAgents to prefer it", found[at].Name).WithField("strictAgents")
+			return problem.Forbidden("only users who may change agent %s may set strictAgents for it; without strictAgents the agent is preferred", found[at].Name).WithField("strictAgents")
 		}
 		homes[found[at].ResourceGroupID] = true
 	}

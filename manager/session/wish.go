@@ -111,14 +111,14 @@ func (s *Service) checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSess
 		return err
 	}
 	if w.kind == session.TypeBatch && len(in.Command) == 0 {
-		return problem.Invalid("command", "a batch session needs a command")
+		return problem.Invalid("command", "must not be empty for a batch session")
 	}
 	if w.command == nil {
 		w.command = []string{}
 	}
 	for i, arg := range w.command {
 		if strings.ContainsRune(arg, 0) || i == 0 && arg == "" {
-			return problem.Invalid(fmt.Sprintf("command[%d]", i), "must not be empty nor have a zero byte")
+			return problem.Invalid(fmt.Sprintf("command[%d]", i), "must not be empty or contain a zero byte")
 		}
 	}
 	if w.key != nil && (*w.key == "" || len(*w.key) > maxKey || strings.ContainsRune(*w.key, 0)) {
@@ -190,7 +190,7 @@ func (s *Service) checkProject(ctx context.Context, v *viewer.Viewer, named *uui
 	case len(v.Projects) == 0:
 		return problem.Precondition("you are in no project; ask an administrator to add you to one").WithField("project")
 	case len(v.Projects) > 1:
-		return problem.Invalid("project", "you are in several projects; name one")
+		return problem.Invalid("project", "must be named, as you are in several projects")
 	default:
 		q.Where(project.ID(v.Projects[0]))
 	}
@@ -290,7 +290,7 @@ func (w *wish) total() resource.Slots {
 
 func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
 	if len(in.Mounts) > maxMounts {
-		return problem.Invalid("mounts", "%d folders at once", len(in.Mounts)).WithLimit(fmt.Sprint(maxMounts))
+		return problem.Invalid("mounts", "has %d folders, which is too many", len(in.Mounts)).WithLimit(fmt.Sprint(maxMounts))
 	}
 	seen := map[string]bool{}
 	for i, m := range in.Mounts {
@@ -348,7 +348,7 @@ func readOnly(ctx context.Context, field string, f *ent.Vfolder, want *bool) (bo
 		return false, nil
 	}
 	if want != nil {
-		return false, problem.Forbidden("folder %s is yours for reading only", f.Name).WithField(field + ".readOnly")
+		return false, problem.Forbidden("you may only read folder %s", f.Name).WithField(field + ".readOnly")
 	}
 	return true, nil
 }
@@ -383,7 +383,7 @@ func (s *Service) folder(ctx context.Context, v *viewer.Viewer, w *wish, field, 
 		return nil, nil
 	}
 	if len(all) > 1 && rank(all[0]) == rank(all[1]) {
-		return nil, problem.Invalid(field, "several folders named %s are shared with you: name one by its id", ref)
+		return nil, problem.Invalid(field, "several folders named %s are shared with you: use the id of one", ref)
 	}
 	return all[0], nil
 }

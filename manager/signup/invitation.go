@@ -74,7 +74,7 @@ func (s *Service) CreateInvitation(ctx context.Context, in CreateInvitationInput
 		return nil, err
 	}
 	if !d.Active || d.SignUp == domain.SignUpOff {
-		return nil, problem.Precondition("the domain takes no sign-ups").WithField("domain")
+		return nil, problem.Precondition("sign-up is turned off for this domain").WithField("domain")
 	}
 	email, err := identity.Email(in.Email)
 	if err != nil {
@@ -126,14 +126,14 @@ func (s *Service) RevokeInvitation(ctx context.Context, in RevokeInvitationInput
 		return nil, permit.Missing(err, "invitation", "id")
 	}
 	if n == 0 && found.UsedAt != nil {
-		return nil, problem.Precondition("the invitation was used")
+		return nil, problem.Precondition("the invitation has already been used")
 	}
 	return &InvitationPayload{Invitation: found}, nil
 }
 
 // errInvitation does not tell whether the invitation or the e-mail is wrong.
 func errInvitation() error {
-	return problem.Forbidden("the invitation is not for this e-mail or no longer valid").WithField("invitation")
+	return problem.Forbidden("the invitation is for another e-mail address or no longer valid").WithField("invitation")
 }
 
 // byInvitation makes an active user of whom was invited, once.

@@ -39,7 +39,7 @@ func Join(ctx context.Context, tx *ent.Tx, p Person) (*ent.User, error) {
 			return nil, fmt.Errorf("read project: %w", err)
 		}
 		if !ok {
-			return nil, problem.Precondition("the project is not active any more")
+			return nil, problem.Precondition("the project is no longer active")
 		}
 	}
 	taken, err := tx.User.Query().Where(user.Username(p.Username)).Exist(ctx)

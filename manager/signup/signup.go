@@ -138,10 +138,10 @@ func read(w http.ResponseWriter, r *http.Request) (in form, err error) {
 		if errors.As(err, &big) {
 			return in, err
 		}
-		return in, problem.Invalid("", "the body is not the JSON of a sign-up").Because(err)
+		return in, problem.Invalid("", "the body is not valid JSON of a sign-up").Because(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return in, problem.Invalid("", "the body holds more than a sign-up")
+		return in, problem.Invalid("", "the body contains more than one JSON object")
 	}
 	return in, nil
 }
@@ -157,7 +157,7 @@ func (s *Service) byApproval(ctx context.Context, in form) error {
 		return err
 	}
 	if d.SignUp == domain.SignUpInvitation {
-		return problem.Forbidden("an invitation is needed").WithField("invitation")
+		return problem.Forbidden("an invitation is required").WithField("invitation")
 	}
 	p, err := s.check(ctx, in, d)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Service) open(ctx context.Context, name string) (*ent.Domain, error) {
 	case len(list) == 0:
 		return nil, errOff()
 	case len(list) > 1:
-		return nil, problem.Invalid("domain", "must be named")
+		return nil, problem.Invalid("domain", "must not be empty")
 	}
 	return list[0], nil
 }

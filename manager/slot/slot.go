@@ -40,7 +40,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		}
 		if family, _, _ := strings.Cut(name, "."); t.Unified {
 			if other := named[family]; other != "" {
-				return problem.Invalid("slots."+name, "%s and %s are names of one amount: ask under one of them", other, name).WithLimit(other)
+				return problem.Invalid("slots."+name, "%s and %s are two units of the same slot; use one of them", other, name).WithLimit(other)
 			}
 			named[family] = name
 		}
@@ -50,7 +50,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		}
 		if counts := (report.Counts{name: t.AllowedCounts}); len(t.AllowedCounts) > 0 && !counts.Allow(name, slots[name]) {
 			list := report.ListCounts(t.AllowedCounts)
-			return problem.Invalid("slots."+name, "%s comes in %s, not %s", name, list, resource.Format(name, slots[name])).WithLimit(list)
+			return problem.Invalid("slots."+name, "%s is offered in %s, not %s", name, list, resource.Format(name, slots[name])).WithLimit(list)
 		}
 	}
 	return nil

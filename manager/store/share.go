@@ -55,5 +55,5 @@ func (s *shares) take(ctx context.Context, u use) (giveBack func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return nil, problem.Exhausted("your other requests use all connections to the database that one person may have").RetryAfter(time.Second)
+	return nil, problem.Exhausted("your other requests use all database connections that one user may have").RetryAfter(time.Second)
 }

@@ -76,7 +76,7 @@ func (s *Service) MoveFiles(ctx context.Context, in MoveFilesInput) (*FilesPaylo
 // pathsOf checks the paths of a folder that the viewer changes, and finds its proxy.
 func (s *Service) pathsOf(ctx context.Context, folder uuid.UUID, asked []string) (f *ent.Vfolder, p *proxy, paths []string, err error) {
 	if len(asked) == 0 || len(asked) > maxUploads {
-		return nil, nil, nil, problem.Invalid("paths", "%d paths at once", len(asked)).WithLimit("1..1000")
+		return nil, nil, nil, problem.Invalid("paths", "has %d paths, which is too many", len(asked)).WithLimit("1..1000")
 	}
 	for i, one := range asked {
 		clean, err := cleanPath(fmt.Sprintf("paths[%d]", i), one, false)
@@ -107,7 +107,7 @@ func (s *Service) target(ctx context.Context, same uuid.UUID, other *uuid.UUID) 
 // cleanItems checks what is to be moved or copied.
 func cleanItems(items []MoveFileItem) ([]*storagepb.FilePair, error) {
 	if len(items) == 0 || len(items) > maxUploads {
-		return nil, problem.Invalid("items", "%d items at once", len(items)).WithLimit("1..1000")
+		return nil, problem.Invalid("items", "has %d items, which is too many", len(items)).WithLimit("1..1000")
 	}
 	pairs := make([]*storagepb.FilePair, len(items))
 	for i, item := range items {

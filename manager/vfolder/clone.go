@@ -117,7 +117,7 @@ func (c cloner) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
 	}
 	to, err := tx.Vfolder.Query().Where(vfolder.ID(in.To), vfolder.StatusEQ(vfolder.StatusCloning)).ForUpdate().Only(viewer.SystemContext(ctx))
 	if ent.IsNotFound(err) {
-		return problem.Precondition("the clone is there already, or was taken back")
+		return problem.Precondition("the clone already exists or was cancelled")
 	}
 	if err != nil {
 		return fmt.Errorf("lock folder: %w", err)
@@ -134,7 +134,7 @@ func (c cloner) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 	to, err := c.whole(ctx, in.To)
 	switch {
 	case ent.IsNotFound(err) || err == nil && (to.Status == vfolder.StatusDeleting || to.Status == vfolder.StatusDeleted):
-		return problem.Precondition("the clone was taken back: clone the folder again")
+		return problem.Precondition("the clone was cancelled: clone the folder again")
 	case err != nil:
 		return err
 	case to.Status != vfolder.StatusCloning:

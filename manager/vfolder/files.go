@@ -39,7 +39,7 @@ func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*Crea
 		return nil, err
 	}
 	if len(in.Files) == 0 || len(in.Files) > maxUploads {
-		return nil, problem.Invalid("files", "%d files at once", len(in.Files)).WithLimit("1..1000")
+		return nil, problem.Invalid("files", "has %d files, which is too many", len(in.Files)).WithLimit("1..1000")
 	}
 	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
 	if err != nil {
@@ -223,7 +223,7 @@ func cleanPath(field, p string, empty bool) (string, error) {
 		return "", problem.Invalid(field, "%q must be a clean path below the folder", clip(p))
 	}
 	if clean == "" && !empty {
-		return "", problem.Invalid(field, "must name something in the folder")
+		return "", problem.Invalid(field, "must not be the folder itself")
 	}
 	if fault := folderpath.Fault(clean); clean != "" && fault != "" {
 		return "", problem.Invalid(field, "%q %s", clip(clean), fault)

@@ -110,7 +110,7 @@ func (s *Service) grantee(ctx context.Context, in SetVolumeGrantInput) (predicat
 		}
 	}
 	if holders > 1 {
-		return nil, problem.Invalid(field, "name one of domain, project and user, or none for everybody")
+		return nil, problem.Invalid(field, "name one of domain, project and user, or none for all users")
 	}
 	return ofHolder(in.Domain, in.Project, in.User), nil
 }
@@ -211,7 +211,7 @@ func (s *Service) allow(ctx context.Context, vol *ent.Volume, domain uuid.UUID, 
 		}
 	}
 	if len(missing) > 0 {
-		return problem.Forbidden("volume %s does not grant you %s", vol.Name, strings.Join(missing, ", ")).WithField("volume")
+		return problem.Forbidden("you do not have %[2]s on volume %[1]s", vol.Name, strings.Join(missing, ", ")).WithField("volume")
 	}
 	return nil
 }

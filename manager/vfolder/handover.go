@@ -73,7 +73,7 @@ type handler struct{ *Service }
 // Undo refuses once the bytes may have moved.
 func (handler) Undo(_ context.Context, _ *ent.Tx, t *ent.Task) error {
 	if len(t.State) > 0 {
-		return problem.Precondition("the folder is on its way: it is handed over, then back")
+		return problem.Precondition("the folder is being handed over; wait until this has ended")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (h handler) Run(ctx context.Context, at *tasks.Progress, input []byte) erro
 	}
 	f, err := h.whole(ctx, in.Folder)
 	if ent.IsNotFound(err) {
-		return problem.Precondition("the folder is gone")
+		return problem.Precondition("the folder was deleted")
 	}
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s *Service) clear(ctx context.Context, p *proxy, f *storagepb.FolderRef) e
 }
 
 // errHeirGone refuses to give a folder to who cannot use it any more.
-var errHeirGone = problem.Precondition("who gets the folders is no longer active")
+var errHeirGone = problem.Precondition("the user who was to get the folders is no longer active")
 
 // movable refuses a folder that is in use.
 func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {

@@ -60,7 +60,7 @@ func (l limitKind) check(vol *ent.Volume, limit *int64) error {
 		return problem.Invalid(l.field, "%d %s", *limit, l.said).WithLimit("0..")
 	}
 	if len(vol.Capabilities) == 0 {
-		return problem.Unavailable("what volume %s can limit is not known as long as its plugin has not told", vol.Name).WithField(l.field)
+		return problem.Unavailable("the plugin of volume %s has not reported yet which limits the volume supports", vol.Name).WithField(l.field)
 	}
 	if slices.Contains(vol.Capabilities, l.capability) {
 		return nil
@@ -71,7 +71,7 @@ func (l limitKind) check(vol *ent.Volume, limit *int64) error {
 			can = other.said
 		}
 	}
-	return problem.Precondition("volume %s (%s) cannot limit %s; it limits %s", vol.Name, vol.Backend, l.said, can).WithField(l.field)
+	return problem.Precondition("volume %s (%s) cannot limit %s; it can limit %s", vol.Name, vol.Backend, l.said, can).WithField(l.field)
 }
 
 // refused names the field of a limit that a product would not take, such as zero where

@@ -27,10 +27,10 @@ func TestLimitsOfAVolume(t *testing.T) {
 		refuses       map[string]string // by field, a part of the text
 	}{
 		{"both", []string{"scope", bytesQuota, inodesQuota}, true, true, nil},
-		{"bytes alone", []string{"scope", bytesQuota}, true, false, map[string]string{"limitInodes": "it limits bytes"}},
-		{"files alone", []string{"scope", inodesQuota}, false, true, map[string]string{"limitBytes": "it limits files"}},
-		{"neither", []string{"scope"}, false, false, map[string]string{"limitInodes": "it limits nothing", "limitBytes": "it limits nothing"}},
-		{"not known yet", nil, true, true, map[string]string{"limitInodes": "not known", "limitBytes": "not known"}},
+		{"bytes alone", []string{"scope", bytesQuota}, true, false, map[string]string{"limitInodes": "it can limit bytes"}},
+		{"files alone", []string{"scope", inodesQuota}, false, true, map[string]string{"limitBytes": "it can limit files"}},
+		{"neither", []string{"scope"}, false, false, map[string]string{"limitInodes": "it can limit nothing", "limitBytes": "it can limit nothing"}},
+		{"not known yet", nil, true, true, map[string]string{"limitInodes": "not reported", "limitBytes": "not reported"}},
 	} {
 		vol := &ent.Volume{Name: "fast", Capabilities: c.capabilities}
 		got := request(scope, vol, amount(5))

@@ -19,7 +19,7 @@ func modelFolder(p *ent.Project, mode *vfolder.UsageMode, permission *access.Fol
 	case p.Type != project.TypeModelStore:
 		return nil
 	case mode != nil && *mode != vfolder.UsageModeModel:
-		return problem.Invalid("usageMode", "project %s is a model store: its folders are for models, not %s", p.Name, *mode).
+		return problem.Invalid("usageMode", "project %s is a model store, and its folders are for models, not %s", p.Name, *mode).
 			WithLimit(vfolder.UsageModeModel.String())
 	case permission != nil && *permission != access.ReadOnly:
 		return problem.Invalid("permission", "project %s is a model store: its members read, and its administrators write", p.Name).

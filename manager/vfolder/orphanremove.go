@@ -79,7 +79,7 @@ func (s *Service) orphaned(ctx context.Context, in RemoveOrphanInput) error {
 		return err
 	}
 	if row := rows[*in.Folder]; lies(row, in.Volume, in.Scope.String()) || row != nil && moving[row.ID] {
-		return problem.Precondition("it is folder %s, which is no orphan", row.Name).WithField("folder")
+		return problem.Precondition("the path belongs to folder %s, which is not an orphan", row.Name).WithField("folder")
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ type remover struct{ *Service }
 
 // Undo refuses: a part of the files is gone.
 func (remover) Undo(context.Context, *ent.Tx, *ent.Task) error {
-	return problem.Precondition("a deletion is not taken back once it was asked for")
+	return problem.Precondition("a deletion cannot be cancelled")
 }
 
 func (r remover) Run(ctx context.Context, at *tasks.Progress, input []byte) error {

@@ -67,7 +67,7 @@ type VfolderSharePayload struct{ Share *ent.VfolderShare }
 // not told: who has it finds the invitation.
 func (s *Service) ShareVfolder(ctx context.Context, in ShareVfolderInput) (*ShareVfolderPayload, error) {
 	if len(in.Emails) == 0 || len(in.Emails) > maxInvited {
-		return nil, problem.Invalid("emails", "%d people at once", len(in.Emails)).WithLimit(fmt.Sprintf("1..%d", maxInvited))
+		return nil, problem.Invalid("emails", "has %d addresses, which is too many", len(in.Emails)).WithLimit(fmt.Sprintf("1..%d", maxInvited))
 	}
 	f, err := s.shareable(ctx, in.ID, in.Permission)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Service) shareWith(ctx context.Context, f *ent.Vfolder, email string, p
 		return nil, problem.Invalid("emails", "%q is not an e-mail address", clip(email)).WithLimit(fmt.Sprint(maxEmail))
 	}
 	if f.Edges.Owner != nil && strings.EqualFold(f.Edges.Owner.Email, email) {
-		return nil, problem.Invalid("emails", "the folder is his own")
+		return nil, problem.Invalid("emails", "this user owns the folder")
 	}
 	c := s.client.VfolderShare.Create().SetVfolderID(f.ID).SetDomainID(f.DomainID).SetEmail(email).SetPermission(p)
 	if v := viewer.From(ctx); v.User != uuid.Nil {
@@ -159,7 +159,7 @@ func (s *Service) shareWith(ctx context.Context, f *ent.Vfolder, email string, p
 	}
 	share, err := c.Save(ctx)
 	if ent.IsConstraintError(err) {
-		return nil, problem.Exists("emails", "it is shared with %s already", email)
+		return nil, problem.Exists("emails", "the folder is already shared with %s", email)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store share: %w", err)
@@ -174,7 +174,7 @@ func (s *Service) UpdateVfolderShare(ctx context.Context, in UpdateVfolderShareI
 		return nil, err
 	}
 	if share.Edges.Vfolder == nil {
-		return nil, problem.Forbidden("who is invited does not say what for")
+		return nil, problem.Forbidden("the invited user cannot change the permission")
 	}
 	if _, err := s.shareable(ctx, share.VfolderID, in.Permission); err != nil {
 		return nil, err
@@ -229,11 +229,11 @@ func (s *Service) answer(ctx context.Context, id uuid.UUID, set func(*viewer.Vie
 		return nil, err
 	}
 	if !Addressed(viewer.From(ctx), share) {
-		return nil, problem.Forbidden("the invitation is for somebody else")
+		return nil, problem.Forbidden("the invitation is for another user")
 	}
 	v := viewer.From(ctx)
 	if v.Actor != uuid.Nil {
-		return nil, problem.Forbidden("who acts as somebody takes no invitations for him")
+		return nil, problem.Forbidden("invitations cannot be accepted while acting as another user")
 	}
 	return s.move(ctx, share, func(u *ent.VfolderShareUpdateOne) { set(v, u); u.SetAnsweredAt(clock.Now()) }, vfoldershare.StatusPending)
 }
@@ -244,7 +244,7 @@ func (s *Service) share(ctx context.Context, id uuid.UUID) (*ent.VfolderShare, e
 		return nil, err
 	}
 	if v := viewer.From(ctx); !v.Allows(access.TokenFolders) {
-		return nil, problem.Forbidden("the access token has not the scope %s", access.TokenFolders)
+		return nil, problem.Forbidden("the access token lacks the scope %s", access.TokenFolders)
 	}
 	share, err := s.client.VfolderShare.Query().Where(vfoldershare.ID(id)).WithVfolder().Only(ctx)
 	return share, permit.Missing(err, "share", "id")

@@ -126,7 +126,7 @@ func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (
 		return nil, err
 	}
 	if in.permission != nil && in.project == nil {
-		return nil, problem.Invalid("permission", "is of the members of a project: one's own folder has none")
+		return nil, problem.Invalid("permission", "is for folders of a project only")
 	}
 	vol, err := s.volume(ctx, in.volume)
 	if err != nil {
@@ -261,7 +261,7 @@ func (s *Service) UpdateVfolder(ctx context.Context, in UpdateVfolderInput) (*Vf
 	up := s.client.Vfolder.UpdateOneID(f.ID).Where(vfolder.StatusEQ(vfolder.StatusReady)).SetNillableUsageMode(in.UsageMode).SetNillableName(in.Name)
 	if in.Permission != nil {
 		if f.ProjectID == nil {
-			return nil, problem.Invalid("permission", "is of the members of a project: a user's folder has none")
+			return nil, problem.Invalid("permission", "is for folders of a project only")
 		}
 		if err := s.changeable(ctx, f, access.VolumeSetUserPermission); err != nil {
 			return nil, err
@@ -286,15 +286,15 @@ func checkName(name string) error {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		digit := c >= '0' && c <= '9'
 		if !letter && !digit && c != '.' && c != '-' && c != '_' {
-			return problem.Invalid("name", "may have letters, digits, dots, dashes and underscores")
+			return problem.Invalid("name", "may contain letters, digits, dots, dashes and underscores")
 		}
 		dots = dots && c == '.'
 	}
 	if dots || name[0] == '-' {
-		return problem.Invalid("name", "must not be dots only nor begin with a dash")
+		return problem.Invalid("name", "must not consist of dots or begin with a dash")
 	}
 	if slices.Contains(reserved, strings.ToLower(name)) {
-		return problem.Invalid("name", "%s is a name that sessions and their programs use themselves", name)
+		return problem.Invalid("name", "%s is reserved: sessions and their programs use it", name)
 	}
 	return nil
 }

@@ -415,7 +415,7 @@ async function keypairs() {
   await row("robot").getByText("default", { exact: true }).waitFor({ state: "detached" });
   await change("second", "Delete…");
   await press(dialog().getByRole("button", { name: "Delete" }));
-  await dialog().getByText("make another the default first").waitFor();
+  await dialog().getByText("make another one the default first").waitFor();
   await look("keypair-refused");
   await page.keyboard.press("Escape");
   await change("second", "Edit…");

@@ -45,7 +45,7 @@ func (r Rules) Check(field, p string, names ...string) error {
 		}
 	}
 	if slices.Contains(strings.Fields(common), low) {
-		return problem.Invalid(field, "is one of the passwords that are tried first")
+		return problem.Invalid(field, "is one of the most common passwords")
 	}
 	return nil
 }
