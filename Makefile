@@ -36,6 +36,8 @@ LINK     := -ldflags "-s -w -X main.version=$(VERSION)"
 GO_FILES := $(shell find agent cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
 WEB_SRC  := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -not -name '*.go' -print 2>/dev/null)
 CMDS     := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
+# One of each runs beside every container.
+BESIDE   := berth-runner containerd-shim-runc-v2
 # accelerator/template is an example to copy, not a plugin to run.
 VENDORS  := $(filter-out %/template,$(patsubst plugins/%/main.go,%,$(wildcard plugins/accelerator/*/main.go plugins/volume/*/main.go)))
 # The plugin that links a vendor's C library, and all packages that do.
@@ -184,14 +186,15 @@ nightly: setup build images ## what takes too long for every change: 1,000 simul
 
 ##@ Files
 
-$(filter-out bin/berth-runner,$(CMDS:%=bin/%)) &: $(GO_FILES) $(BUNDLE)
+$(addprefix bin/,$(filter-out $(BESIDE),$(CMDS))) &: $(GO_FILES) $(BUNDLE)
 	@mkdir -p bin
-	$(GO) build $(LINK) -o bin/ $(addprefix ./cmd/,$(filter-out berth-runner,$(CMDS)))
-	@touch $(addprefix bin/,$(filter-out berth-runner,$(CMDS)))
+	$(GO) build $(LINK) -o bin/ $(addprefix ./cmd/,$(filter-out $(BESIDE),$(CMDS)))
+	@touch $(addprefix bin/,$(filter-out $(BESIDE),$(CMDS)))
 
-bin/berth-runner: $(GO_FILES)
+# Without grpc's traces the linker leaves out a third of the shim.
+$(BESIDE:%=bin/%): bin/%: $(GO_FILES)
 	@mkdir -p bin
-	$(GO) build -tags netgo,osusergo $(LINK) -o $@ ./cmd/berth-runner
+	$(GO) build -tags netgo,osusergo,grpcnotrace $(LINK) -o $@ ./cmd/$*
 	@touch $@
 
 $(EVERYHERE:%=bin/plugins/%): bin/plugins/%: $(GO_FILES)

@@ -47,7 +47,7 @@ func buildTools() (Tools, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return Tools{}, err
 	}
-	static := []string{"-trimpath", "-ldflags", "-s -w"}
+	static := []string{"-trimpath", "-tags", "netgo osusergo grpcnotrace", "-ldflags", "-s -w"}
 	seccomp := []string{"-trimpath", "-tags", "seccomp netgo osusergo", "-ldflags", "-s -w -linkmode external -extldflags -static"}
 	got := Tools{}
 	for _, b := range []struct {

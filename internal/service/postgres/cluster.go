@@ -139,7 +139,7 @@ func (c *cluster) command() (*exec.Cmd, error) {
 		"listen_addresses=", "unix_socket_directories=" + proc.RoomPath, "unix_socket_permissions=0700",
 		"shared_buffers=32MB", "max_connections=" + c.connections(), "work_mem=8MB", "maintenance_work_mem=32MB",
 		"huge_pages=off", "jit=off", "max_parallel_workers_per_gather=0",
-		"wal_level=minimal", "max_wal_senders=0", "min_wal_size=16MB", "max_wal_size=256MB",
+		"wal_level=minimal", "max_wal_senders=0", "max_logical_replication_workers=0", "min_wal_size=16MB", "max_wal_size=256MB",
 		"timezone=UTC", "log_timezone=UTC", "log_min_messages=log", "log_min_error_statement=panic", "log_line_prefix=", "log_checkpoints=off",
 	}
 	if c.volatile {

@@ -8,7 +8,10 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/sync/semaphore"
@@ -37,6 +40,10 @@ var most = Cost{Memory: 256 * 1024, Time: 16, Threads: 16}
 // parallel bounds hashing, and with it the memory it needs.
 const parallel = 4
 
+// giveBackAfter is how long the memory of a hash is kept for others. Go itself keeps it
+// for minutes: a manager with nothing to do would hold on to twice what it needs.
+const giveBackAfter = 2 * time.Second
+
 const (
 	saltLength = 16
 	keyLength  = 32
@@ -47,6 +54,8 @@ type Hasher struct {
 	cost  Cost
 	slots *semaphore.Weighted
 	dummy string
+	// giving is true while memory is to be given back.
+	giving atomic.Bool
 }
 
 // NewHasher returns a Hasher that makes hashes of the cost.
@@ -61,7 +70,7 @@ func (h *Hasher) Hash(ctx context.Context, p string) (string, error) {
 	if err := h.slots.Acquire(ctx, 1); err != nil {
 		return "", fmt.Errorf("wait to hash a password: %w", err)
 	}
-	defer h.slots.Release(1)
+	defer h.release()
 	salt := make([]byte, saltLength)
 	rand.Read(salt) // never fails
 	return h.encode(salt, argon2.IDKey([]byte(p), salt, h.cost.Time, h.cost.Memory, h.cost.Threads, keyLength)), nil
@@ -85,10 +94,22 @@ func (h *Hasher) Check(ctx context.Context, hash, p string) (ok, stale bool, err
 	if err := h.slots.Acquire(ctx, 1); err != nil {
 		return false, false, fmt.Errorf("wait to check a password: %w", err)
 	}
-	defer h.slots.Release(1)
+	defer h.release()
 	got := argon2.IDKey([]byte(p), salt, cost.Time, cost.Memory, cost.Threads, uint32(len(want)))
 	ok = subtle.ConstantTimeCompare(got, want) == 1 && exists
 	return ok, ok && (cost != h.cost || len(want) != keyLength), nil
+}
+
+// release lets the next hash begin, and has the memory given back to the system, at most
+// once in giveBackAfter.
+func (h *Hasher) release() {
+	h.slots.Release(1)
+	if h.giving.CompareAndSwap(false, true) {
+		time.AfterFunc(giveBackAfter, func() {
+			h.giving.Store(false)
+			debug.FreeOSMemory()
+		})
+	}
 }
 
 func (h *Hasher) encode(salt, key []byte) string {
