@@ -13,7 +13,7 @@ import (
 func (a *app) whoamiCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "whoami",
-		Short: "Show as whom and where you are logged in",
+		Short: "Show your login and its server",
 		Args:  count(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
@@ -44,10 +44,10 @@ func (a *app) passwdCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "passwd",
 		Short: "Change your password",
-		Long: `Change your password. Without a terminal, the first line of standard input is
-the present password and the second line the new one. All your logins end. Access
-tokens, keypairs and SSH keys stay unless you add --end-credentials: do so when
-somebody else may know your password. Then log in again with berth login.`,
+		Long: `Change your password. Without a terminal, the first line of standard input is the
+current password and the second line the new one. All your logins end. Access
+tokens, keypairs and SSH keys stay valid unless you add --end-credentials: do so
+if someone else may know your password. Then log in again with berth login.`,
 		Args: count(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			current, next, err := a.newPassword(cmd.Context())

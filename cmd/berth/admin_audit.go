@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return group("audit", "See who did what, and who was refused", a.auditList(), a.auditExport())
+	return group("audit", "Read the audit log", a.auditList(), a.auditExport())
 }
 
 // auditFlags narrow the trail to what it and its export both know.
@@ -22,7 +22,7 @@ type auditFlags struct {
 func (f *auditFlags) register(cmd *cobra.Command) {
 	f.periodFlags.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.actor, "actor", "", "only what this user did")
+	flags.StringVar(&f.actor, "actor", "", "only entries of this user")
 	flags.StringVar(&f.domain, "domain", "", "only about this domain")
 	flags.StringVar(&f.project, "project", "", "only about this project")
 	flags.StringVar(&f.entity, "entity", "", "only about this kind of object, for example session or user")
@@ -47,7 +47,7 @@ func (f *auditFlags) filter(ctx context.Context, a *app, c *client.Client, into 
 func (a *app) auditList() *cobra.Command {
 	var flags auditFlags
 	var f client.AuditFilter
-	cmd := a.list("List the trail in sight, newest first", func(ctx context.Context, c *client.Client, _ []string) error {
+	cmd := a.list("List the audit log, newest entry first", func(ctx context.Context, c *client.Client, _ []string) error {
 		if err := flags.filter(ctx, a, c, &f); err != nil {
 			return err
 		}
@@ -62,14 +62,14 @@ func (a *app) auditList() *cobra.Command {
 	cmd.Flags().StringVar(&f.Action, "action", "", "only this mutation, for example createSession")
 	cmd.Flags().StringVar(&f.EntityID, "object", "", "only about the object with this id")
 	cmd.Flags().StringVar(&f.Request, "request", "", "only of the request with this id")
-	cmd.Flags().BoolVar(&f.Refused, "refused", false, "only what was refused or failed")
+	cmd.Flags().BoolVar(&f.Refused, "refused", false, "only entries that were refused or failed")
 	cmd.Flags().IntVar(&f.Limit, "limit", 50, "how many at most; 0 = all")
 	return cmd
 }
 
 func (a *app) auditExport() *cobra.Command {
 	var flags auditFlags
-	cmd := a.verb("export [FILE]", "Write the trail in sight as CSV, oldest first, to a file or to standard output", count(0, 1),
+	cmd := a.verb("export [FILE]", "Export the audit log as CSV, oldest entry first", count(0, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			var f client.AuditFilter
 			if err := flags.filter(ctx, a, c, &f); err != nil {
@@ -81,8 +81,8 @@ func (a *app) auditExport() *cobra.Command {
 			_, err := c.ExportAudit(ctx, f, a.out)
 			return err
 		})
-	cmd.Long = `Write the trail in sight as CSV, oldest first, to a file or to standard output. A
-file that is there is not overwritten, and one that is not complete is removed.`
+	cmd.Long = `Export the audit log as CSV, oldest entry first, to a file or to standard output.
+An existing file is not overwritten, and an incomplete file is removed.`
 	cmd.Example = "  berth admin audit export --since 2026-01-01 --until 2026-02-01 january.csv"
 	flags.register(cmd)
 	return cmd

@@ -12,10 +12,10 @@ import (
 )
 
 func (a *app) domainCommand() *cobra.Command {
-	return alias(group("domain", "Work with domains, the top of ownership and limits",
+	return alias(group("domain", "Manage domains, the top level of ownership and limits",
 		a.domainList(), a.domainShow(), a.domainCreate(), a.domainUpdate(),
-		a.domainActive("activate", "Let the users of domains log in and work", true),
-		a.domainActive("deactivate", "Let nobody of domains log in; what runs goes on", false),
+		a.domainActive("activate", "Activate domains: their users can log in", true),
+		a.domainActive("deactivate", "Deactivate domains: their users cannot log in, and running sessions continue", false),
 		a.domainPurge()), "domains")
 }
 
@@ -61,7 +61,7 @@ func (a *app) showDomain(d *client.Domain) error {
 		s.fact("Held", output.Slots(d.Occupied))
 		s.fact("Registries", registriesText(d))
 		s.fact("Passwords", passwordsText(d))
-		s.fact("2nd factor", map[bool]string{true: "required", false: "everybody's choice"}[d.TOTPRequired])
+		s.fact("2nd factor", map[bool]string{true: "required", false: "optional"}[d.TOTPRequired])
 		s.fact("Sign-up", d.SignUp)
 		s.fact("Created", a.moment(&d.CreatedAt))
 		return nil
@@ -89,7 +89,7 @@ func passwordsText(d *client.Domain) string {
 func (a *app) domainCreate() *cobra.Command {
 	var in client.CreateDomainInput
 	var policy string
-	cmd := a.verb("create NAME", "Make a domain", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
+	cmd := a.verb("create NAME", "Create a domain", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
 		in.Name = args[0]
 		if in.Policy, err = findPolicyID(ctx, c, policy); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (a *app) domainCreate() *cobra.Command {
 		return a.table(d, func() *output.Table { return domainTable(*d) })
 	})
 	cmd.Example = "  berth admin domain create vision --description 'The vision lab' --policy lab"
-	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
+	cmd.Flags().StringVar(&in.Description, "description", "", "its purpose")
 	cmd.Flags().StringVar(&policy, "policy", "", "resource policy that binds all in it")
 	return cmd
 }
@@ -131,12 +131,12 @@ func (a *app) domainUpdate() *cobra.Command {
 	cmd.Example = `  berth admin domain update vision --registries hub,lab --totp-required
   berth admin domain update vision --sign-up invitation --password-max-age 180`
 	givenText(cmd, &in.Name, "name", "another `name`")
-	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
+	givenText(cmd, &in.Description, "description", "its purpose, a `text`")
 	givenWords(cmd, &registries, "registries", "registries whose images its users may start, `names` with commas between; all or none")
-	givenBool(cmd, &in.TOTPRequired, "totp-required", "everybody must have a second factor (=false: not)")
+	givenBool(cmd, &in.TOTPRequired, "totp-required", "every user must have a second factor (=false: optional)")
 	givenCount(cmd, &in.PasswordMinLength, "password-min-length", "least `number` of characters of a password")
 	givenCount(cmd, &in.PasswordMaxAgeDays, "password-max-age", "`days` until a password must be changed; 0 = never")
-	given(cmd, &in.SignUp, "sign-up", "who may make himself a user, `how`: off, invitation or approval", choice("off", "invitation", "approval"))
+	given(cmd, &in.SignUp, "sign-up", "how people may sign up: `off`, invitation or approval", choice("off", "invitation", "approval"))
 	sets(cmd, "password-max-age", "passwordMaxAgeDays")
 	return cmd
 }
@@ -179,7 +179,7 @@ func (a *app) domainActive(name, short string, active bool) *cobra.Command {
 
 func (a *app) domainPurge() *cobra.Command {
 	var yes bool
-	cmd := a.verb("purge DOMAIN", "Remove an empty domain for good", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("purge DOMAIN", "Remove an empty domain permanently", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		d, err := findDomain(ctx, c, args[0])
 		if err != nil {
 			return err

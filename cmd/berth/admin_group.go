@@ -12,10 +12,10 @@ import (
 )
 
 func (a *app) groupCommand() *cobra.Command {
-	return alias(group("group", "Work with resource groups: partitions of machines, and who may use them",
+	return alias(group("group", "Manage resource groups: partitions of machines, and who may use them",
 		a.groupList(), a.groupShow(), a.groupCreate(), a.groupUpdate(),
-		a.groupActive("activate", "Let sessions start in groups again", true),
-		a.groupActive("deactivate", "Hide groups; what runs in them goes on", false),
+		a.groupActive("activate", "Activate groups: sessions can start in them", true),
+		a.groupActive("deactivate", "Deactivate groups: nothing new starts in them, and running sessions continue", false),
 		a.groupDelete(), a.groupGrant(), a.groupRevoke(), a.groupAccess()), "groups")
 }
 
@@ -52,7 +52,7 @@ func openTo(g client.Group) string {
 }
 
 func (a *app) groupShow() *cobra.Command {
-	return a.verb("show GROUP", "Show a resource group and whom it is open to", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	return a.verb("show GROUP", "Show a resource group and who may use it", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		g, err := findGroup(ctx, c, args[0])
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (a *app) groupShow() *cobra.Command {
 func (a *app) groupCreate() *cobra.Command {
 	var in client.CreateGroupInput
 	var types *[]string
-	cmd := a.verb("create NAME", "Make a resource group", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("create NAME", "Create a resource group", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		in.Name = args[0]
 		if types != nil {
 			in.SessionTypes = *types
@@ -103,8 +103,8 @@ func (a *app) groupCreate() *cobra.Command {
 		}
 		return a.table(g, func() *output.Table { return groupTable(*g) })
 	})
-	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
-	cmd.Flags().BoolVar(&in.Public, "public", false, "open to everybody, without grants")
+	cmd.Flags().StringVar(&in.Description, "description", "", "its purpose")
+	cmd.Flags().BoolVar(&in.Public, "public", false, "open to all users, without grants")
 	groupOptions(cmd, &in.GroupOptions)
 	givenWords(cmd, &types, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch (default: all)")
 	return cmd
@@ -112,7 +112,7 @@ func (a *app) groupCreate() *cobra.Command {
 
 func (a *app) groupUpdate() *cobra.Command {
 	var in client.UpdateGroupInput
-	cmd := a.verb("update GROUP", "Change a resource group; what runs in it goes on", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("update GROUP", "Change a resource group; running sessions continue", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if err := changes(in); err != nil {
 			return err
 		}
@@ -128,8 +128,8 @@ func (a *app) groupUpdate() *cobra.Command {
 		return a.table(g, func() *output.Table { return groupTable(*g) })
 	})
 	givenText(cmd, &in.Name, "name", "another `name`")
-	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
-	givenBool(cmd, &in.Public, "public", "open to everybody (=false: only to whom it is granted)")
+	givenText(cmd, &in.Description, "description", "its purpose, a `text`")
+	givenBool(cmd, &in.Public, "public", "open to all users (=false: only with a grant)")
 	groupOptions(cmd, &in.GroupOptions)
 	givenWords(cmd, &in.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch")
 	return cmd
@@ -138,8 +138,8 @@ func (a *app) groupUpdate() *cobra.Command {
 // groupOptions are the flags of the scheduler's options of a group.
 func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
 	givenText(cmd, &o.Strategy, "strategy", "which agent is taken among those with room: `pack`, concentrated, dispersed or roundrobin")
-	givenText(cmd, &o.Order, "order", "who comes first at the same priority: `fifo`, lifo, drf or fair_share")
-	given(cmd, &o.HoldAfter, "hold-after", "the `while` after which agents are held for the session at the head, such as 10m; never lets it be passed for ever", func(text string) (int, error) {
+	givenText(cmd, &o.Order, "order", "order of pending sessions of the same priority: `fifo`, lifo, drf or fair_share")
+	given(cmd, &o.HoldAfter, "hold-after", "the `duration` after which agents are reserved for the first session of the queue, such as 10m, or never", func(text string) (int, error) {
 		if text == "never" {
 			return -1, nil
 		}
@@ -151,20 +151,20 @@ func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
 	given(cmd, &o.HalfLife, "half-life", "the `while` after which usage counts half for fair share, such as 7d", parseSeconds)
 	sets(cmd, "half-life", "halfLife")
 	given(cmd, &o.Lookback, "lookback", "the `while` after which fair share forgets usage, such as 28d", parseSeconds)
-	givenText(cmd, &o.LostPolicy, "lost-policy", "what becomes of sessions that run on a lost agent: they `wait`, fail or reschedule")
+	givenText(cmd, &o.LostPolicy, "lost-policy", "what happens to sessions on a lost agent: `wait`, fail or reschedule")
 	sets(cmd, "lost-policy", "lostPolicy")
 	given(cmd, &o.LostAfter, "lost-after", "the `while` from the loss of an agent to that, such as 5m", parseSeconds)
 	sets(cmd, "lost-after", "lostAfter")
 	given(cmd, &o.MaxAttempts, "max-attempts", "how `often` in a row a session may fail to start before it is given up", strconv.Atoi)
 	sets(cmd, "max-attempts", "maxAttempts")
-	given(cmd, &o.PendingTimeout, "pending-timeout", "the `while` that a session may wait from when it could first start; never lets it wait for ever", func(text string) (int, error) {
+	given(cmd, &o.PendingTimeout, "pending-timeout", "the maximum `duration` that a session may stay pending once it is eligible, or never", func(text string) (int, error) {
 		if text == "never" {
 			return 0, nil
 		}
 		return parseSeconds(text)
 	})
 	sets(cmd, "pending-timeout", "pendingTimeout")
-	givenText(cmd, &o.Preemption, "preemption", "what becomes of preemptible sessions when one of a higher priority has no room: `off`, terminate or reschedule")
+	givenText(cmd, &o.Preemption, "preemption", "what happens to preemptible sessions when a session of higher priority has no room: `off`, terminate or reschedule")
 	givenText(cmd, &o.PreemptionScope, "preemption-scope", "whose sessions make room for a session: those of the same `user`, project, domain or group")
 	sets(cmd, "preemption-scope", "preemptionScope")
 	given(cmd, &o.PreemptionAfter, "preemption-after", "the `while` that a session runs before it may be preempted, such as 5m", parseSeconds)
@@ -202,7 +202,7 @@ func lostText(policy string, after int) string {
 	case "fail":
 		return "sessions fail after " + seconds(after)
 	case "reschedule":
-		return "sessions start anew elsewhere after " + seconds(after)
+		return "sessions are rescheduled after " + seconds(after)
 	}
 	return "sessions wait"
 }
@@ -227,11 +227,11 @@ func (a *app) groupDelete() *cobra.Command {
 }
 
 func (a *app) groupGrant() *cobra.Command {
-	return a.onGroupHolder("grant GROUP", "Open a group to a domain, project, user or keypair", (*client.Client).GrantGroup)
+	return a.onGroupHolder("grant GROUP", "Let a domain, project, user or keypair use a group", (*client.Client).GrantGroup)
 }
 
 func (a *app) groupRevoke() *cobra.Command {
-	return a.onGroupHolder("revoke GROUP", "Close a group to a domain, project, user or keypair", (*client.Client).RevokeGroup)
+	return a.onGroupHolder("revoke GROUP", "Revoke the use of a group from a domain, project, user or keypair", (*client.Client).RevokeGroup)
 }
 
 func (a *app) onGroupHolder(use, short string, do func(*client.Client, context.Context, client.GroupHolder) (*client.Group, error)) *cobra.Command {
@@ -257,7 +257,7 @@ func (a *app) onGroupHolder(use, short string, do func(*client.Client, context.C
 
 func (a *app) groupAccess() *cobra.Command {
 	var user, project string
-	cmd := a.verb("access [GROUP]", "Say who may use a group, or which groups you, a user or a project may use", count(0, 1),
+	cmd := a.verb("access [GROUP]", "Show who may use a group, or which groups you, a user or a project may use", count(0, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args)+howMany(user, project) > 1 {
 				return usagef("name a group, --user or --project, only one of them")

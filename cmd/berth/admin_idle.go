@@ -13,13 +13,13 @@ import (
 )
 
 func (a *app) idleCommand() *cobra.Command {
-	cmd := group("idle", "Work with idle checkers, which end sessions that are of no use any more",
+	cmd := group("idle", "Manage idle checkers, which end sessions that are no longer used",
 		a.idleList(), a.idleShow(), a.idleCreate(), a.idleUpdate(), a.idleDelete(), a.idleBind(true), a.idleBind(false),
 		a.idleDryRun(), a.idleExempt())
-	cmd.Long = `Work with idle checkers, which end sessions that are of no use any more. A
-checker is in force where it is bound: to a domain, a project, a resource group
-or everything. All that bind a session look at it, and the owner is warned
-before the first of them ends it. Try a checker out before you bind it.`
+	cmd.Long = `Manage idle checkers, which end sessions that are no longer used. A checker
+applies where it is bound: to a domain, a project, a resource group or to all
+sessions. Every checker that applies to a session checks it, and the owner is
+warned before the first of them ends it. Use dry-run before you bind a checker.`
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func (a *app) idleShow() *cobra.Command {
 
 // idleFlags are the terms of a checker.
 func idleFlags(cmd *cobra.Command, in *client.IdleTerms) {
-	givenText(cmd, &in.Description, "description", "what it is for")
+	givenText(cmd, &in.Description, "description", "its purpose")
 	givenBool(cmd, &in.Enabled, "enabled", "in force where it is bound; --enabled=false lets it rest")
 	given(cmd, &in.Timeout, "timeout", "`time` of life, without traffic, or the window that is looked at: 1m to 365d", parseSeconds)
 	given(cmd, &in.Grace, "grace", "`time` that a new session is left alone", parseSeconds)
@@ -134,7 +134,7 @@ const idleKinds = "lifetime, network, utilization or memory"
 func (a *app) idleCreate() *cobra.Command {
 	var in client.CreateIdleCheckerInput
 	var kind *string
-	cmd := a.verb("create NAME", "Make an idle checker; bind it to put it in force", count(1, 1),
+	cmd := a.verb("create NAME", "Create an idle checker; bind it to apply it", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			in.Name = args[0]
 			if err := wholeChecker(&in, kind); err != nil {
@@ -146,13 +146,13 @@ func (a *app) idleCreate() *cobra.Command {
 			}
 			return a.table(ic, func() *output.Table { return idleTable(*ic) })
 		})
-	cmd.Long = `Make an idle checker of a kind:
+	cmd.Long = `Create an idle checker of one of these kinds:
   lifetime      a session runs for longer than the timeout
-  network       for the timeout no terminal was open, no command ran and nothing
-                moved on its ports
-  utilization   on average over the timeout it used no more than the thresholds
-  memory        for the timeout its accelerators' memory was no fuller than the
-                thresholds`
+  network       no terminal was open, no command ran and its ports had no traffic
+                during the timeout
+  utilization   its average use during the timeout was not above the thresholds
+  memory        the memory of its accelerators stayed at or below the thresholds
+                during the timeout`
 	cmd.Example = `  berth admin idle create unused --kind network --timeout 2h --grace 30m
   berth admin idle create lazy --kind utilization --timeout 3h --threshold cpu=5,cuda=3`
 	given(cmd, &kind, "kind", "`kind` of checker: "+idleKinds, choice("lifetime", "network", "utilization", "memory"))
@@ -171,7 +171,7 @@ func wholeChecker(in *client.CreateIdleCheckerInput, kind *string) error {
 
 func (a *app) idleUpdate() *cobra.Command {
 	var in client.UpdateIdleCheckerInput
-	cmd := a.verb("update CHECKER", "Change an idle checker, at once for all that it binds", count(1, 1),
+	cmd := a.verb("update CHECKER", "Change an idle checker for everything it applies to", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := changes(in); err != nil {
 				return err
@@ -223,9 +223,9 @@ func (f *idlePlaceFlags) place(ctx context.Context, c *client.Client) (at client
 }
 
 func (a *app) idleBind(bind bool) *cobra.Command {
-	use, short := "bind CHECKER", "Put an idle checker in force: for a domain, a project, a resource group or everything"
+	use, short := "bind CHECKER", "Apply an idle checker to a domain, project, resource group or to all sessions"
 	if !bind {
-		use, short = "unbind CHECKER", "Take an idle checker out of force where it was bound"
+		use, short = "unbind CHECKER", "Stop applying an idle checker to a domain, project or resource group"
 	}
 	var f idlePlaceFlags
 	var everything bool
@@ -260,7 +260,7 @@ func (a *app) idleDryRun() *cobra.Command {
 	var in client.CreateIdleCheckerInput
 	var kind *string
 	var f idlePlaceFlags
-	cmd := a.verb("dry-run [CHECKER]", "Show what an idle checker would end now, or one to be made", count(0, 1),
+	cmd := a.verb("dry-run [CHECKER]", "Show what an idle checker, existing or new, would end now", count(0, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			at, err := f.place(ctx, c)
 			if err != nil {
@@ -321,7 +321,7 @@ func (a *app) printIdleDryRun(run *client.IdleDryRun) error {
 
 func (a *app) idleExempt() *cobra.Command {
 	var off bool
-	cmd := a.onEach("exempt SESSION", "Take sessions out of all idle checks, or with --off back in",
+	cmd := a.onEach("exempt SESSION", "Exempt sessions from idle checks; --off ends the exemption",
 		func(ctx context.Context, c *client.Client, ref string) (string, error) {
 			s, err := findSession(ctx, c, ref)
 			if err != nil {

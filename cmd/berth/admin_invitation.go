@@ -13,10 +13,10 @@ import (
 )
 
 func (a *app) invitationCommand() *cobra.Command {
-	cmd := group("invitation", "Let people sign up, and approve who did",
+	cmd := group("invitation", "Invite people to sign up, and approve users",
 		a.invitationList(), a.invitationCreate(), a.invitationRevoke(), a.invitationWaiting(), a.invitationApprove())
-	cmd.Long = `Let people sign up, and approve who did. How a domain takes people in is set with
-berth admin domain update DOMAIN --sign-up off|invitation|approval.`
+	cmd.Long = `Invite people to sign up, and approve users. To set how people sign up in a
+domain, run berth admin domain update DOMAIN --sign-up off|invitation|approval.`
 	return alias(cmd, "invitations")
 }
 
@@ -53,7 +53,7 @@ func (a *app) invitationState(i client.Invitation) output.Cell {
 func (a *app) invitationCreate() *cobra.Command {
 	var in client.CreateInvitationInput
 	var domain, project string
-	cmd := a.verb("create EMAIL", "Invite somebody and print the link to sign up with", count(1, 1),
+	cmd := a.verb("create EMAIL", "Invite a person and print the link to sign up", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			in.Email = args[0]
 			if in.Domain, err = domainOrMine(ctx, c, domain); err != nil {
@@ -87,7 +87,7 @@ func (a *app) invitationCreate() *cobra.Command {
 }
 
 func (a *app) invitationRevoke() *cobra.Command {
-	return alias(a.verb("revoke INVITATION...", "Make invitations worthless, by e-mail or id", count(1, -1),
+	return alias(a.verb("revoke INVITATION...", "Revoke invitations by e-mail or ID", count(1, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			list, err := c.Invitations(ctx)
 			if err != nil {
@@ -106,7 +106,7 @@ func (a *app) invitationRevoke() *cobra.Command {
 					}
 				}
 				if found == 0 {
-					return fmt.Errorf("there is no such invitation that is open: %w", errdefs.ErrNotFound)
+					return fmt.Errorf("no open invitation matches: %w", errdefs.ErrNotFound)
 				}
 				return nil
 			})
@@ -117,7 +117,7 @@ func (a *app) invitationRevoke() *cobra.Command {
 const waits = "before_verification"
 
 func (a *app) invitationWaiting() *cobra.Command {
-	return a.verb("waiting", "List who signed up and waits to be approved", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+	return a.verb("waiting", "List users who signed up and wait for approval", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
 		list, err := c.Users(ctx, client.UserFilter{Status: waits})
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (a *app) invitationWaiting() *cobra.Command {
 }
 
 func (a *app) invitationApprove() *cobra.Command {
-	cmd := a.verb("approve USER...", "Let users who signed up log in", count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("approve USER...", "Approve users who signed up", count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
 		return a.each(args, func(ref string) error {
 			u, err := findUser(ctx, c, ref)
 			if err != nil {
@@ -146,6 +146,6 @@ func (a *app) invitationApprove() *cobra.Command {
 			return err
 		})
 	})
-	cmd.Long = "Let users who signed up log in. Turn somebody down with berth admin user update\nUSER --status deleted."
+	cmd.Long = "Approve users who signed up: they can log in. To reject a user, run\nberth admin user update USER --status deleted."
 	return cmd
 }

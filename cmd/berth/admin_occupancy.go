@@ -13,7 +13,7 @@ import (
 
 func (a *app) occupancyCommand() *cobra.Command {
 	var mend bool
-	cmd := a.verb("occupancy", "Compare what agents run with what the database says; exits with 1 when they differ", count(0, 0),
+	cmd := a.verb("occupancy", "Compare the database with the containers on agents; exits with 1 if they differ", count(0, 0),
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			ask := c.Occupancy
 			if mend {
@@ -31,7 +31,7 @@ func (a *app) occupancyCommand() *cobra.Command {
 			}
 			return nil
 		})
-	cmd.Flags().BoolVar(&mend, "mend", false, "end what should not run, and free what nobody holds")
+	cmd.Flags().BoolVar(&mend, "mend", false, "end containers that should not run, and free devices that no session uses")
 	return cmd
 }
 

@@ -12,13 +12,13 @@ import (
 )
 
 func (a *app) policyCommand() *cobra.Command {
-	cmd := group("policy", "Work with resource policies, which limit people",
+	cmd := group("policy", "Manage resource policies, which set limits",
 		a.policyList(), a.policyShow(), a.policyCreate(), a.policyUpdate(), a.policyDelete(),
 		a.policyAttach(), a.policyDetach(), a.limitsCommand())
-	cmd.Long = `Work with resource policies. A policy binds where it is attached: to a domain, a
-project, a user or a keypair. All that are attached bind, and people hold as
-little as the strictest allows. Lowering a limit ends nothing that runs, unless
-it is on its lifetime or on the time without use.`
+	cmd.Long = `Manage resource policies. A policy applies where it is attached: to a domain, a
+project, a user or a keypair. All attached policies apply together, and the
+strictest limit decides. A lower limit does not end running sessions, except a
+limit on the lifetime or the idle time.`
 	return alias(cmd, "policies")
 }
 
@@ -124,7 +124,7 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 		count, span, size, tail = limited(parseCount), limited(parseSeconds), limited(parseSize), ", or none for no limit"
 	}
 	given(cmd, &in.TotalSlots, "slots", "largest `amounts` held at once, such as cpu=8,mem=64g; none for no limit", parseAmounts)
-	given(cmd, &in.UnlistedSlots, "other-slots", "`what` holds for slots that --slots does not name: unlimited or zero", choice("unlimited", "zero"))
+	given(cmd, &in.UnlistedSlots, "other-slots", "the limit of slots that --slots does not name: `unlimited` or zero", choice("unlimited", "zero"))
 	sets(cmd, "slots", "totalSlots")
 	sets(cmd, "other-slots", "unlistedSlots")
 	given(cmd, &in.MaxPendingSlots, "pending-slots", "largest `amounts` that waiting sessions ask for; none for no limit", parseAmounts)
@@ -146,7 +146,7 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 	given(cmd, &in.MaxSessionLifetime, "lifetime", "longest `time` of a session, such as 12h or 7d"+tail, span)
 	given(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, 1m at least, such as 1h"+tail, span)
 	given(cmd, &in.MaxScopeBytes, "folders-size", "`size` of all folders on a volume, such as 100g"+tail, size)
-	given(cmd, &in.MaxDiskBytes, "disk", "largest `size` of what each container of a session writes on its machine, such as 50g; without it, sessions get 20g at most"+tail, size)
+	given(cmd, &in.MaxDiskBytes, "disk", "maximum `size` that each container of a session may write on its machine, such as 50g; without it, 20g"+tail, size)
 	sets(cmd, "disk", "maxDiskBytes")
 	sets(cmd, "lifetime", "maxSessionLifetime")
 	sets(cmd, "idle", "idleTimeout")
@@ -155,7 +155,7 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 
 func (a *app) policyCreate() *cobra.Command {
 	var in client.PolicyInput
-	cmd := a.verb("create NAME", "Make a resource policy; what no flag names is not limited", count(1, 1),
+	cmd := a.verb("create NAME", "Create a resource policy; without a flag, an amount has no limit", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			in.Name = &args[0]
 			p, err := c.CreatePolicy(ctx, in)
@@ -171,7 +171,7 @@ func (a *app) policyCreate() *cobra.Command {
 
 func (a *app) policyUpdate() *cobra.Command {
 	var in client.PolicyInput
-	cmd := a.verb("update POLICY", "Change a resource policy at once for all whom it binds", count(1, 1),
+	cmd := a.verb("update POLICY", "Change a resource policy for everyone it applies to", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := changes(in); err != nil {
 				return err
@@ -186,15 +186,15 @@ func (a *app) policyUpdate() *cobra.Command {
 			}
 			return a.table(p, func() *output.Table { return policyTable(*p) })
 		})
-	cmd.Long = `Change a resource policy at once for all whom it binds. What no flag names stays
-as it is; --slots replaces all amounts that were there. What runs goes on, unless
-it is past its lifetime or the time without use.`
+	cmd.Long = `Change a resource policy for everyone it applies to. Without its flag a limit
+stays as it is; --slots replaces all amounts of slots. Running sessions continue,
+unless they exceed a limit on the lifetime or the idle time.`
 	givenText(cmd, &in.Name, "name", "another `name`")
 	policyFlags(cmd, &in, true)
 	return cmd
 }
 
 func (a *app) policyDelete() *cobra.Command {
-	return alias(a.onEach("delete POLICY", "Remove resource policies that are attached nowhere", findPolicyID,
+	return alias(a.onEach("delete POLICY", "Remove resource policies that are not attached", findPolicyID,
 		func(ctx context.Context, c *client.Client, id string) error { return c.DeletePolicy(ctx, id) }), "rm")
 }

@@ -17,7 +17,7 @@ type bindingFlags struct {
 func (f *bindingFlags) register(cmd *cobra.Command) {
 	f.add(cmd, true)
 	cmd.Flags().StringVar(&f.group, "group", "", "only for sessions of this resource group")
-	cmd.Flags().StringVar(&f.within, "within-project", "", "with --user: only for his sessions in this project")
+	cmd.Flags().StringVar(&f.within, "within-project", "", "with --user: only for their sessions in this project")
 }
 
 // text is what the flags name, for people.
@@ -36,7 +36,7 @@ func (f *bindingFlags) input(ctx context.Context, c *client.Client) (in client.A
 
 func (a *app) policyAttach() *cobra.Command {
 	var f bindingFlags
-	cmd := a.verb("attach POLICY", "Bind a domain, project, user or keypair by a policy", count(1, 1),
+	cmd := a.verb("attach POLICY", "Apply a policy to a domain, project, user or keypair", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			in, err := f.input(ctx, c)
 			if err != nil {
@@ -55,8 +55,8 @@ func (a *app) policyAttach() *cobra.Command {
 				return t
 			})
 		})
-	cmd.Long = `Bind a domain, project, user or keypair by a policy, in place of the one that is
-attached there with the same --group and --within-project.`
+	cmd.Long = `Apply a policy to a domain, project, user or keypair. It replaces the policy that
+is attached there with the same --group and --within-project.`
 	cmd.Example = `  berth admin policy attach student --project thesis
   berth admin policy attach big --user kim@example.org --within-project thesis --group gpu`
 	f.register(cmd)
@@ -65,11 +65,11 @@ attached there with the same --group and --within-project.`
 
 func (a *app) policyDetach() *cobra.Command {
 	var f bindingFlags
-	cmd := a.verb("detach [ID]", "Take a policy off a domain, project, user or keypair", count(0, 1),
+	cmd := a.verb("detach [ID]", "Detach a policy from a domain, project, user or keypair", count(0, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 1 {
 				if !isID(args[0]) || f.given() > 0 {
-					return usagef("name either the attachment by its id, or with flags what it binds")
+					return usagef("name the attachment by its id, or by the flags of its holder")
 				}
 				return a.gone(args[0], c.DetachPolicy(ctx, args[0]))
 			}
@@ -80,8 +80,8 @@ func (a *app) policyDetach() *cobra.Command {
 			_, err = c.AttachPolicy(ctx, in)
 			return a.gone(f.text(), err)
 		})
-	cmd.Long = `Take a policy off a domain, project, user or keypair: the one that is attached
-there with the same --group and --within-project, or the attachment with an id.`
+	cmd.Long = `Detach a policy from a domain, project, user or keypair: the policy attached there
+with the same --group and --within-project, or the attachment with the given ID.`
 	f.register(cmd)
 	return cmd
 }

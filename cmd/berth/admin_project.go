@@ -10,13 +10,13 @@ import (
 )
 
 func (a *app) projectCommand() *cobra.Command {
-	cmd := group("project", "Work with projects and their members",
+	cmd := group("project", "Manage projects and their members",
 		a.projectList(), a.projectShow(), a.projectCreate(), a.projectUpdate(),
-		a.projectActive("activate", "Let sessions start in projects again", true),
-		a.projectActive("deactivate", "Let nothing new start in projects", false),
+		a.projectActive("activate", "Activate projects: sessions can start in them", true),
+		a.projectActive("deactivate", "Deactivate projects: nothing new starts in them", false),
 		a.projectPurge(), a.projectAdd(), a.projectRemove())
-	cmd.Long = `Work with projects and their members. A project is named by its name, by
-DOMAIN/NAME where several domains have one of that name, or by its id.`
+	cmd.Long = `Manage projects and their members. PROJECT is a name, DOMAIN/NAME where several
+domains have a project of that name, or an ID.`
 	return alias(cmd, "projects")
 }
 
@@ -107,7 +107,7 @@ func (a *app) projectCreate() *cobra.Command {
 	var in client.CreateProjectInput
 	var domain, policy string
 	var kind *string
-	cmd := a.verb("create NAME", "Make a project", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
+	cmd := a.verb("create NAME", "Create a project", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
 		in.Name = args[0]
 		if kind != nil {
 			in.Type = *kind
@@ -126,7 +126,7 @@ func (a *app) projectCreate() *cobra.Command {
 	})
 	given(cmd, &kind, "type", "`kind` of project: general (default) or model-store, whose folders are models that members read and its administrators write", choice("general", "model_store"))
 	flags := cmd.Flags()
-	flags.StringVar(&in.Description, "description", "", "what it is for")
+	flags.StringVar(&in.Description, "description", "", "its purpose")
 	flags.StringVar(&domain, "domain", "", "domain (default: yours)")
 	flags.StringVar(&policy, "policy", "", "resource policy that binds all in it")
 	return cmd
@@ -149,7 +149,7 @@ func (a *app) projectUpdate() *cobra.Command {
 		return a.table(p, func() *output.Table { return projectTable(*p) })
 	})
 	givenText(cmd, &in.Name, "name", "another `name`")
-	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
+	givenText(cmd, &in.Description, "description", "its purpose, a `text`")
 	return cmd
 }
 
@@ -162,7 +162,7 @@ func (a *app) projectActive(name, short string, active bool) *cobra.Command {
 
 func (a *app) projectPurge() *cobra.Command {
 	var yes bool
-	cmd := a.verb("purge PROJECT", "Remove a project, its memberships and its history for good", count(1, 1),
+	cmd := a.verb("purge PROJECT", "Remove a project, its memberships and its history permanently", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			p, err := findProject(ctx, c, args[0])
 			if err != nil {
@@ -173,25 +173,25 @@ func (a *app) projectPurge() *cobra.Command {
 			}
 			return a.gone(p.Name, c.PurgeProject(ctx, p.ID, p.Name))
 		})
-	cmd.Long = `Remove a project, its memberships and its history for good. It is refused while
-the project has live sessions or folders.`
+	cmd.Long = `Remove a project, its memberships and its history permanently. This is refused
+while the project has live sessions or folders.`
 	yesFlag(cmd, &yes)
 	return cmd
 }
 
 func (a *app) projectAdd() *cobra.Command {
 	var admin bool
-	cmd := a.onMember("add PROJECT USER...", "Make users members, or administrators, of a project",
+	cmd := a.onMember("add PROJECT USER...", "Add members or administrators to a project",
 		func(ctx context.Context, c *client.Client, project, user string) error {
 			_, err := c.SetMembership(ctx, project, user, admin)
 			return err
 		})
-	cmd.Flags().BoolVar(&admin, "admin", false, "let them administer the project; without it, members who do no longer do")
+	cmd.Flags().BoolVar(&admin, "admin", false, "make them administrators of the project; without it, administrators become members")
 	return cmd
 }
 
 func (a *app) projectRemove() *cobra.Command {
-	return alias(a.onMember("remove PROJECT USER...", "End memberships",
+	return alias(a.onMember("remove PROJECT USER...", "Remove members from a project",
 		func(ctx context.Context, c *client.Client, project, user string) error {
 			_, err := c.RemoveMembership(ctx, project, user)
 			return err

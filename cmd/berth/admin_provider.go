@@ -10,10 +10,10 @@ import (
 )
 
 func (a *app) providerCommand() *cobra.Command {
-	return alias(group("provider", "Work with identity providers, with which people log in (OpenID Connect)",
+	return alias(group("provider", "Manage identity providers for login (OpenID Connect)",
 		a.providerList(), a.providerCreate(), a.providerUpdate(),
-		a.providerActive("activate", "Let people log in with providers again", true),
-		a.providerActive("deactivate", "Let nobody log in with providers", false),
+		a.providerActive("activate", "Activate providers: users can log in with them", true),
+		a.providerActive("deactivate", "Deactivate providers: users cannot log in with them", false),
 		a.providerDelete()), "providers")
 }
 
@@ -66,7 +66,7 @@ func (a *app) providerCreate() *cobra.Command {
 	var in client.CreateProviderInput
 	var domain, project string
 	var stdin bool
-	cmd := a.verb("create NAME", "Let people log in with an OpenID Connect issuer", count(1, 1),
+	cmd := a.verb("create NAME", "Add an OpenID Connect issuer for login", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			in.Name = args[0]
 			for flag, value := range map[string]string{"--issuer": in.Issuer, "--client-id": in.ClientID} {
@@ -89,18 +89,18 @@ func (a *app) providerCreate() *cobra.Command {
 			}
 			return a.table(p, func() *output.Table { return providerTable(*p) })
 		})
-	cmd.Long = `Let people log in with an OpenID Connect issuer. The client secret comes from
+	cmd.Long = `Add an OpenID Connect issuer for login. The client secret comes from
 standard input with --client-secret-stdin, else from $BERTH_CLIENT_SECRET, else
 from a prompt. At the issuer, allow the redirect URL
 https://YOUR-SERVER/auth/oidc/NAME/callback.`
 	cmd.Example = "  berth admin provider create corp --issuer https://login.example.org --client-id berth --auto-provision --email-domains example.org"
 	flags := cmd.Flags()
-	flags.StringVar(&in.DisplayName, "display-name", "", "what people read (default: the name)")
+	flags.StringVar(&in.DisplayName, "display-name", "", "the name on the login page (default: the name)")
 	flags.StringVar(&in.Issuer, "issuer", "", "address of the issuer (needed)")
-	flags.StringVar(&in.ClientID, "client-id", "", "as what Berth is known to the issuer (needed)")
+	flags.StringVar(&in.ClientID, "client-id", "", "Berth's client ID at the issuer (required)")
 	flags.BoolVar(&stdin, "client-secret-stdin", false, "read the client secret from standard input")
-	flags.StringSliceVar(&in.Scopes, "scopes", nil, "what to ask the issuer for (default: openid, email, profile)")
-	flags.BoolVar(&in.AutoProvision, "auto-provision", false, "make users of people who are not known yet")
+	flags.StringSliceVar(&in.Scopes, "scopes", nil, "scopes to request from the issuer (default: openid, email, profile)")
+	flags.BoolVar(&in.AutoProvision, "auto-provision", false, "create accounts on first login")
 	flags.StringSliceVar(&in.EmailDomains, "email-domains", nil, "with --auto-provision: only of people with such e-mail addresses")
 	flags.StringVar(&domain, "domain", "", "domain of the users (default: yours)")
 	flags.StringVar(&project, "project", "", "project that new users become members of")
@@ -143,11 +143,11 @@ func (a *app) providerUpdate() *cobra.Command {
 		}
 		return a.table(p, func() *output.Table { return providerTable(*p) })
 	})
-	givenText(cmd, &in.DisplayName, "display-name", "what people read, a `text`")
-	givenText(cmd, &in.ClientID, "client-id", "as what Berth is known to the issuer, an `id`")
+	givenText(cmd, &in.DisplayName, "display-name", "the name on the login page, a `text`")
+	givenText(cmd, &in.ClientID, "client-id", "Berth's client `ID` at the issuer")
 	cmd.Flags().BoolVar(&stdin, "client-secret-stdin", false, "read another client secret from standard input")
 	givenWords(cmd, &in.Scopes, "scopes", "`scopes` to ask the issuer for, with commas between")
-	givenBool(cmd, &in.AutoProvision, "auto-provision", "make users of people who are not known yet (=false: not)")
+	givenBool(cmd, &in.AutoProvision, "auto-provision", "create accounts on first login (=false: do not)")
 	givenWords(cmd, &in.EmailDomains, "email-domains", "`domains` of their e-mail addresses, with commas between; none for none")
 	givenText(cmd, &project, "project", "`project` that new users become members of; none for none")
 	sets(cmd, "client-id", "clientID")
@@ -163,6 +163,6 @@ func (a *app) providerActive(name, short string, active bool) *cobra.Command {
 }
 
 func (a *app) providerDelete() *cobra.Command {
-	return alias(a.onEach("delete PROVIDER", "Remove providers; the users whom they vouched for stay", findProviderID,
+	return alias(a.onEach("delete PROVIDER", "Delete providers; their users stay", findProviderID,
 		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteProvider(ctx, id) }), "rm")
 }

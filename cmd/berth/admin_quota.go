@@ -9,7 +9,7 @@ import (
 )
 
 func (a *app) quotaCommand() *cobra.Command {
-	return group("quota", "See how full the folders of users and projects are on each volume, and limit them",
+	return group("quota", "Show the usage of users and projects on each volume, and set limits",
 		a.quotaList(), a.quotaSet())
 }
 
@@ -23,7 +23,7 @@ func quotaTable(list ...client.QuotaScope) *output.Table {
 }
 
 func (a *app) quotaList() *cobra.Command {
-	return a.list("List how full folders are, and what limits them", func(ctx context.Context, c *client.Client, _ []string) error {
+	return a.list("List the usage and limits of quota scopes", func(ctx context.Context, c *client.Client, _ []string) error {
 		list, err := c.QuotaScopes(ctx, false)
 		if err != nil {
 			return err
@@ -57,9 +57,9 @@ func (a *app) quotaSet() *cobra.Command {
 			}
 			return a.table(s, func() *output.Table { return quotaTable(*s) })
 		})
-	cmd.Long = `Limit the folders of a user or project on a volume, in place of the policies. What
-is not given is the policies' again, and there are none for numbers of files. A
-volume takes what it can keep: see berth admin volume show.`
+	cmd.Long = `Limit the folders of a user or project on a volume, in place of the policies.
+Without --bytes, the policies decide again; without --files, there is no limit of
+files. A volume accepts the limits it can enforce: see berth admin volume show.`
 	cmd.Example = "  berth admin quota set fast --user ada@example.org --bytes 500g --files 2000000"
 	cmd.Flags().StringVar(&user, "user", "", "a user, by e-mail, username or id")
 	cmd.Flags().StringVar(&project, "project", "", "a project, by name, domain/name or id")

@@ -17,9 +17,10 @@ func (a *app) recoveryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recovery on|off",
 		Short: "Turn the cluster's recovery mode on or off",
-		Long: `In recovery mode no session starts, and nothing is ended or removed but what a
-person asks for. A leader turns it on when the database is older than what runs,
-as after a restore from a backup. off shows what will end, and asks first.`,
+		Long: `In recovery mode no session starts, and nothing is ended or removed unless a user
+requests it. A leader turns the mode on when the database is older than the
+running containers, as after a restore from a backup. off lists what will end,
+and asks.`,
 		Example:   "  berth admin cluster recovery on --reason 'restore of the database'\n  berth admin cluster recovery off",
 		Args:      cobra.MatchAll(count(1, 1), onOrOff),
 		ValidArgs: []string{"on", "off"},

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) retentionCommand() *cobra.Command {
-	return group("retention", "See and set how long the trail and other records are kept", a.retentionShow(), a.retentionSet())
+	return group("retention", "Show and set how long the audit log and other records are kept", a.retentionShow(), a.retentionSet())
 }
 
 func (a *app) retentionShow() *cobra.Command {
@@ -37,7 +37,7 @@ func (a *app) retentionTable(list ...client.Retention) *output.Table {
 }
 
 func (a *app) retentionSet() *cobra.Command {
-	cmd := a.verb("set CATEGORY DAYS", "Keep a kind of record for a number of days, or for ever", count(2, 2),
+	cmd := a.verb("set CATEGORY DAYS", "Set for how many days a kind of record is kept, or forever", count(2, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			days, err := retentionDays(args[1])
 			if err != nil {

@@ -13,13 +13,13 @@ import (
 )
 
 func (a *app) roleCommand() *cobra.Command {
-	cmd := group("role", "Work with custom roles, which allow more than people's own ones",
+	cmd := group("role", "Manage custom roles, which grant more permissions",
 		a.roleList(), a.roleShow(), a.roleCreate(), a.roleUpdate(), a.roleDelete(), a.roleGrant(), a.roleRevoke())
-	cmd.Long = `Work with custom roles. A role is a set of permissions, what may be done to which
-kind of object, and is granted to users on the system, a domain, a project or
-one object.
+	cmd.Long = `Manage custom roles. A role is a set of permissions: operations on kinds of
+objects. It is granted to users in the scope of the system, a domain, a project
+or one object.
 
---allow takes ENTITY=OPERATION[,OPERATION...] and is given again for each kind:
+--allow takes ENTITY=OPERATION[,OPERATION...]; repeat it for each kind of object:
   operations  read, create, update, delete, special, or all
   entities    ` + entityNames() + `
 special is entering a session, using a folder's files, acting as a user,
@@ -84,7 +84,7 @@ func scopeText(scope string, id *string) string {
 }
 
 func (a *app) roleShow() *cobra.Command {
-	return a.verb("show ROLE", "Show a custom role and who holds it where", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	return a.verb("show ROLE", "Show a custom role and its grants", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		r, err := findRole(ctx, c, args[0])
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func parsePermission(text string) (p client.RolePermission, err error) {
 	}
 	for _, w := range words(operations) {
 		if !slices.Contains(access.Operations(), access.Operation(w)) {
-			return p, fmt.Errorf("there is no operation %q; choose read, create, update, delete, special or all", w)
+			return p, fmt.Errorf("%q is not an operation; choose read, create, update, delete, special or all", w)
 		}
 		p.Operations = append(p.Operations, w)
 	}
@@ -150,9 +150,9 @@ func allowFlag(cmd *cobra.Command, into *[]client.RolePermission) {
 
 func (a *app) roleCreate() *cobra.Command {
 	var in client.CreateRoleInput
-	cmd := a.verb("create NAME", "Make a custom role", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("create NAME", "Create a custom role", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if in.Name = args[0]; len(in.Allows) == 0 {
-			return usagef("say with --allow what the role allows")
+			return usagef("set --allow to the permissions of the role")
 		}
 		r, err := c.CreateRole(ctx, in)
 		if err != nil {
@@ -161,14 +161,14 @@ func (a *app) roleCreate() *cobra.Command {
 		return a.table(r, func() *output.Table { return roleTable(*r) })
 	})
 	cmd.Example = "  berth admin role create helpdesk --allow user=read,update --allow session=read,delete"
-	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
+	cmd.Flags().StringVar(&in.Description, "description", "", "its purpose")
 	allowFlag(cmd, &in.Allows)
 	return cmd
 }
 
 func (a *app) roleUpdate() *cobra.Command {
 	var in client.UpdateRoleInput
-	cmd := a.verb("update ROLE", "Change a custom role at once for all who hold it", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("update ROLE", "Change a custom role for everyone who has it", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if err := changes(in); err != nil {
 			return err
 		}
@@ -182,9 +182,9 @@ func (a *app) roleUpdate() *cobra.Command {
 		}
 		return a.table(r, func() *output.Table { return roleTable(*r) })
 	})
-	cmd.Long = "Change a custom role at once for all who hold it. --allow replaces all that it\nallowed."
+	cmd.Long = "Change a custom role for everyone who has it. --allow replaces all of its\npermissions."
 	givenText(cmd, &in.Name, "name", "another `name`")
-	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
+	givenText(cmd, &in.Description, "description", "its purpose, a `text`")
 	allowFlag(cmd, &in.Allows)
 	return cmd
 }

@@ -49,7 +49,7 @@ func (f *scopeFlags) scope(ctx context.Context, c *client.Client) (scope, id str
 
 func (a *app) roleGrant() *cobra.Command {
 	var f scopeFlags
-	cmd := a.verb("grant ROLE USER", "Give a user a role on a scope", count(2, 2), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("grant ROLE USER", "Grant a user a role in a scope", count(2, 2), func(ctx context.Context, c *client.Client, args []string) error {
 		var in client.GrantRoleInput
 		var err error
 		if in.Scope, in.ScopeID, err = f.scope(ctx, c); err != nil {
@@ -83,7 +83,7 @@ func (a *app) roleGrant() *cobra.Command {
 
 func (a *app) roleRevoke() *cobra.Command {
 	var f scopeFlags
-	cmd := a.verb("revoke ROLE USER", "Take a role from a user, on one scope or everywhere", count(2, 2),
+	cmd := a.verb("revoke ROLE USER", "Revoke a role from a user, in one scope or in all", count(2, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			scope, id, err := f.scope(ctx, c)
 			if err != nil {

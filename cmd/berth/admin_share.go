@@ -14,12 +14,12 @@ import (
 )
 
 func (a *app) shareCommand() *cobra.Command {
-	return alias(group("share", "Work with weights: who gets which part of a group by drf and fair share",
+	return alias(group("share", "Manage fair-share weights of domains, projects and users",
 		a.shareList(), a.shareSet(), a.shareUnset()), "shares")
 }
 
 func (a *app) shareList() *cobra.Command {
-	return alias(a.verb("ls GROUP", "Show how the domains, projects and users of a group stand, and their weights", count(1, 1),
+	return alias(a.verb("ls GROUP", "Show the usage, fair share and weight of the domains, projects and users of a group", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := findGroupID(ctx, c, args[0])
 			if err != nil {
@@ -105,14 +105,14 @@ func (f *shareFlags) input(ctx context.Context, c *client.Client) (in client.Sha
 
 func (a *app) shareSet() *cobra.Command {
 	var f shareFlags
-	cmd := a.verb("set WEIGHT", "Give a domain, project or user a weight; 1 is what everybody has without one", count(1, 1),
+	cmd := a.verb("set WEIGHT", "Set the weight of a domain, project or user; the default is 1", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			in, err := f.input(ctx, c)
 			if err != nil {
 				return err
 			}
 			if in.Weight, err = strconv.ParseFloat(args[0], 64); err != nil {
-				return usagef("%q is no number", args[0])
+				return usagef("%q is not a number", args[0])
 			}
 			w, err := c.SetShareWeight(ctx, in)
 			if err != nil {
@@ -128,7 +128,7 @@ func (a *app) shareSet() *cobra.Command {
 
 func (a *app) shareUnset() *cobra.Command {
 	var f shareFlags
-	cmd := a.verb("unset", "Take a weight away: the one with the same --group and --within-project", count(0, 0),
+	cmd := a.verb("unset", "Remove the weight with the same --group and --within-project", count(0, 0),
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			in, err := f.input(ctx, c)
 			if err != nil {
@@ -157,7 +157,7 @@ func weightsFor(ctx context.Context, c *client.Client, group string) ([]client.S
 			return nil, err
 		}
 		if len(all) == 0 {
-			return nil, errors.New("there is no resource group in sight")
+			return nil, errors.New("you can see no resource group")
 		}
 		group = all[0].ID
 	}

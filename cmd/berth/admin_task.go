@@ -14,16 +14,16 @@ import (
 )
 
 func (a *app) taskCommand() *cobra.Command {
-	return alias(group("task", "See and steer work that goes on by itself, such as removing a user",
+	return alias(group("task", "List and control background tasks, such as the purge of a user",
 		a.taskList(), a.taskShow(), a.taskWait(),
-		a.onTasks("cancel", "End tasks; what they have done stays", (*client.Client).CancelTask),
+		a.onTasks("cancel", "Cancel tasks; their finished steps stay", (*client.Client).CancelTask),
 		alias(a.onTasks("retry", "Run failed or cancelled tasks again from where they were", (*client.Client).RetryTask), "again")), "tasks")
 }
 
 func (a *app) taskList() *cobra.Command {
 	var f client.TaskFilter
 	var status *string
-	cmd := a.list("List tasks in sight, newest first", func(ctx context.Context, c *client.Client, _ []string) error {
+	cmd := a.list("List the tasks that you can see, newest first", func(ctx context.Context, c *client.Client, _ []string) error {
 		if status != nil {
 			f.Status = *status
 		}
@@ -64,7 +64,7 @@ func taskDone(t client.Task) string {
 
 func findTask(ctx context.Context, c *client.Client, ref string) (*client.Task, error) {
 	if !isID(ref) {
-		return nil, usagef("%q is no id of a task; they are in: berth admin task ls", ref)
+		return nil, usagef("%q is not the id of a task; list them with: berth admin task ls", ref)
 	}
 	all, err := c.Tasks(ctx, client.TaskFilter{ID: ref, Limit: 1})
 	return one(ctx, c, "task", ref, all, err, func(t client.Task) (id, owner string) { return t.ID, "" })
@@ -104,7 +104,7 @@ func (a *app) taskWait() *cobra.Command {
 		}
 		return a.awaitTask(ctx, c, t)
 	})
-	cmd.Long = "Wait until a task has ended. The exit code is 0 when it is done, else 5."
+	cmd.Long = "Wait until a task has ended. The exit code is 0 when it succeeded, else 5."
 	return cmd
 }
 

@@ -17,12 +17,12 @@ var (
 )
 
 func (a *app) userCommand() *cobra.Command {
-	cmd := group("user", "Work with users",
+	cmd := group("user", "Manage users",
 		a.userList(), a.userShow(), a.userCreate(), a.userImport(), a.userUpdate(),
-		a.userStatus("activate", "Let users log in again", "active"),
-		a.userStatus("deactivate", "Log users out and end their credentials; what they run goes on", "inactive"),
+		a.userStatus("activate", "Activate users: they can log in", "active"),
+		a.userStatus("deactivate", "Deactivate users: logins and credentials end, and running sessions continue", "inactive"),
 		a.userResetPassword(), a.userResetTOTP(), a.userPurge())
-	cmd.Long = "Work with users. A user is named by e-mail, username or id."
+	cmd.Long = "Manage users. USER is an e-mail address, a username or an ID."
 	return alias(cmd, "users")
 }
 
@@ -65,7 +65,7 @@ func (a *app) userTable(list ...client.User) *output.Table {
 }
 
 func (a *app) userShow() *cobra.Command {
-	return a.verb("show USER", "Show a user, his projects and what he may", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	return a.verb("show USER", "Show a user, their projects and permissions", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		id, err := findUserID(ctx, c, args[0])
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (a *app) userCreate() *cobra.Command {
 	var domain, policy string
 	var projects []string
 	var passwordStdin bool
-	cmd := a.verb("create EMAIL", "Make a user", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
+	cmd := a.verb("create EMAIL", "Create a user", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
 		in.Email = args[0]
 		if role != nil {
 			in.Role = *role
@@ -162,16 +162,16 @@ func (a *app) userCreate() *cobra.Command {
 		}
 		return a.table(u, func() *output.Table { return a.userTable(*u) })
 	})
-	cmd.Long = `Make a user. The password comes from standard input with --password-stdin, else
-from $BERTH_NEW_PASSWORD, else from a prompt. To make many at once: berth admin
-user import.`
+	cmd.Long = `Create a user. The password comes from standard input with --password-stdin, else
+from $BERTH_NEW_PASSWORD, else from a prompt. To create many users, run berth
+admin user import.`
 	flags := cmd.Flags()
 	flags.StringVar(&in.Username, "username", "", "short name (default: from the e-mail)")
 	flags.StringVar(&in.FullName, "full-name", "", "full name")
 	given(cmd, &role, "role", "`role`: user (default), admin, superadmin or monitor", choice(userRoles...))
 	flags.StringVar(&domain, "domain", "", "domain (default: yours)")
 	flags.StringSliceVar(&projects, "project", nil, "projects to be a member of")
-	flags.StringVar(&policy, "policy", "", "resource policy that binds him")
+	flags.StringVar(&policy, "policy", "", "resource policy of the user")
 	flags.BoolVar(&passwordStdin, "password-stdin", false, "read the password from standard input")
 	return cmd
 }
@@ -221,13 +221,13 @@ func (a *app) userUpdate() *cobra.Command {
 	givenText(cmd, &in.Username, "username", "short `name`")
 	given(cmd, &role, "role", "`role`: user, admin, superadmin or monitor", choice(userRoles...))
 	given(cmd, &status, "status", "`status`: active, inactive, before-verification or deleted", choice(userStatuses...))
-	givenText(cmd, &policy, "policy", "resource `policy` that binds him; none for none")
-	givenWords(cmd, &in.AllowedAddresses, "addresses", "`networks` from which he may come, with commas between, such as 10.0.0.0/8; none for all")
-	givenBool(cmd, &in.PasswordChangeRequired, "change-password", "he must choose a new password at his next login (=false: not)")
+	givenText(cmd, &policy, "policy", "resource `policy` of the user, or none")
+	givenWords(cmd, &in.AllowedAddresses, "addresses", "`networks` from which the user may log in, separated by commas, such as 10.0.0.0/8; none for all")
+	givenBool(cmd, &in.PasswordChangeRequired, "change-password", "the user must choose a new password at the next login (=false: keep it)")
 	cmd.Flags().BoolVar(&in.KeepCredentials, "keep-credentials", false, "with another --status than active: leave access tokens, keypairs and SSH keys for when the user is active again")
-	givenCount(cmd, &in.ContainerUID, "uid", "user `id` in his sessions")
-	givenCount(cmd, &in.ContainerGID, "gid", "group `id` in his sessions")
-	given(cmd, &in.ContainerGIDs, "groups", "further group `ids` in his sessions, with commas between; none for none", parseCounts)
+	givenCount(cmd, &in.ContainerUID, "uid", "user `ID` in the user's sessions")
+	givenCount(cmd, &in.ContainerGID, "gid", "group `ID` in the user's sessions")
+	given(cmd, &in.ContainerGIDs, "groups", "further group `IDs` in the user's sessions, separated by commas, or none", parseCounts)
 	givenBool(cmd, &in.ClearContainer, "no-ids", "take --uid, --gid and --groups away")
 	sets(cmd, "addresses", "allowedAddresses")
 	sets(cmd, "change-password", "passwordChangeRequired")

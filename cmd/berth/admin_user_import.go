@@ -16,7 +16,7 @@ func (a *app) userImport() *cobra.Command {
 	var domain string
 	var projects []string
 	var passwords *string
-	cmd := a.verb("import FILE.csv", "Make users of a CSV file, or of - for standard input", count(1, 1),
+	cmd := a.verb("import FILE.csv", "Create users from a CSV file, or from standard input (-)", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			if in.CSV, err = a.readFile(args[0]); err != nil {
 				return err
@@ -36,17 +36,17 @@ func (a *app) userImport() *cobra.Command {
 			}
 			return a.imported(got, in.DryRun)
 		})
-	cmd.Long = `Make users of a CSV file. Its first line names the columns: email, username,
-full_name, role, projects (names with ; between), password and policy; only
-email must be there. Who is there already is skipped, and a wrong line does not
-stop the others: mend the file and import it again. When a line was wrong, the
-exit code is 6. Passwords that the server makes are shown this once.`
+	cmd.Long = `Create users from a CSV file. Its first line names the columns: email, username,
+full_name, role, projects (names separated by ;), password and policy; only email
+is required. Existing users are skipped, and a wrong line does not stop the
+others: correct the file and import it again. If a line was wrong, the exit code
+is 6. Generated passwords are shown only once.`
 	cmd.Example = `  berth admin user import lab.csv --domain vision --project thesis --dry-run
   berth admin user import lab.csv --domain vision --project thesis --passwords generated`
 	flags := cmd.Flags()
 	flags.StringVar(&domain, "domain", "", "domain of the users (default: yours)")
 	flags.StringSliceVar(&projects, "project", nil, "projects that all of them become members of")
-	flags.BoolVar(&in.DryRun, "dry-run", false, "only show what would be done")
+	flags.BoolVar(&in.DryRun, "dry-run", false, "only show the changes")
 	given(cmd, &passwords, "passwords", "where passwords come from, `how`: given in the file (default), or generated where the file has none", choice("given", "generated"))
 	return cmd
 }

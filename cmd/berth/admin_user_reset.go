@@ -12,7 +12,7 @@ import (
 
 func (a *app) userResetPassword() *cobra.Command {
 	var stdin, keep bool
-	cmd := a.verb("reset-password USER", "Give a user a password that they must change, and end their credentials", count(1, 1),
+	cmd := a.verb("reset-password USER", "Set a temporary password and revoke the user's credentials", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := findUserID(ctx, c, args[0])
 			if err != nil {
@@ -29,14 +29,14 @@ func (a *app) userResetPassword() *cobra.Command {
 				return err
 			}
 			if made.Password == nil {
-				a.note("The password of %s is set; he must change it when he logs in.", made.User.Email)
+				a.note("The password of %s is set; they must change it at the next login.", made.User.Email)
 			}
-			return a.secret(made, made.Password, "The password of "+made.User.Email+" is shown this once; he must change it when he logs in.")
+			return a.secret(made, made.Password, "The password of "+made.User.Email+" is shown only once; they must change it at the next login.")
 		})
-	cmd.Long = `Give a user a password that they must change at the next login. All their logins,
-access tokens, keypairs and SSH keys end; with --keep-credentials only the logins
-do. The server makes a password and it is printed, unless one comes from standard
-input with --password-stdin.`
+	cmd.Long = `Set a password that the user must change at the next login. All their logins,
+access tokens, keypairs and SSH keys are revoked; with --keep-credentials only the
+logins are. The server generates the password and berth prints it, unless it comes
+from standard input with --password-stdin.`
 	cmd.Flags().BoolVar(&keep, "keep-credentials", false, "leave access tokens, keypairs and SSH keys as they are")
 	cmd.Flags().BoolVar(&stdin, "password-stdin", false, "read the password from standard input")
 	return cmd
@@ -54,7 +54,7 @@ func (a *app) userPurge() *cobra.Command {
 	var in client.PurgeUserInput
 	var to string
 	var yes, detach bool
-	cmd := a.verb("purge USER", "Remove a user for good", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("purge USER", "Remove a user permanently", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if to != "" && in.DeleteFolders {
 			return usagef("choose one of --folders-to and --delete-folders")
 		}
@@ -81,13 +81,14 @@ func (a *app) userPurge() *cobra.Command {
 		}
 		return a.awaitTask(ctx, c, t)
 	})
-	cmd.Long = `Remove a user who is not active for good: end his sessions and credentials, give
-his folders to somebody of his domain or delete them, and remove what is left.
-The history keeps who he was. It goes on without you, see berth admin task.`
+	cmd.Long = `Remove an inactive user permanently: end their sessions and credentials, transfer
+their folders to another user of the domain or delete them, and remove the
+account. The audit log keeps their e-mail. This is a background task: see berth
+admin task.`
 	cmd.Example = "  berth admin user deactivate kim@example.org\n  berth admin user purge kim@example.org --folders-to lee@example.org"
 	flags := cmd.Flags()
-	flags.StringVar(&to, "folders-to", "", "who of the domain gets his folders")
-	flags.BoolVar(&in.DeleteFolders, "delete-folders", false, "delete his folders and all in them")
+	flags.StringVar(&to, "folders-to", "", "the user of the domain who gets the folders")
+	flags.BoolVar(&in.DeleteFolders, "delete-folders", false, "delete the folders of the user and everything in them")
 	flags.BoolVar(&detach, "detach", false, "do not wait until it is done")
 	yesFlag(cmd, &yes)
 	return cmd

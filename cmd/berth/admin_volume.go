@@ -13,12 +13,12 @@ import (
 )
 
 func (a *app) volumeCommand() *cobra.Command {
-	return alias(group("volume", "See volumes, and say what their folders may be used for by whom",
+	return alias(group("volume", "List volumes, and manage who may use their folders",
 		a.volumeList(), a.volumeShow(), a.volumeOrphans(), a.volumeGrants(), a.volumeGrant(), a.volumeRevoke()), "volumes")
 }
 
 func (a *app) volumeGrants() *cobra.Command {
-	return a.verb("grants VOLUME", "List what a volume's folders may be used for by whom", count(1, 1),
+	return a.verb("grants VOLUME", "List the grants of a volume", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			v, err := findVolume(ctx, c, args[0])
 			if err != nil {
@@ -67,7 +67,7 @@ func (f *volumeHolder) find(ctx context.Context, c *client.Client) (h client.Hol
 	case f.everybody && f.given() == 0:
 		return h, nil
 	case f.everybody || f.given() != 1:
-		return h, usagef("name one of --everybody, --domain, --project and --user")
+		return h, usagef("set one of --everybody, --domain, --project and --user")
 	}
 	return f.holder(ctx, c)
 }
@@ -79,10 +79,10 @@ func (a *app) volumeGrant() *cobra.Command {
 	for _, p := range access.VolumePermissions() {
 		all = append(all, string(p))
 	}
-	cmd := a.verb("grant VOLUME", "Say what a volume's folders may be used for by somebody, in place of what held for him", count(1, 1),
+	cmd := a.verb("grant VOLUME", "Grant permissions on a volume's folders, replacing those of the same holder", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if may == nil {
-				return usagef("say with --allow what for, or --allow all")
+				return usagef("set --allow to the permissions, or to all")
 			}
 			h, err := f.find(ctx, c)
 			if err != nil {
@@ -100,13 +100,13 @@ func (a *app) volumeGrant() *cobra.Command {
 			}
 			return a.table(g, func() *output.Table { return volumeGrantTable(*g) })
 		})
-	cmd.Long = `Say what a volume's folders may be used for by a domain, a project, a user or
-everybody, in place of what held for him. What several grants give adds up, and
-they bind every role.`
+	cmd.Long = `Grant permissions on a volume's folders to a domain, a project, a user or all
+users. This replaces the grant of the same holder. Permissions of several grants
+add up, and every role needs them.`
 	cmd.Example = "  berth admin volume grant fast --project thesis --allow create-folder,mount,upload,download"
 	f.register(cmd)
 	one := choices(all...)
-	givenList(cmd, &may, "allow", "`what` for, with commas between: "+strings.ReplaceAll(strings.Join(all, ", "), "_", "-")+"; or all", func(text string) ([]string, error) {
+	givenList(cmd, &may, "allow", "`permissions`, separated by commas: "+strings.ReplaceAll(strings.Join(all, ", "), "_", "-")+"; or all", func(text string) ([]string, error) {
 		if text == "all" {
 			return all, nil
 		}
@@ -118,7 +118,7 @@ they bind every role.`
 
 func (a *app) volumeRevoke() *cobra.Command {
 	var f volumeHolder
-	cmd := a.verb("revoke VOLUME", "Take away what was granted to somebody on a volume", count(1, 1),
+	cmd := a.verb("revoke VOLUME", "Revoke a grant on a volume", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			h, err := f.find(ctx, c)
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 
 func (a *app) volumeOrphans() *cobra.Command {
 	var remove, yes bool
-	cmd := a.verb("orphans VOLUME", "Compare what lies on a volume with what is known, and remove what nobody has", count(1, 1),
+	cmd := a.verb("orphans VOLUME", "Compare a volume with the database, and remove orphans", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			v, err := findVolume(ctx, c, args[0])
 			if err != nil {
@@ -29,13 +29,14 @@ func (a *app) volumeOrphans() *cobra.Command {
 			}
 			return a.table(found, func() *output.Table { return orphanTable(found) })
 		})
-	cmd.Long = `Compare what lies on a volume with what is known. Orphans are folders and quota
-scopes on the volume that nobody has; missing is a folder that somebody has and
-that is not there. --remove deletes the orphans for ever, in tasks that go on when
-berth is interrupted. What no storage proxy made (stray), and what is missing, is
-left as it is: look at it with the volume's own tools, or delete the folder.`
+	cmd.Long = `Compare a volume with the database. Orphans are folders and quota scopes on the
+volume that the database does not have; a missing folder is in the database but
+not on the volume. --remove deletes the orphans permanently, in tasks that
+continue if berth is interrupted. Directories that no storage proxy created
+(stray) and missing folders are not changed: check them with the volume's own
+tools, or delete the folder.`
 	cmd.Example = "  berth admin volume orphans fast\n  berth admin volume orphans fast --remove"
-	cmd.Flags().BoolVar(&remove, "remove", false, "delete the orphans for ever")
+	cmd.Flags().BoolVar(&remove, "remove", false, "delete the orphans permanently")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before deleting")
 	return cmd
 }
@@ -68,7 +69,7 @@ func (a *app) removeOrphans(ctx context.Context, c *client.Client, v *client.Vol
 	for _, s := range o.Scopes {
 		scopes = append(scopes, orphan{scope: s.Scope})
 	}
-	what := plural(len(folders), "orphaned folder") + " and " + plural(len(scopes), "quota scope") + " of volume " + v.Name + " for ever"
+	what := plural(len(folders), "orphaned folder") + " and " + plural(len(scopes), "quota scope") + " of volume " + v.Name + " permanently"
 	if len(folders)+len(scopes) == 0 {
 		a.note("berth: there is nothing to remove")
 	} else if err := a.mayDelete(ctx, what, yes); err != nil {

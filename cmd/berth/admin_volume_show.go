@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) volumeList() *cobra.Command {
-	cmd := a.list("List volumes, how full and how well they are, and how they keep limits", func(ctx context.Context, c *client.Client, _ []string) error {
+	cmd := a.list("List volumes, their usage, health and quotas", func(ctx context.Context, c *client.Client, _ []string) error {
 		list, err := c.VolumeDetails(ctx)
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func volumeTotal(v client.VolumeDetails) string {
 }
 
 func (a *app) volumeShow() *cobra.Command {
-	cmd := a.verb("show VOLUME", "Show what a volume can, how it is, how fast, and who may use it", count(1, 1),
+	cmd := a.verb("show VOLUME", "Show a volume's capabilities, state, speed and grants", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			all, err := c.VolumeDetails(ctx)
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return group("agent", "Look at worker machines, open, close or move them", a.agentList(), a.agentShow(), a.agentDevices(),
+	return group("agent", "Show, cordon, drain and move worker machines", a.agentList(), a.agentShow(), a.agentDevices(),
 		a.agentCordon(), a.agentUncordon(), a.agentDrain(), a.agentUndrain(),
 		a.agentMove(), a.agentRestartPlugin(), a.agentRemove(), a.agentJoin())
 }
@@ -21,7 +21,7 @@ func (a *app) agentList() *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
-		Short:   "List agents with what is held on them",
+		Short:   "List agents and their allocated resources",
 		Args:    count(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
@@ -80,7 +80,7 @@ func conditionName(k client.Condition) string { return strings.ReplaceAll(k.Type
 func (a *app) agentShow() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show AGENT",
-		Short: "Show an agent, its devices, and who holds them",
+		Short: "Show an agent, its devices and their sessions",
 		Args:  count(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -133,7 +133,7 @@ func (a *app) describeAgent(p output.Printer, g *client.AgentDetail) error {
 		if !probe.OK {
 			s.fact("Cannot", probe.Name+": "+probe.Detail)
 		} else if probe.Name == "session-disk" {
-			s.fact("Disks", "what sessions write is "+probe.Detail)
+			s.fact("Disks", "session disks are "+probe.Detail)
 		}
 	}
 	for _, plugin := range g.Plugins {
@@ -197,7 +197,7 @@ func holders(d client.Device) string {
 func (a *app) agentMove() *cobra.Command {
 	var to string
 	var force bool
-	cmd := a.verb("move AGENT...", "Put agents into another resource group", count(1, -1),
+	cmd := a.verb("move AGENT...", "Move agents to another resource group", count(1, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if to == "" {
 				return usagef("--group is missing: the resource group to put the agents into")
@@ -217,9 +217,9 @@ func (a *app) agentMove() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&to, "group", "", "the resource group, by name or id")
 	cmd.Flags().BoolVar(&force, "force", false, "move an agent on which sessions run; they stay in their resource group")
-	cmd.Long = `Put agents into another resource group. An agent on which sessions run is
-refused: drain it first, or use --force. Then the sessions go on, and stay in
-their resource group.`
+	cmd.Long = `Move agents to another resource group. This is refused for an agent with running
+sessions: drain it first, or use --force. With --force the sessions continue and
+stay in their resource group.`
 	return cmd
 }
 
@@ -247,6 +247,6 @@ func (a *app) agentJoin() *cobra.Command {
 			})
 		},
 	}
-	roleFlag(cmd, &role, "what the machine becomes")
+	roleFlag(cmd, &role, "role of the machine")
 	return cmd
 }

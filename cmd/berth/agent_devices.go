@@ -17,7 +17,7 @@ func (a *app) agentDevices() *cobra.Command {
 	wide := false
 	cmd := &cobra.Command{
 		Use:   "devices AGENT",
-		Short: "List the devices of an agent: what is held of them, how they are, and why one is not given away",
+		Short: "List the devices of an agent: allocations, health, and why one is not available",
 		Args:  count(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()

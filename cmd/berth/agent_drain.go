@@ -21,18 +21,18 @@ func findAgentID(ctx context.Context, c *client.Client, ref string) (string, err
 
 func (a *app) agentCordon() *cobra.Command {
 	var reason string
-	cmd := a.onEach("cordon AGENT", "Let nothing new start on agents; what runs on them goes on", findAgentID,
+	cmd := a.onEach("cordon AGENT", "Start nothing new on agents; running sessions continue", findAgentID,
 		func(ctx context.Context, c *client.Client, id string) error {
 			_, err := c.Cordon(ctx, id, reason)
 			return err
 		})
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for everybody who sees the agents")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, shown to everyone who sees the agents")
 	sets(cmd, "reason", "cordonReason")
 	return cmd
 }
 
 func (a *app) agentUncordon() *cobra.Command {
-	return a.onEach("uncordon AGENT", "Let sessions start on agents again", findAgentID,
+	return a.onEach("uncordon AGENT", "Uncordon agents: sessions can start on them", findAgentID,
 		func(ctx context.Context, c *client.Client, id string) error {
 			_, err := c.Uncordon(ctx, id)
 			return err
@@ -43,7 +43,7 @@ func (a *app) agentDrain() *cobra.Command {
 	in := client.DrainInput{Action: "reschedule"}
 	var after *int
 	var wait bool
-	cmd := a.onEach("drain AGENT", "Empty agents: nothing new starts, and at the deadline the rest is moved or ended", findAgentID,
+	cmd := a.onEach("drain AGENT", "Drain agents: nothing new starts, and at the deadline running sessions are moved or ended", findAgentID,
 		func(ctx context.Context, c *client.Client, id string) error {
 			if after == nil {
 				return usagef("--deadline is missing: how long sessions may stay, such as 30m; 0s is at once")
@@ -59,9 +59,9 @@ func (a *app) agentDrain() *cobra.Command {
   berth agent drain node-7 --deadline 0s --then terminate --wait`
 	given(cmd, &after, "deadline", "the `while` that sessions may stay, such as 30m; 0s is at once", parseSeconds)
 	sets(cmd, "deadline", "after", "deadline")
-	cmd.Flags().StringVar(&in.Action, "then", in.Action, "what becomes of what still runs: `reschedule` starts it anew elsewhere, terminate ends it")
+	cmd.Flags().StringVar(&in.Action, "then", in.Action, "what happens to sessions that still run: `reschedule` starts them on another agent, terminate ends them")
 	sets(cmd, "then", "action")
-	cmd.Flags().StringVar(&in.Reason, "reason", "", "why, for the owners of what runs there")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "reason, shown to the owners of running sessions")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when nothing is left on the agents")
 	return cmd
 }
@@ -98,7 +98,7 @@ func (a *app) awaitDrained(ctx context.Context, c *client.Client, g *client.Agen
 }
 
 func (a *app) agentUndrain() *cobra.Command {
-	return a.onEach("undrain AGENT", "End the drain of agents: sessions may start on them again", findAgentID,
+	return a.onEach("undrain AGENT", "Cancel the drain of agents: sessions can start on them", findAgentID,
 		func(ctx context.Context, c *client.Client, id string) error {
 			_, err := c.Undrain(ctx, id)
 			return err
@@ -106,7 +106,7 @@ func (a *app) agentUndrain() *cobra.Command {
 }
 
 func (a *app) agentRestartPlugin() *cobra.Command {
-	return a.verb("restart-plugin AGENT PLUGIN", "End a plugin's process on an agent and start it again; sessions keep their devices", count(2, 2),
+	return a.verb("restart-plugin AGENT PLUGIN", "Restart a plugin on an agent; sessions keep their devices", count(2, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := findAgentID(ctx, c, args[0])
 			if err != nil {
@@ -119,7 +119,7 @@ func (a *app) agentRestartPlugin() *cobra.Command {
 func (a *app) agentRemove() *cobra.Command {
 	var role string
 	var expel, yes bool
-	cmd := a.verb("rm NAME...", "Declare lost agents gone for good, or cut storage proxies off", count(1, -1),
+	cmd := a.verb("rm NAME...", "Remove lost agents or storage proxies permanently", count(1, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := checkRole(role); err != nil {
 				return err
@@ -150,7 +150,7 @@ volumes stay, so that another proxy can serve them.`
 	cmd.Example = "  berth agent rm node-7\n  berth agent rm node-8 --expel\n  berth agent rm proxy-2 --role storage"
 	cmd.Flags().BoolVar(&expel, "expel", false, "refuse the agent's certificates from now on, also while it is alive")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before an agent is expelled")
-	roleFlag(cmd, &role, "what it was")
+	roleFlag(cmd, &role, "role it had")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func (a *app) apiCommand() *cobra.Command {
 		Use:   "api GRAPHQL",
 		Short: "Run any GraphQL query, mutation or subscription",
 		Long: `Run a GraphQL document: the text itself, @FILE, or - for standard input. Prints
-the data as JSON; of a subscription one JSON object a line for each event.`,
+the data as JSON; for a subscription, one JSON object per line and event.`,
 		Example: `  berth api '{ viewer { user { email } } }'
   berth api 'query($n: Int) { sessions(first: $n) { totalCount } }' -F n=5
   berth api 'subscription { sessionChanged { name status } }'`,

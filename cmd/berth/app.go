@@ -60,7 +60,7 @@ func (a *app) command() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.contextName, "context", "", "context to use instead of the current one")
-	flags.StringVar(&a.actAs, "as", "", "act for this user, by e-mail or id, with exactly his rights")
+	flags.StringVar(&a.actAs, "as", "", "act as this user, by e-mail or ID, with exactly their permissions")
 	flags.Lookup("as").Annotations = map[string][]string{fieldOf: {"X-Berth-Act-As"}}
 	flags.StringVarP(&a.format, "output", "o", "table", "output format: table, json or yaml")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
@@ -82,7 +82,7 @@ func (a *app) command() *cobra.Command {
 // oneself refuses --as where only one's own credentials are meant.
 func (a *app) oneself() error {
 	if a.actAs != "" {
-		return usagef("--as: nobody logs in or out for another user")
+		return usagef("--as cannot be used with login and logout")
 	}
 	return nil
 }

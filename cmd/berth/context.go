@@ -47,7 +47,7 @@ func (a *app) contextList() *cobra.Command {
 func (a *app) contextUse() *cobra.Command {
 	return &cobra.Command{
 		Use:   "use NAME",
-		Short: "Make a context the current one",
+		Short: "Switch to another context",
 		Args:  count(1, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			_, f, err := a.config()

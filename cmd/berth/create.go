@@ -44,7 +44,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.priority, "priority", 10, "0 to 100, higher first")
 	flags.StringVar(&f.bootstrap, "bootstrap", "", "file with a shell script that runs before the command")
 	flags.StringVar(&f.shm, "shm", "", "size of /dev/shm, for example 1g")
-	flags.StringVar(&f.disk, "disk", "", "what each container may write on its machine, folders not counted, for example 10g (default 20g, or what a policy allows)")
+	flags.StringVar(&f.disk, "disk", "", "size that each container may write on its machine, folders not counted, for example 10g (default 20g, or less by policy)")
 	flags.IntVar(&f.kernels, "kernels", 0, "containers of the session, each with all of the above, that start together (default 1)")
 	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
 	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a while such as 2h30m from now")

@@ -17,10 +17,10 @@ func (a *app) sessionExec() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [-it] SESSION [-- COMMAND [ARG...]]",
 		Short: "Run a command in a running session",
-		Long: `Run a command, or the image's shell, in a running session and end with its exit
-code. -i passes standard input on, -t gives the command a terminal. Without -t,
-only text and colours reach your terminal; --raw passes everything. Berth's own
-failures exit with 125.`,
+		Long: `Run a command, or the image's shell, in a running session and exit with its exit
+code. -i forwards standard input, -t allocates a terminal. Without -t, only text
+and colors reach your terminal; --raw forwards everything. If berth itself fails,
+the exit code is 125.`,
 		Example:     "  berth session exec -it my-session\n  berth session exec my-session -- nvidia-smi",
 		Annotations: map[string]string{passesCode: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,7 +29,7 @@ failures exit with 125.`,
 				return usagef("usage: %s", cmd.UseLine())
 			}
 			if _, ok := terminal(a.in); tty && input && !ok {
-				return usagef("-t: standard input is no terminal")
+				return usagef("-t: standard input is not a terminal")
 			}
 			c, err := a.client()
 			if err != nil {

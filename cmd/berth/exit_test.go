@@ -31,7 +31,7 @@ func TestExitCodes(t *testing.T) {
 // The words of error classes are for programs; people get one clean line.
 func TestOneLine(t *testing.T) {
 	_, err := findRef("project", "x\x1b[31m", []client.Ref{{Name: "a"}})
-	if got, want := oneLine(err), `there is no project "x\x1b[31m" for you; there are: a`; got != want {
+	if got, want := oneLine(err), `project "x\x1b[31m" does not exist or is not open to you; there are: a`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := oneLine(fmt.Errorf("a\nb\x07: %w", context.DeadlineExceeded)); got != "a b" {

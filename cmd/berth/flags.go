@@ -109,7 +109,7 @@ func yesFlag(cmd *cobra.Command, yes *bool) {
 // changes refuses a change that changes nothing.
 func changes(input any) error {
 	if reflect.ValueOf(input).IsZero() {
-		return usagef("nothing to change; say with flags what")
+		return usagef("nothing to change; set at least one flag")
 	}
 	return nil
 }

@@ -11,16 +11,16 @@ import (
 )
 
 func (a *app) folderCommand() *cobra.Command {
-	cmd := group("folder", "Work with folders and the files in them",
+	cmd := group("folder", "Manage folders and the files in them",
 		a.folderList(), a.folderCreate(), a.folderRename(), a.folderPut(), a.folderGet(), a.folderSync(),
 		a.folderMkdir(), a.folderMove(), a.folderRemove(), a.folderUsage(),
 		a.folderTrash(), a.folderDelete(), a.folderClone(), a.folderCopy(), a.folderHandOver(), a.folderSettings(), a.folderImport(), a.folderExport())
 	cmd.AddCommand(a.folderShareCommands()...)
 	cmd.Aliases = []string{"folders"}
-	cmd.Long = `Work with folders and the files in them. FOLDER:PATH means a path in a folder.
+	cmd.Long = `Manage folders and the files in them. FOLDER:PATH is a path in a folder.
 
-Other programs reach folders by WebDAV, at /storage/dav/ of the server, and by
-SFTP where the storage proxy offers it, with an access token as the password:
+Other programs can use folders over WebDAV, at /storage/dav/ of the server, and
+over SFTP if the storage proxy offers it, with an access token as the password:
 docs/webdav.md, docs/sftp.md.`
 	return cmd
 }
@@ -67,7 +67,7 @@ func (a *app) completeFolder(cmd *cobra.Command, args []string, _ string) ([]str
 
 func (a *app) folderCreate() *cobra.Command {
 	var flags newFolder
-	cmd := a.verb("create NAME", "Make a folder of your own, or of a project", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("create NAME", "Create a folder of your own, or of a project", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		in, err := flags.input(ctx, c, args[0])
 		if err != nil {
 			return err
@@ -93,9 +93,9 @@ type newFolder struct {
 func (n *newFolder) add(cmd *cobra.Command, volume, mode, project string) {
 	cmd.Flags().StringVar(&n.project, "project", "", project)
 	cmd.Flags().StringVar(&n.volume, "volume", "", "volume (default: "+volume+")")
-	given(cmd, &n.mode, "usage-mode", "`what` for: general, data or model (default: "+mode+")", choice(usageModes...))
+	given(cmd, &n.mode, "usage-mode", "`mode` of use: general, data or model (default: "+mode+")", choice(usageModes...))
 	sets(cmd, "usage-mode", "usageMode")
-	given(cmd, &n.permission, "permission", "what members of the project `may`: read-only, read-write or read-write-delete (default: read-write)", choice(folderPermissions...))
+	given(cmd, &n.permission, "permission", "`permission` of the project's members: read-only, read-write or read-write-delete (default: read-write)", choice(folderPermissions...))
 }
 
 // input finds what the flags name.
@@ -133,7 +133,7 @@ func (a *app) folderDone(f *client.Folder) error {
 func (a *app) folderRename() *cobra.Command {
 	return &cobra.Command{
 		Use:               "rename FOLDER NAME",
-		Short:             "Give a folder another name",
+		Short:             "Rename a folder",
 		Args:              count(2, 2),
 		ValidArgsFunction: a.completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -152,7 +152,7 @@ func (a *app) folderRename() *cobra.Command {
 func (a *app) folderMkdir() *cobra.Command {
 	return &cobra.Command{
 		Use:               "mkdir FOLDER:PATH",
-		Short:             "Make a directory in a folder",
+		Short:             "Create a directory in a folder",
 		Args:              count(1, 1),
 		ValidArgsFunction: a.completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -171,10 +171,10 @@ func (a *app) folderMkdir() *cobra.Command {
 func (a *app) folderRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm FOLDER[:PATH]...",
-		Short: "Delete files and directories for ever, or put whole folders into the trash",
-		Long: `Delete files and directories in folders for ever, or put whole folders into the
-trash, from where berth folder trash restore takes them. A folder that a session
-mounts cannot go.`,
+		Short: "Delete files and directories permanently, or move whole folders to the trash",
+		Long: `Delete files and directories in folders permanently, or move whole folders to the
+trash, from which berth folder trash restore restores them. A folder that is
+mounted in a session cannot be moved to the trash.`,
 		Args:              count(1, -1),
 		ValidArgsFunction: a.completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {

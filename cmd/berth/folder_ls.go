@@ -24,10 +24,10 @@ func (a *app) folderList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls [FOLDER[:PATH]]",
 		Aliases: []string{"list", "files"},
-		Short:   "List folders, or what is in one",
-		Long: `List folders, or what is in a folder or a directory of it. --search finds parts of
-names in whatever case: of folders, or of all files and directories below PATH.
-Both are looked for by the server.`,
+		Short:   "List folders, or the files of one",
+		Long: `List folders, or the files of a folder or directory. --search finds names that
+contain a text, ignoring case: names of folders, or of all files and directories
+below PATH. The server searches.`,
 		Example: "  berth folder ls --mine -l\n  berth folder ls data:runs -R\n  berth folder ls data --search checkpoint",
 		Args:    count(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ Both are looked for by the server.`,
 	f := cmd.Flags()
 	f.BoolVarP(&l.long, "long", "l", false, "show more of each")
 	f.BoolVarP(&l.below, "recursive", "R", false, "with FOLDER: all that is below")
-	f.StringVar(&l.search, "search", "", "only what has this `text` in its name")
+	f.StringVar(&l.search, "search", "", "only names that contain this `text`")
 	f.BoolVar(&l.mine, "mine", false, "only folders of your own")
 	f.BoolVar(&l.shared, "shared", false, "only folders that users share with you")
 	f.BoolVar(&l.others, "others", false, "only users' folders that you see by your role")

@@ -29,12 +29,11 @@ func (a *app) folderMove() *cobra.Command {
 		}
 		return a.filesDone(a.carry(ctx, r))
 	})
-	cmd.Long = `Move or rename files and directories within a folder, or to another one. Several,
-and what goes to a directory that is written with a slash at its end, keep their
-names. That directory must be there, or be made with --parents. Nothing is
-replaced without --force. Between volumes each is copied, and deleted where it
-was once the copy is complete. One that fails does not stop the others; then the
-exit code is not 0.`
+	cmd.Long = `Move or rename files and directories within a folder, or to another one. If there
+are several sources, or the destination ends in a slash, it is a directory, and
+the names stay. The directory must exist unless you use --parents. Nothing is
+replaced without --force. Between volumes, each source is copied and then
+deleted. A failure does not stop the others; the exit code is then not 0.`
 	cmd.Example = "  berth folder mv data:raw/a.csv old/a.csv\n  berth folder mv data:runs/1 data:runs/2 archive:runs/"
 	return cmd
 }
@@ -47,10 +46,11 @@ func (a *app) folderCopy() *cobra.Command {
 		}
 		return a.orCancel(ctx, r.client, &work.Task)
 	})
-	cmd.Long = `Copy files and directories within a folder, or to another one. Several, and what
-goes to a directory that is written with a slash at its end, keep their names.
-That directory must be there, or be made with --parents. Nothing is replaced
-without --force. An interrupt ends the work; what was copied stays.`
+	cmd.Long = `Copy files and directories within a folder, or to another one. If there are
+several sources, or the destination ends in a slash, it is a directory, and the
+names stay. The directory must exist unless you use --parents. Nothing is
+replaced without --force. An interrupt stops the copy; files that were copied
+stay.`
 	cmd.Example = "  berth folder cp data:raw thesis:raw"
 	return cmd
 }

@@ -12,27 +12,27 @@ import (
 )
 
 func (a *app) folderImport() *cobra.Command {
-	cmd := a.folderTransfer("import FOLDER[:DIR] STORAGE[:PATH]", "Bring what is in an object storage into a folder",
+	cmd := a.folderTransfer("import FOLDER[:DIR] STORAGE[:PATH]", "Import objects of an object storage into a folder",
 		func(ctx context.Context, c *client.Client, folder, storage string, in client.Transfer) (*client.Task, error) {
 			in.Directory, in.Path = folder, storage
 			return c.ImportFolder(ctx, in)
 		})
-	cmd.Long = `Bring what is in an object storage below a path, or the one object that is
-there, into a folder, and show how far it is. An interrupt cancels it; what has
-come stays, and the same command goes on with the rest.`
+	cmd.Long = `Import the objects below a path of an object storage, or one object, into a
+folder, and show the progress. An interrupt cancels the import; imported files
+stay, and the same command continues with the rest.`
 	cmd.Example = "  berth folder import data lake:datasets/2026\n  berth folder import data:raw lake --existing fail --detach"
 	return cmd
 }
 
 func (a *app) folderExport() *cobra.Command {
-	cmd := a.folderTransfer("export FOLDER[:PATH] STORAGE[:DIR]", "Send files of a folder to an object storage",
+	cmd := a.folderTransfer("export FOLDER[:PATH] STORAGE[:DIR]", "Export files of a folder to an object storage",
 		func(ctx context.Context, c *client.Client, folder, storage string, in client.Transfer) (*client.Task, error) {
 			in.Path, in.Directory = folder, storage
 			return c.ExportFolder(ctx, in)
 		})
-	cmd.Long = `Send a directory of a folder, or one file, to an object storage, and show how
-far it is. Links are not followed. An interrupt cancels it; what was sent stays,
-and the same command goes on with the rest.`
+	cmd.Long = `Export a directory of a folder, or one file, to an object storage, and show the
+progress. Links are not followed. An interrupt cancels the export; exported
+objects stay, and the same command continues with the rest.`
 	cmd.Example = "  berth folder export results:run-7 lake:results/run-7"
 	return cmd
 }
@@ -63,7 +63,7 @@ func (a *app) folderTransfer(use, short string, begin func(ctx context.Context, 
 			return a.awaitTransfer(ctx, c, t)
 		},
 	}
-	given(cmd, &existing, "existing", "`what` becomes of what is there: update (equal ones stay), overwrite or fail (default: update)", choice("update", "overwrite", "fail"))
+	given(cmd, &existing, "existing", "what happens to existing `files`: update (only changed ones), overwrite or fail (default: update)", choice("update", "overwrite", "fail"))
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait for its end; berth admin task shows how far it is")
 	return cmd
 }

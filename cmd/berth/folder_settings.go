@@ -12,7 +12,7 @@ var usageModes = []string{"general", "data", "model"}
 
 func (a *app) folderSettings() *cobra.Command {
 	var name, mode, permission *string
-	cmd := a.verb("settings FOLDER", "Change what a folder is for, and what the members of its project may", count(1, 1),
+	cmd := a.verb("settings FOLDER", "Change the mode of use of a folder and the permission of its project's members", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			var in client.UpdateFolderInput
 			for flag, field := range map[**string]*string{&name: &in.Name, &mode: &in.UsageMode, &permission: &in.Permission} {
@@ -35,8 +35,8 @@ func (a *app) folderSettings() *cobra.Command {
 		})
 	cmd.ValidArgsFunction = a.completeFolder
 	givenText(cmd, &name, "name", "another name")
-	given(cmd, &mode, "usage-mode", "`what` for: general, data or model", choice(usageModes...))
-	given(cmd, &permission, "member-permission", "what members of its project `may`: read-only, read-write or read-write-delete", choice(folderPermissions...))
+	given(cmd, &mode, "usage-mode", "`mode` of use: general, data or model", choice(usageModes...))
+	given(cmd, &permission, "member-permission", "`permission` of its project's members: read-only, read-write or read-write-delete", choice(folderPermissions...))
 	sets(cmd, "member-permission", "permission")
 	return cmd
 }

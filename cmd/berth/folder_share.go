@@ -36,7 +36,7 @@ func (a *app) shareTable(list ...client.FolderShare) *output.Table {
 
 func (a *app) folderShare() *cobra.Command {
 	permission := "read_only"
-	cmd := a.verb("share FOLDER EMAIL...", "Share a folder with people, or change what they may", count(2, -1),
+	cmd := a.verb("share FOLDER EMAIL...", "Share a folder with people, or change their permission", count(2, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			f, err := findFolder(ctx, c, args[0])
 			if err != nil {
@@ -69,13 +69,14 @@ func (a *app) folderShare() *cobra.Command {
 			}
 			return a.shared(results)
 		})
-	cmd.Long = `Share a folder with people, or change what they may when it is shared with them
-already. Of a folder of yours they get an invitation, which each finds with berth
-folder invitations; whether an address belongs to anybody is not told. Of a
-project's folder it says at once what these members may, in place of what all may.`
+	cmd.Long = `Share a folder with people, or change their permission if it is already shared.
+For a folder of your own they get an invitation, listed by berth folder
+invitations; you do not learn whether an address has an account. For a folder of
+a project, the members get this permission at once, in place of that of all
+members.`
 	cmd.Example = "  berth folder share data kim@example.org lee@example.org --permission read-write"
 	cmd.ValidArgsFunction = a.completeFolder
-	cmd.Flags().Func("permission", "`what` for: read-only, read-write or read-write-delete (default read-only)", func(text string) (err error) {
+	cmd.Flags().Func("permission", "`permission`: read-only, read-write or read-write-delete (default read-only)", func(text string) (err error) {
 		permission, err = choice(folderPermissions...)(text)
 		return err
 	})
@@ -112,7 +113,7 @@ func sharedWith(list []client.FolderShare, email string) *client.FolderShare {
 }
 
 func (a *app) folderShares() *cobra.Command {
-	cmd := a.verb("shares FOLDER", "List whom a folder is shared with, invitations included", count(1, 1),
+	cmd := a.verb("shares FOLDER", "List the shares of a folder, including invitations", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			f, err := findFolder(ctx, c, args[0])
 			if err != nil {
@@ -129,7 +130,7 @@ func (a *app) folderShares() *cobra.Command {
 }
 
 func (a *app) folderUnshare() *cobra.Command {
-	cmd := a.verb("unshare FOLDER EMAIL...", "End the sharing of a folder with people, or take invitations back", count(2, -1),
+	cmd := a.verb("unshare FOLDER EMAIL...", "Stop sharing a folder with people, or revoke invitations", count(2, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			f, err := findFolder(ctx, c, args[0])
 			if err != nil {
@@ -142,14 +143,14 @@ func (a *app) folderUnshare() *cobra.Command {
 			return a.each(args[1:], func(email string) error {
 				s := sharedWith(sharing.Shares, email)
 				if s == nil {
-					return fmt.Errorf("%s is not shared with him: %w", f.Name, errdefs.ErrNotFound)
+					return fmt.Errorf("%s is not shared with this user: %w", f.Name, errdefs.ErrNotFound)
 				}
 				_, err := c.RemoveFolderShare(ctx, s.ID)
 				return err
 			})
 		})
-	cmd.Long = `End the sharing of a folder with people, or take invitations back. In sessions of
-theirs that run, the folder goes away.`
+	cmd.Long = `Stop sharing a folder with people, or revoke invitations. The folder is unmounted
+from their running sessions.`
 	cmd.ValidArgsFunction = a.completeFolder
 	return cmd
 }

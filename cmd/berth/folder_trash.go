@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) folderTrash() *cobra.Command {
-	return group("trash", "See what is in the trash, take it out or delete it for ever",
+	return group("trash", "List, restore or permanently delete folders in the trash",
 		a.trashList(), a.trashRestore(), a.trashEmpty())
 }
 
@@ -48,7 +48,7 @@ func (a *app) trashList() *cobra.Command {
 
 func (a *app) trashRestore() *cobra.Command {
 	var name string
-	cmd := a.verb("restore FOLDER", "Take a folder out of the trash", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("restore FOLDER", "Restore a folder from the trash", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		f, err := findTrashed(ctx, c, args[0])
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (a *app) trashRestore() *cobra.Command {
 func (a *app) trashEmpty() *cobra.Command {
 	var project string
 	var yes bool
-	cmd := a.verb("empty", "Delete all that is in your trash, or in a project's, for ever", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+	cmd := a.verb("empty", "Permanently delete all folders in your trash, or in a project's", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
 		whose, id := "trash", ""
 		if project != "" {
 			var err error
@@ -93,7 +93,7 @@ func (a *app) trashEmpty() *cobra.Command {
 
 func (a *app) folderDelete() *cobra.Command {
 	var yes bool
-	cmd := a.verb("delete FOLDER", "Delete a folder and all its data for ever, also one in the trash", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("delete FOLDER", "Permanently delete a folder and all its data, also in the trash", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		f, err := findTrashed(ctx, c, args[0])
 		fresh := errdefs.IsNotFound(err)
 		if fresh {
@@ -116,8 +116,8 @@ func (a *app) folderDelete() *cobra.Command {
 		}
 		return a.awaitTask(ctx, c, &work.Task)
 	})
-	cmd.Long = `Delete a folder and all its data for ever, also one in the trash. It goes on when
-berth is interrupted.`
+	cmd.Long = `Delete a folder and all its data permanently, also from the trash. The deletion
+continues if berth is interrupted.`
 	yesFlag(cmd, &yes)
 	return cmd
 }
@@ -139,7 +139,7 @@ func (a *app) folderClone() *cobra.Command {
 		}
 		return a.orCancel(ctx, c, &work.Task)
 	})
-	cmd.Long = "Copy a folder. An interrupt cancels it, and what was copied goes."
+	cmd.Long = "Copy a folder. An interrupt cancels it and removes the copy."
 	cmd.Example = "  berth folder clone weights weights-2 --usage-mode model"
 	cmd.ValidArgsFunction = a.completeFolder
 	flags.add(cmd, "that of the original", "that of the original", "make the copy the project's folder")
@@ -157,7 +157,7 @@ func (a *app) orCancel(ctx context.Context, c *client.Client, t *client.Task) er
 }
 
 func (a *app) folderHandOver() *cobra.Command {
-	return a.verb("hand-over FOLDER USER", "Give a user's folder to another one, as an administrator", count(2, 2), func(ctx context.Context, c *client.Client, args []string) error {
+	return a.verb("hand-over FOLDER USER", "Transfer a user's folder to another user, as an administrator", count(2, 2), func(ctx context.Context, c *client.Client, args []string) error {
 		f, err := findFolder(ctx, c, args[0])
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ type usage struct {
 }
 
 func (a *app) folderUsage() *cobra.Command {
-	cmd := a.verb("usage", "Show how full your folders and your projects' are, and what limits them", count(0, 0),
+	cmd := a.verb("usage", "Show usage and limits of your folders and of your projects' folders", count(0, 0),
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			var u usage
 			var err error
@@ -31,11 +31,11 @@ func (a *app) folderUsage() *cobra.Command {
 			}
 			return a.table(u, func() *output.Table { return u.table() })
 		})
-	cmd.Long = `Show how full your folders and your projects' are, and what limits them. The
-folders of one owner on one volume share a limit, of bytes and perhaps of files.
-ENFORCED is how the volume keeps it: hard (no byte more), delayed (writers are
-stopped some time after), cooperative (uploads are refused, sessions are not
-stopped) or none.`
+	cmd.Long = `Show usage and limits of your folders and of your projects' folders. The folders
+of one owner on one volume share a limit of bytes, and perhaps of files. ENFORCED
+is how the volume enforces it: hard (not a byte more), delayed (writes fail some
+time after), cooperative (uploads are refused, writes of sessions are not) or
+none.`
 	cmd.Example = "  berth folder usage\n  berth folder usage -o json"
 	return cmd
 }

@@ -22,8 +22,8 @@ func (a *app) sessionForward() *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
 		Use:     "forward SESSION [LOCAL:]PORT...",
-		Short:   "Make ports of a session reachable here",
-		Long:    "Make ports that a session's main kernel listens on reachable here, until\ninterrupted. LOCAL 0 takes any free port.",
+		Short:   "Forward local ports to a session",
+		Long:    "Forward local ports to ports of a session's main kernel, until interrupted.\nLOCAL 0 takes any free port.",
 		Example: "  berth session forward my-session 8888\n  berth session forward my-session 9000:8888",
 		Args:    count(2, -1),
 	}

@@ -23,11 +23,11 @@ func (a *app) folderGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get FOLDER[:PATH] [LOCAL]",
 		Short: "Download a file, a directory, or a whole folder",
-		Long: `Download a file, a directory, or a whole folder. LOCAL is a directory to put it
-into, or the new name; - writes to standard output, a directory as a zip. A file
-arrives whole or not at all, with the time at which it was changed; when the
-connection breaks, the download goes on where it was. A file that fails does not
-stop the others; then the exit code is not 0. Links in directories are left out.`,
+		Long: `Download a file, a directory, or a whole folder. LOCAL is a directory, or the new
+name; - writes to standard output, a directory as a zip. A file arrives whole or
+not at all, with its modification time; after a lost connection the download
+resumes. A failure does not stop the other files; the exit code is then not 0.
+Links in directories are skipped.`,
 		Example:           "  berth folder get data:result.json\n  berth folder get data:runs/7 ./run-7",
 		Args:              count(1, 2),
 		ValidArgsFunction: a.completeFolder,

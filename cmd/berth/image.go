@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) imageCommand() *cobra.Command {
-	return group("image", "Work with images and their registries",
+	return group("image", "Manage images and their registries",
 		a.imageList(), a.imageRegister(), a.imageScan(), a.imageForget(), a.imageRegistry())
 }
 
@@ -49,7 +49,7 @@ func imageTable(list ...client.Image) *output.Table {
 func (a *app) imageRegister() *cobra.Command {
 	return &cobra.Command{
 		Use:     "register REFERENCE",
-		Short:   "Make one image known; its registry must be",
+		Short:   "Register one image of a known registry",
 		Example: "  berth image register registry.example.org/team/tool:1.2",
 		Args:    count(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,7 +69,7 @@ func (a *app) imageRegister() *cobra.Command {
 func (a *app) imageForget() *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget IMAGE...",
-		Short: "Make images unknown; their registry keeps them",
+		Short: "Unregister images; their registry keeps them",
 		Args:  count(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -90,7 +90,7 @@ func (a *app) imageForget() *cobra.Command {
 func (a *app) imageScan() *cobra.Command {
 	return &cobra.Command{
 		Use:   "scan [REGISTRY]",
-		Short: "Make every tag of a registry known; without a name, of all registries",
+		Short: "Register every tag of a registry; without a name, of all registries",
 		Args:  count(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -117,7 +117,7 @@ func (a *app) imageScan() *cobra.Command {
 				}
 			}
 			if wanted != "" {
-				return fmt.Errorf("there is no registry %q: %w", wanted, errdefs.ErrNotFound)
+				return fmt.Errorf("registry %q does not exist: %w", wanted, errdefs.ErrNotFound)
 			}
 			err = a.table(results, func() *output.Table {
 				t := output.NewTable("REFERENCE", "RESULT")

@@ -11,16 +11,16 @@ import (
 )
 
 func (a *app) keypairCommand() *cobra.Command {
-	cmd := group("keypair", "Work with keypairs, which sign requests",
+	cmd := group("keypair", "Manage keypairs, which sign requests",
 		a.keypairList(), a.keypairIssue(), a.keypairRotate(),
-		a.keypairChange("activate", "Let keypairs sign requests again", func(in *client.UpdateKeypairInput) { in.Active = ptr(true) }),
-		a.keypairChange("deactivate", "Let keypairs sign nothing", func(in *client.UpdateKeypairInput) { in.Active = ptr(false) }),
-		a.keypairChange("default", "Make a keypair the default one", func(in *client.UpdateKeypairInput) { in.MakeDefault = ptr(true) }),
+		a.keypairChange("activate", "Activate keypairs: they can sign requests", func(in *client.UpdateKeypairInput) { in.Active = ptr(true) }),
+		a.keypairChange("deactivate", "Deactivate keypairs: their requests are refused", func(in *client.UpdateKeypairInput) { in.Active = ptr(false) }),
+		a.keypairChange("default", "Set the default keypair", func(in *client.UpdateKeypairInput) { in.MakeDefault = ptr(true) }),
 		a.keypairUpdate(), a.keypairDelete())
-	cmd.Long = `Work with keypairs. With BERTH_ACCESS_KEY and BERTH_SECRET_KEY set, every berth
+	cmd.Long = `Manage keypairs. With BERTH_ACCESS_KEY and BERTH_SECRET_KEY set, every berth
 command signs its requests with that keypair.
 
-A keypair is named by its name, access key or id; another user's as USER/NAME.`
+KEYPAIR is a name, an access key or an ID; for another user's, USER/NAME.`
 	return alias(cmd, "keypairs")
 }
 
@@ -76,7 +76,7 @@ func (a *app) showKeypair(k *client.NewKeypair) error {
 func (a *app) keypairIssue() *cobra.Command {
 	var in client.CreateKeypairInput
 	var own lasting
-	cmd := a.verb("issue NAME", "Make a keypair and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("issue NAME", "Create a keypair and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		in.Name = args[0]
 		return a.lasting(ctx, c, own, func(c *client.Client) error {
 			made, err := c.CreateKeypair(ctx, in)
@@ -87,17 +87,17 @@ func (a *app) keypairIssue() *cobra.Command {
 		})
 	})
 	own.flags(cmd)
-	cmd.Long = `Make a keypair and print it with its secret, which is not shown again, as
-variables that a shell reads. Made with the token of this context, it ends with
-it; with --login it does not.`
+	cmd.Long = `Create a keypair and print it with its secret, which is not shown again, as shell
+variables. A keypair that is created with the token of this context ends with the
+token; with --login it does not.`
 	cmd.Example = "  berth keypair issue ci > ci.env"
-	givenCount(cmd, &in.RateLimit, "rate-limit", "requests in 15 minutes, a `number` (for those who set limits)")
+	givenCount(cmd, &in.RateLimit, "rate-limit", "maximum `number` of requests in 15 minutes (administrators only)")
 	return alias(cmd, "create")
 }
 
 func (a *app) keypairRotate() *cobra.Command {
 	var own lasting
-	cmd := a.verb("rotate KEYPAIR", "Give a keypair a new secret; the old one is dead at once", count(1, 1),
+	cmd := a.verb("rotate KEYPAIR", "Give a keypair a new secret; the old one is revoked", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := findKeypair(ctx, c, args[0], "")
 			if err != nil {
@@ -111,9 +111,9 @@ func (a *app) keypairRotate() *cobra.Command {
 				return a.showKeypair(made)
 			})
 		})
-	cmd.Long = `Give a keypair a new secret. The old one is dead at once, and so is what was made
-with the keypair. Made with the token of this context, the new secret ends with
-it; with --login it does not.`
+	cmd.Long = `Give a keypair a new secret. The old secret is revoked at once, as are credentials
+that were created with it. A secret that is created with the token of this context
+ends with the token; with --login it does not.`
 	own.flags(cmd)
 	return cmd
 }
@@ -129,7 +129,7 @@ func (a *app) keypairChange(name, short string, set func(*client.UpdateKeypairIn
 
 func (a *app) keypairUpdate() *cobra.Command {
 	var in client.UpdateKeypairInput
-	cmd := a.verb("update KEYPAIR", "Rename a keypair, or set how often it may ask", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("update KEYPAIR", "Rename a keypair, or set its rate limit", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if err := changes(in); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // commands and beside the policies.
 func (a *app) limitsCommand() *cobra.Command {
 	var user, project, domain, on string
-	cmd := a.verb("limits", "Show what limits you, or somebody else: how much there still is, and by which policy", count(0, 0),
+	cmd := a.verb("limits", "Show your limits or another user's: what is used, what is left, and which policy sets it", count(0, 0),
 		func(ctx context.Context, c *client.Client, _ []string) (err error) {
 			var at client.Place
 			if at.User, err = findUserID(ctx, c, user); err != nil {
@@ -39,9 +39,9 @@ func (a *app) limitsCommand() *cobra.Command {
 			}
 			return a.table(list, func() *output.Table { return limitsTable(list) })
 		})
-	cmd.Long = `Show what limits you in your project, or a user, a project or a domain: of each
-thing the limit that leaves least, how much of it is used and still there, and
-the policy that says so. Limits on one resource group only show with --group.`
+	cmd.Long = `Show the limits of yourself in your project, of a user, a project or a domain: for
+each amount the strictest limit, how much is used and left, and the policy that
+sets it. Limits in one resource group are shown only with --group.`
 	cmd.Example = `  berth limits --group gpu
   berth admin policy limits --user kim@example.org --project thesis`
 	flags := cmd.Flags()

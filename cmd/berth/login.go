@@ -32,20 +32,20 @@ func (a *app) loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [URL]",
 		Short: "Log in and keep a token for the server",
-		Long: `Log in with e-mail and password, or store a token made elsewhere.
+		Long: `Log in with e-mail and password, or store an existing token.
 
 The password comes from standard input with --password-stdin, else from
-$BERTH_PASSWORD, else from a prompt. It is not kept: berth makes an access
-token, ends the login again and stores the token in a context (see: berth
-context). A code of the second factor, or a recovery code, comes from --code or
-a prompt. When a new password is due, it comes from $BERTH_NEW_PASSWORD or a
-prompt. The URL defaults to $BERTH_URL, then to the current context's, then
+$BERTH_PASSWORD, else from a prompt. It is not stored: berth creates an access
+token, logs out and stores the token in a context (see: berth context). A code of
+the second factor, or a recovery code, comes from --code or a prompt. If you must
+set a new password, it comes from $BERTH_NEW_PASSWORD or a prompt. The URL
+defaults to $BERTH_URL, then to the current context's, then
 to ` + defaultServer + `.`,
 		Args: count(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doLogin(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.email, "email", "", "who logs in (default $BERTH_EMAIL, or a prompt)")
+	flags.StringVar(&f.email, "email", "", "e-mail of the user (default $BERTH_EMAIL, or a prompt)")
 	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
 	entryFlags(cmd, &f.entry)
 	flags.StringVar(&f.token, "token", "", "store this access token instead; - reads it from standard input")
@@ -124,7 +124,7 @@ func (a *app) serverFor(file *config.File, args []string) (string, error) {
 	}
 	u, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil || u.Host == "" {
-		return "", usagef("%q is no server address such as https://berth.example.org", base)
+		return "", usagef("%q is not a server URL such as https://berth.example.org", base)
 	}
 	ip := net.ParseIP(u.Hostname())
 	here := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()

@@ -10,8 +10,8 @@ import (
 
 func (a *app) loginsCommand() *cobra.Command {
 	list := a.loginsList()
-	cmd := group("logins", "See and end logins of browsers", list, a.loginsRevoke(), a.loginsHistory())
-	cmd.Long = "See and end logins of browsers. Without a command it lists your own."
+	cmd := group("logins", "List and revoke logins of browsers", list, a.loginsRevoke(), a.loginsHistory())
+	cmd.Long = "List and revoke logins of browsers. Without a command it lists your own."
 	cmd.RunE = list.RunE
 	return cmd
 }
@@ -42,7 +42,7 @@ func (a *app) loginsList() *cobra.Command {
 func (a *app) loginsRevoke() *cobra.Command {
 	var user string
 	var all bool
-	cmd := a.verb("revoke [LOGIN...]", "End logins at once, with what is open in them, by their ids", count(0, -1),
+	cmd := a.verb("revoke [LOGIN...]", "Revoke logins by ID; their open connections close", count(0, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if all == (len(args) > 0) {
 				return usagef("name logins by their ids, or use --all")

@@ -12,12 +12,12 @@ import (
 )
 
 func (a *app) objectStorageCommand() *cobra.Command {
-	cmd := alias(group("objectstorage", "Work with object storages (S3), which folders are imported from and exported to",
+	cmd := alias(group("objectstorage", "Manage object storages (S3) for import and export of folders",
 		a.storageList(), a.storageAdd(), a.storageShow(), a.storageSet(), a.storageTest(), a.storageBrowse(), a.storageRemove()),
 		"object-storage", "s3")
-	cmd.Long = `Work with object storages (S3): buckets that folders are imported from and
-exported to, with berth folder import and berth folder export. One is your own,
-or your domain's when an administrator has added it with --for-domain.`
+	cmd.Long = `Manage object storages (S3): buckets for berth folder import and berth folder
+export. An object storage is your own, or your domain's if an administrator added
+it with --for-domain.`
 	return cmd
 }
 
@@ -72,7 +72,7 @@ func (f *storageFlags) add(cmd *cobra.Command) {
 	givenText(cmd, &f.in.Prefix, "prefix", "`path` in the bucket below which everything is")
 	givenText(cmd, &f.in.Region, "region", "`region`, as eu-central-1 (default: the server is asked)")
 	given(cmd, &f.in.Addressing, "addressing", "`how` the bucket is named: path or virtual (default: path)", choice("path", "virtual"))
-	givenText(cmd, &f.in.AccessKeyID, "access-key", "`id` of the access key; none to ask as nobody")
+	givenText(cmd, &f.in.AccessKeyID, "access-key", "`ID` of the access key; none for anonymous access")
 	givenBool(cmd, &f.in.ReadOnly, "read-only", "export nothing to there (=false: exports may)")
 	cmd.Flags().BoolVar(&f.stdin, "secret-stdin", false, "read the secret of the access key from standard input")
 	sets(cmd, "access-key", "accessKeyId", "accessKeyID")
@@ -132,7 +132,7 @@ func (a *app) storageAdd() *cobra.Command {
 			}
 			return a.tellTest(ctx, c, s)
 		})
-	cmd.Long = "Add an object storage of your own, or of a domain, and ask it for a page.\n" + secretHelp
+	cmd.Long = "Add an object storage of your own, or of a domain, and test the connection.\n" + secretHelp
 	cmd.Example = "  berth objectstorage add lake --endpoint https://s3.example.org --bucket lake --access-key AKIA123 --prefix team"
 	flags.add(cmd)
 	cmd.Flags().StringVar(&domain, "domain", "", "for the members of this domain, as its administrator")
@@ -214,14 +214,14 @@ func (a *app) storageSet() *cobra.Command {
 		}
 		return a.tellTest(ctx, c, s)
 	})
-	cmd.Long = "Change an object storage. Another endpoint or access key needs the secret again.\n" + secretHelp
+	cmd.Long = "Change an object storage. A new endpoint or access key requires the secret again.\n" + secretHelp
 	givenText(cmd, &name, "name", "another `name`")
 	flags.add(cmd)
 	return alias(cmd, "update")
 }
 
 func (a *app) storageTest() *cobra.Command {
-	return a.verb("test STORAGE", "Ask an object storage for a page, and say what is wrong", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	return a.verb("test STORAGE", "Test the connection to an object storage", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		s, err := findStorage(ctx, c, args[0])
 		if err != nil {
 			return err
@@ -242,7 +242,7 @@ func (a *app) storageTest() *cobra.Command {
 
 func (a *app) storageBrowse() *cobra.Command {
 	var limit int
-	cmd := a.verb("browse STORAGE[:PATH]", "List what is at a path of an object storage", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("browse STORAGE[:PATH]", "List objects at a path of an object storage", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		name, path := cutPlace(args[0])
 		s, err := findStorage(ctx, c, name)
 		if err != nil {
@@ -287,6 +287,6 @@ func cutPlace(text string) (storage, path string) {
 }
 
 func (a *app) storageRemove() *cobra.Command {
-	return alias(a.onEach("rm STORAGE", "Forget object storages; what is in their buckets stays", findStorageID,
+	return alias(a.onEach("rm STORAGE", "Remove object storages; the objects in their buckets stay", findStorageID,
 		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteObjectStorage(ctx, id) }), "delete")
 }

@@ -80,7 +80,7 @@ func parseSpan(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(number)
 	if err != nil || d < 0 || d > math.MaxInt64/scale {
-		return 0, fmt.Errorf("%q is no span of time", text)
+		return 0, fmt.Errorf("%q is not a duration such as 90s, 15m or 2h", text)
 	}
 	return d * scale, nil
 }

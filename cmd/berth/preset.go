@@ -9,12 +9,12 @@ import (
 )
 
 func (a *app) presetCommand() *cobra.Command {
-	return alias(group("preset", "See the named sizes of sessions, and how soon each could start", a.presetList()), "presets")
+	return alias(group("preset", "List presets, the named sizes of sessions", a.presetList()), "presets")
 }
 
 func (a *app) presetList() *cobra.Command {
 	var on, project string
-	cmd := a.list("List presets and whether each fits now, when something is free, or never", func(ctx context.Context, c *client.Client, _ []string) error {
+	cmd := a.list("List presets, and whether a session of each could start now, later or never", func(ctx context.Context, c *client.Client, _ []string) error {
 		list, err := presets(ctx, c, on, project)
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ func shmText(p client.Preset) string {
 }
 
 func (a *app) presetAdminCommand() *cobra.Command {
-	return alias(group("preset", "Work with presets, the named sizes of sessions",
+	return alias(group("preset", "Manage presets, the named sizes of sessions",
 		a.presetList(), a.presetCreate(), a.presetUpdate(), a.presetDelete()), "presets")
 }
 
@@ -104,7 +104,7 @@ func (a *app) presetCreate() *cobra.Command {
 	var in client.CreatePresetInput
 	var change client.UpdatePresetInput
 	var on string
-	cmd := a.verb("create NAME", "Make a preset", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
+	cmd := a.verb("create NAME", "Create a preset", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
 		if change.Slots == nil {
 			return usagef("say with --slots how large it is, for example --slots cpu=4,mem=8g")
 		}
@@ -130,7 +130,7 @@ func (a *app) presetCreate() *cobra.Command {
 func presetFlags(cmd *cobra.Command, in *client.UpdatePresetInput) {
 	given(cmd, &in.Slots, "slots", "`amounts`, such as cpu=4,mem=8g", parseAmounts)
 	given(cmd, &in.ShmBytes, "shm", "`size` of /dev/shm, such as 1g", parseSize)
-	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
+	givenText(cmd, &in.Description, "description", "its purpose, a `text`")
 	sets(cmd, "shm", "shmBytes")
 }
 

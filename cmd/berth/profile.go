@@ -8,11 +8,11 @@ import (
 )
 
 func (a *app) profileCommand() *cobra.Command {
-	return group("profile", "See and change what is known of you", a.profileShow(), a.profileUpdate())
+	return group("profile", "Show and change your profile", a.profileShow(), a.profileUpdate())
 }
 
 func (a *app) profileShow() *cobra.Command {
-	return a.verb("show", "Show what is known of you, and what you may", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+	return a.verb("show", "Show your profile and permissions", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
 		who, err := c.Viewer(ctx)
 		if err != nil {
 			return err
@@ -23,7 +23,7 @@ func (a *app) profileShow() *cobra.Command {
 
 func (a *app) profileUpdate() *cobra.Command {
 	var in client.UpdateProfileInput
-	cmd := a.verb("update", "Change your name, or from where you may come", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+	cmd := a.verb("update", "Change your name, or the networks you may log in from", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
 		if err := changes(in); err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func (a *app) confirm(ctx context.Context, what, name string, yes bool) error {
 	if _, ok := terminal(a.in); !ok {
 		return usagef("no terminal to ask on; use --yes to remove %s %s", what, name)
 	}
-	typed, err := a.ask(ctx, fmt.Sprintf("Type %s to remove this %s for good: ", output.Clean(name), what), "--yes")
+	typed, err := a.ask(ctx, fmt.Sprintf("Type %s to remove this %s permanently: ", output.Clean(name), what), "--yes")
 	if typed != name && ctx.Err() == nil {
 		return usagef("that is not its name; nothing was removed")
 	}

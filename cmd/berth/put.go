@@ -20,14 +20,14 @@ func (a *app) folderPut() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "put FOLDER[:DIR] SOURCE... [:DIR]",
 		Short: "Upload files and directories",
-		Long: `Upload files and directories into a folder, or into a directory of it. Every
-chunk is checked by its SHA-256. An upload that was cut off, also one by an
-earlier run of berth, goes on where it was as long as the file is the same. A
-file that fails does not stop the others; then the exit code is not 0.
+		Long: `Upload files and directories into a folder, or into a directory of it. The
+SHA-256 of every chunk is checked. An interrupted upload, also of an earlier run,
+resumes if the file is unchanged. A failure does not stop the other files; the
+exit code is then not 0.
 
-A file of the same name is replaced, as cp does; --skip-existing leaves those of
-the same size alone. A directory keeps its name; DIRECTORY/. uploads what is in
-it. Links in directories and special files are left out.`,
+A file of the same name is replaced, as with cp; --skip-existing skips files of
+the same size. A directory keeps its name; DIRECTORY/. uploads its contents.
+Links in directories and special files are skipped.`,
 		Example: "  berth folder put data train.py images/\n  berth folder put data:raw *.csv",
 		Args:    count(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,7 +131,7 @@ func (t *transfer) onPaths(ctx context.Context, steps []*step, do func(paths []s
 			return err
 		}
 		if len(results) != len(some) {
-			return fmt.Errorf("the server told of %d paths out of %d: %w", len(results), len(some), errdefs.ErrInternal)
+			return fmt.Errorf("the server answered for %d paths out of %d: %w", len(results), len(some), errdefs.ErrInternal)
 		}
 		for i, r := range results {
 			t.ended(some[i], failure(r))

@@ -12,7 +12,7 @@ import (
 
 func (a *app) queueCommand() *cobra.Command {
 	limit := 50
-	cmd := a.verb("queue [GROUP]", "Show what waits in a resource group, or in all, in the order in which it is looked at", count(0, 1),
+	cmd := a.verb("queue [GROUP]", "Show the pending sessions of a resource group, or of all, in scheduling order", count(0, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			ids, err := queuesOf(ctx, c, args)
 			if err != nil {

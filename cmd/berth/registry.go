@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) imageRegistry() *cobra.Command {
-	return group("registry", "Work with registries", a.registryList(), a.registryCreate(), a.registryUpdate(), a.registryDelete())
+	return group("registry", "Manage registries", a.registryList(), a.registryCreate(), a.registryUpdate(), a.registryDelete())
 }
 
 func (a *app) registryList() *cobra.Command {
@@ -51,7 +51,7 @@ func (a *app) registryCreate() *cobra.Command {
 	var passwordStdin bool
 	cmd := &cobra.Command{
 		Use:     "create NAME HOST[:PORT]",
-		Short:   "Make a registry known",
+		Short:   "Add a registry",
 		Example: "  berth image registry create hub registry-1.docker.io",
 		Args:    count(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,7 +81,7 @@ func (a *app) registryCreate() *cobra.Command {
 func (a *app) registryUpdate() *cobra.Command {
 	var in client.UpdateRegistryInput
 	var passwordStdin bool
-	cmd := a.verb("update REGISTRY", "Change the name of a registry or the way to reach it", count(1, 1),
+	cmd := a.verb("update REGISTRY", "Change the name, address or credentials of a registry", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			r, err := findRegistry(ctx, c, args[0])
 			if err != nil {
@@ -100,9 +100,9 @@ func (a *app) registryUpdate() *cobra.Command {
 			}
 			return a.table(r, func() *output.Table { return a.registryTable(*r) })
 		})
-	cmd.Long = `Change a registry. The host stays: it is part of the name of every image.
-Credentials are used from the next scan and the next pull on; empty ones are
-taken away.`
+	cmd.Long = `Change a registry. Its host cannot change: it is part of the name of every image.
+New credentials are used from the next scan and the next pull; empty values remove
+them.`
 	cmd.Example = "  berth image registry update hub --username robot --password-stdin < token\n  berth image registry update hub --username \"\""
 	givenText(cmd, &in.Name, "name", "new `name`")
 	givenBool(cmd, &in.PlainHTTP, "plain-http", "the registry speaks http without encryption; --plain-http=false: it does not")
@@ -136,5 +136,5 @@ func findRegistry(ctx context.Context, c *client.Client, ref string) (*client.Re
 			return &r, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no registry %q: %w", ref, errdefs.ErrNotFound)
+	return nil, fmt.Errorf("registry %q does not exist: %w", ref, errdefs.ErrNotFound)
 }

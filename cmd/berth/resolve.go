@@ -89,7 +89,7 @@ func one[T any](ctx context.Context, c *client.Client, noun, ref string, all []T
 	case err != nil:
 		return nil, err
 	case len(all) == 0:
-		return nil, fmt.Errorf("there is no %s %q: %w", noun, ref, errdefs.ErrNotFound)
+		return nil, fmt.Errorf("%s %q does not exist: %w", noun, ref, errdefs.ErrNotFound)
 	case len(all) == 1:
 		return &all[0], nil
 	}
@@ -118,7 +118,7 @@ func one[T any](ctx context.Context, c *client.Client, noun, ref string, all []T
 
 // notThere says that there is no such thing, and what to try.
 func notThere(noun, ref, hint string) error {
-	return fmt.Errorf("there is no %s %q; %s: %w", noun, ref, hint, errdefs.ErrNotFound)
+	return fmt.Errorf("%s %q does not exist; %s: %w", noun, ref, hint, errdefs.ErrNotFound)
 }
 
 // findRef finds an id among few named things.
@@ -130,5 +130,5 @@ func findRef(noun, ref string, all []client.Ref) (string, error) {
 		}
 		have = append(have, r.Name)
 	}
-	return "", fmt.Errorf("there is no %s %q for you; there are: %s: %w", noun, ref, strings.Join(have, ", "), errdefs.ErrNotFound)
+	return "", fmt.Errorf("%s %q does not exist or is not open to you; there are: %s: %w", noun, ref, strings.Join(have, ", "), errdefs.ErrNotFound)
 }

@@ -20,11 +20,11 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run IMAGE [flags] -- COMMAND [ARG...]",
 		Short: "Run a command in a batch session and stream its output",
-		Long: `Run a command in a batch session, stream its output, and end with its exit code.
+		Long: `Run a command in a batch session, stream its output, and exit with its exit code.
 
-While the session waits, one line on standard error says why. Ctrl-C ends the
-session and waits for that; a second one leaves at once. Berth's own failures
-exit with 125.`,
+While the session is pending, a line on standard error says why. Ctrl-C ends the
+session and waits until it has ended; a second Ctrl-C exits at once. If berth
+itself fails, the exit code is 125.`,
 		Example: `  berth run python:3.11 -- python3 -c 'print(6*7)'
   berth run python:3.11 --cpu 2 --mem 4g --gpu 0.5 -v data:/home/work/data:ro -- python3 train.py`,
 		Annotations: map[string]string{passesCode: "yes"},

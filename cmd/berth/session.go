@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) sessionCommand() *cobra.Command {
-	cmd := group("session", "Work with sessions",
+	cmd := group("session", "Manage sessions",
 		a.sessionList(), a.sessionShow(), a.sessionWhy(), a.sessionCreate(), a.sessionChange(), a.sessionLogs(), a.sessionExec(),
 		a.sessionForward(), a.sessionEvents(), a.sessionRename(), a.sessionRemove())
 	cmd.Aliases = []string{"sessions"}
@@ -132,7 +132,7 @@ func (a *app) sessionCreate() *cobra.Command {
 	var wait, dry bool
 	cmd := &cobra.Command{
 		Use:   "create IMAGE [flags] [-- COMMAND [ARG...]]",
-		Short: "Start an interactive session, which stays until it is ended",
+		Short: "Start an interactive session",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command := split(cmd, args)
 			if len(before) != 1 {
@@ -163,7 +163,7 @@ func (a *app) sessionCreate() *cobra.Command {
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until it runs")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would become of it: whether it would start at once, or why not")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "create nothing; report whether it would start now, or why not")
 	return cmd
 }
 
@@ -196,7 +196,7 @@ func (a *app) awaitRunning(ctx context.Context, c *client.Client, s *client.Sess
 func (a *app) sessionRename() *cobra.Command {
 	return a.onSession(&cobra.Command{
 		Use:   "rename SESSION NAME",
-		Short: "Give a session another name",
+		Short: "Rename a session",
 		Args:  count(2, 2),
 	}, func(ctx context.Context, c *client.Client, s *client.Session, args []string) error {
 		s, err := c.RenameSession(ctx, s.ID, args[0])

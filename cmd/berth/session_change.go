@@ -15,7 +15,7 @@ func (a *app) sessionChange() *cobra.Command {
 	var anyAgent bool
 	cmd := a.onSession(&cobra.Command{
 		Use:   "change SESSION",
-		Short: "Change what a session asks for that waits; it keeps its place in the queue",
+		Short: "Change the request of a pending session; it keeps its place in the queue",
 		Args:  count(1, 1),
 	}, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
 		in := client.PendingChange{ID: s.ID}
@@ -43,7 +43,7 @@ func (a *app) sessionChange() *cobra.Command {
 			in.StrictAgents = &strict
 		}
 		if in.Slots == nil && group == "" && !anyAgent {
-			return usagef("say what to change: -r, --group or --any-agent")
+			return usagef("set at least one of -r, --group and --any-agent")
 		}
 		changed, err := c.UpdatePendingSession(ctx, in)
 		if err != nil {

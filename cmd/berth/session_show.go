@@ -143,7 +143,7 @@ func wantedAgents(d *client.SessionDetail) string {
 // dependencies are what a session starts after, and what starts after it.
 func (s sheet) dependencies(d *client.SessionDetail) {
 	for _, on := range d.DependsOn {
-		how := "out of sight or gone"
+		how := "hidden or deleted"
 		if on.Needed != nil {
 			how = on.Needed.Status
 		}

@@ -17,7 +17,7 @@ func (a *app) sessionLogs() *cobra.Command {
 	var tail int
 	cmd := &cobra.Command{
 		Use:   "logs SESSION",
-		Short: "Print what a session's main process has written",
+		Short: "Print the output of a session's main process",
 		Args:  count(1, 1),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the process has ended")
@@ -121,9 +121,9 @@ func (a *app) sessionEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events [SESSION]",
 		Short: "Print a session's history, or watch changes as they happen",
-		Long: `Print the history of a session. With -w, print one line (with -o json one JSON
-object) for every change from now on, of one session until it has ended or of
-all sessions in sight.`,
+		Long: `Print the history of a session. With -w, print one line (with -o json, one JSON
+object) for each new change: of one session until it has ended, or of all sessions
+that you can see.`,
 		Args:              count(0, 1),
 		ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {

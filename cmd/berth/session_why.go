@@ -15,7 +15,7 @@ import (
 func (a *app) sessionWhy() *cobra.Command {
 	return a.onDetail(&cobra.Command{
 		Use:   "why SESSION",
-		Short: "Say why a session waits, or how it ended",
+		Short: "Explain why a session is pending, or how it ended",
 		Args:  count(1, 1),
 	}, func(ctx context.Context, c *client.Client, d *client.SessionDetail) (err error) {
 		var r *client.Advice
@@ -104,7 +104,7 @@ func (s sheet) head(r *client.Advice, group string) {
 	case r.Until != nil:
 		s.fact("Starts", "not before "+clock(*r.Until))
 	default:
-		s.fact("Starts", "nobody knows when")
+		s.fact("Starts", "unknown")
 	}
 }
 
@@ -177,7 +177,7 @@ func applies(session string, x client.Suggestion) string {
 
 // stageWords say what a session waits for.
 var stageWords = map[string]string{
-	"group":  "its resource group, which is gone or not active",
+	"group":  "its resource group, which is deleted or not active",
 	"held":   "a time, or other sessions",
 	"limits": "a limit of a policy",
 	"room":   "room on an agent",
@@ -186,7 +186,7 @@ var stageWords = map[string]string{
 
 // inQueue is a position in a queue.
 func inQueue(position int, group string) string {
-	ahead := "nobody waits before it"
+	ahead := "no session is ahead of it"
 	switch {
 	case position == 2:
 		ahead = "one session waits before it"
@@ -200,14 +200,14 @@ func inQueue(position int, group string) string {
 var orderWords = map[string]string{
 	"lifo":       "the newest first",
 	"drf":        "whose user holds the smallest share goes first",
-	"fair_share": "who has used least lately goes first",
+	"fair_share": "users with the least recent usage first",
 }
 
 // checkWords say what agents lack that a check dropped.
 var checkWords = map[string]string{
 	"not_asked_for":   "not among the agents asked for",
 	"cordoned":        "cordoned: nothing new starts there",
-	"draining":        "draining: nothing new starts there, and what runs there ends",
+	"draining":        "draining: nothing new starts there, and running sessions end",
 	"lost":            "out of reach",
 	"unfit":           "closed by a condition of its machine (see: berth agent show)",
 	"architecture":    "of another architecture",

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) sessionGroupCommand() *cobra.Command {
-	return alias(group("session-group", "Work with session groups: sessions that are placed apart, or together",
+	return alias(group("session-group", "Manage session groups: sessions that are placed apart, or together",
 		a.sessionGroupList(), a.sessionGroupShow(), a.sessionGroupCreate(), a.sessionGroupDelete()), "session-groups")
 }
 
@@ -74,7 +74,7 @@ func placementText(g *client.SessionGroup) string {
 func (a *app) sessionGroupCreate() *cobra.Command {
 	var in client.CreateSessionGroupInput
 	var project string
-	cmd := a.verb("create NAME", "Make a session group, for berth run --group-of NAME", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
+	cmd := a.verb("create NAME", "Create a session group, for berth run --group-of NAME", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
 		in.Name = args[0]
 		if in.Project, err = findProjectID(ctx, c, project); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (a *app) sessionGroupCreate() *cobra.Command {
 }
 
 func (a *app) sessionGroupDelete() *cobra.Command {
-	return alias(a.onEach("delete NAME", "Remove session groups; their sessions go on", findSessionGroupID,
+	return alias(a.onEach("delete NAME", "Remove session groups; their sessions continue", findSessionGroupID,
 		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteSessionGroup(ctx, id) }), "rm")
 }
 

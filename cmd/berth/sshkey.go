@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) sshKeyCommand() *cobra.Command {
-	return alias(group("ssh-key", "Work with the SSH keys that enter your sessions",
+	return alias(group("ssh-key", "Manage SSH keys for your sessions and SFTP",
 		a.sshKeyList(), a.sshKeyShow(), a.sshKeyGenerate(), a.sshKeyUpload(), a.sshKeyDownload(), a.sshKeyDelete()), "ssh-keys")
 }
 
@@ -70,7 +70,7 @@ func findSSHKey(ctx context.Context, c *client.Client, ref string) (*client.SSHK
 
 func (a *app) sshKeyGenerate() *cobra.Command {
 	var own lasting
-	cmd := a.verb("generate NAME FILE", "Make an SSH key and keep its private half in a file", count(2, 2),
+	cmd := a.verb("generate NAME FILE", "Create an SSH key and store its private key in a file", count(2, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			return a.lasting(ctx, c, own, func(c *client.Client) error {
 				made, err := keepKey(args[1], func() (*client.NewSSHKey, error) { return c.CreateSSHKey(ctx, args[0]) })
@@ -83,10 +83,10 @@ func (a *app) sshKeyGenerate() *cobra.Command {
 			})
 		})
 	own.flags(cmd)
-	cmd.Long = `Make an SSH key. Its private half goes to FILE, which only you can read, and its
-public half to FILE.pub. Files that are there are not overwritten. The server
-does not keep the private half. Made with the token of this context, it ends with
-it; with --login it does not.`
+	cmd.Long = `Create an SSH key. The private key is written to FILE, which only you can read,
+and the public key to FILE.pub. Existing files are not overwritten. The server
+does not keep the private key. A key that is created with the token of this
+context ends with the token; with --login it does not.`
 	cmd.Example = "  berth ssh-key generate laptop ~/.ssh/berth"
 	return alias(cmd, "create")
 }
@@ -141,7 +141,7 @@ func (a *app) sshKeyUpload() *cobra.Command {
 				return err
 			}
 			if strings.Contains(text, "PRIVATE KEY") {
-				return usagef("%s is a private key, which nobody else may see; upload the public one, mostly in %s.pub", args[1], args[1])
+				return usagef("%s is a private key, which must stay secret; upload the public key, usually %s.pub", args[1], args[1])
 			}
 			return a.lasting(ctx, c, own, func(c *client.Client) error {
 				k, err := c.AddSSHKey(ctx, args[0], strings.TrimSpace(text))
@@ -157,7 +157,7 @@ func (a *app) sshKeyUpload() *cobra.Command {
 }
 
 func (a *app) sshKeyDownload() *cobra.Command {
-	cmd := a.verb("download KEY [FILE]", "Write the public half of an SSH key to a file or to standard output", count(1, 2),
+	cmd := a.verb("download KEY [FILE]", "Write the public key of an SSH key to a file or to standard output", count(1, 2),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			k, err := findSSHKey(ctx, c, args[0])
 			if err != nil {
@@ -175,8 +175,8 @@ func (a *app) sshKeyDownload() *cobra.Command {
 			_, err = f.WriteString(k.PublicKey + "\n")
 			return errors.Join(err, f.Close())
 		})
-	cmd.Long = `Write the public half of an SSH key to a file or to standard output. The private
-half is only where you kept it: the server has it not.`
+	cmd.Long = `Write the public key of an SSH key to a file or to standard output. The server
+does not have the private key.`
 	return cmd
 }
 

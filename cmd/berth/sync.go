@@ -16,18 +16,19 @@ func (a *app) folderSync() *cobra.Command {
 	var flags syncFlags
 	cmd := &cobra.Command{
 		Use:   "sync FROM TO",
-		Short: "Make a folder as a local directory is, or the other way round",
-		Long: `Make a folder as a local directory is, or the other way round: one of FROM and TO
-is a local directory, the other FOLDER:PATH, with the colon also for all of it.
-(Without a colon, what begins with . or / is local.) Only what differs moves.
+		Short: "Synchronize a folder with a local directory, in one direction",
+		Long: `Synchronize a folder with a local directory, in one direction: one of FROM and TO
+is a local directory, the other is FOLDER:PATH, or FOLDER: for the whole folder.
+(Without a colon, a path that begins with . or / is local.) Only differences are
+transferred.
 
-A file moves when its size differs, or the time of its last change (by a second or
-more where one side counts whole seconds); it brings that time with it. --checksum
-compares by contents in place of times, and for that reads all files of the same
-size, also over the network.
+A file is transferred if its size or its modification time differs (by a second or
+more if one side has whole seconds); it keeps that time. --checksum compares the
+contents instead of times, and reads all files of the same size, also over the
+network.
 
-Nothing is deleted without --delete. What was cut off goes on when it is run
-again. Links and special files are left out, empty directories are not.`,
+Nothing is deleted without --delete. To continue after an interrupt, run the same
+command again. Links and special files are skipped, empty directories are not.`,
 		Example: "  berth folder sync ./src data:src\n  berth folder sync --delete --dry-run data:results ./results",
 		Args:    count(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,9 +50,9 @@ again. Links and special files are left out, empty directories are not.`,
 		},
 	}
 	cmd.Flags().BoolVar(&flags.checksum, "checksum", false, "compare files of the same size by their contents")
-	cmd.Flags().BoolVar(&flags.tidy, "delete", false, "delete at the one side what the other has not; berth asks first")
+	cmd.Flags().BoolVar(&flags.tidy, "delete", false, "delete files at the destination that the source does not have; berth asks first")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask before deleting")
-	cmd.Flags().BoolVarP(&flags.dry, "dry-run", "n", false, "only say what would be done")
+	cmd.Flags().BoolVarP(&flags.dry, "dry-run", "n", false, "only print the changes")
 	flags.move.add(cmd)
 	return cmd
 }

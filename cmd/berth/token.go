@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) tokenCommand() *cobra.Command {
-	return alias(group("token", "Work with your access tokens", a.tokenList(), a.tokenCreate(), a.tokenRevoke()), "tokens")
+	return alias(group("token", "Manage your access tokens", a.tokenList(), a.tokenCreate(), a.tokenRevoke()), "tokens")
 }
 
 func (a *app) tokenList() *cobra.Command {
@@ -71,7 +71,7 @@ func (a *app) tokenCreate() *cobra.Command {
 	var scopes *[]string
 	var project, expires string
 	var own lasting
-	cmd := a.verb("create NAME", "Make an access token and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("create NAME", "Create an access token and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if in.Name = args[0]; scopes != nil {
 			in.Scopes = *scopes
 		}
@@ -92,15 +92,15 @@ func (a *app) tokenCreate() *cobra.Command {
 			return a.secret(made, made.Secret, "The token is shown this once.")
 		})
 	})
-	cmd.Long = `Make an access token and print its secret, which is not shown again. Programs
-send it as "Authorization: Bearer SECRET"; berth takes it from $BERTH_TOKEN.
+	cmd.Long = `Create an access token and print its secret, which is not shown again. Programs
+send it as "Authorization: Bearer SECRET"; berth reads it from $BERTH_TOKEN.
 
-A token that is made with the token of this context ends with it: when that
-expires or is revoked, as berth logout does. With --login it has its own end.`
+A token that is created with the token of this context ends with that token: when
+it expires or is revoked, as berth logout does. With --login it does not.`
 	cmd.Example = "  export BERTH_TOKEN=$(berth token create ci --scope sessions,folders --project vision --expires 30d)"
 	own.flags(cmd)
 	flags := cmd.Flags()
-	givenList(cmd, &scopes, "scope", "`what` it may do, with commas between: read, sessions, folders, account, admin (default: all that you may)", choices(tokenScopes()...))
+	givenList(cmd, &scopes, "scope", "`scopes`, separated by commas: read, sessions, folders, account, admin (default: all of yours)", choices(tokenScopes()...))
 	flags.StringVar(&project, "project", "", "the only project it reaches (default: all of yours)")
 	flags.StringVar(&expires, "expires", "90d", "when it ends: a date, a time, a span such as 30d, or never")
 	sets(cmd, "scope", "scopes")
@@ -145,7 +145,7 @@ func (a *app) secret(v any, secret *string, note string) error {
 }
 
 func (a *app) tokenRevoke() *cobra.Command {
-	return alias(a.verb("revoke TOKEN...", "End access tokens at once, by name, first characters or id", count(1, -1),
+	return alias(a.verb("revoke TOKEN...", "Revoke access tokens, by name, first characters or ID", count(1, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			list, err := c.AccessTokens(ctx)
 			if err != nil {

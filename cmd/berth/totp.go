@@ -9,18 +9,18 @@ import (
 )
 
 func (a *app) totpCommand() *cobra.Command {
-	cmd := group("totp", "Work with your second factor", a.totpStatus(), a.totpEnable(), a.totpDisable(), a.totpCodes())
-	cmd.Long = `Work with your second factor: codes of an authenticator app, or recovery codes.
+	cmd := group("totp", "Manage your second factor", a.totpStatus(), a.totpEnable(), a.totpDisable(), a.totpCodes())
+	cmd.Long = `Manage your second factor: codes of an authenticator app, or recovery codes.
 
-To change it you log in once more, with your password from $BERTH_PASSWORD or a
-prompt and a code; then comes another code, as each works once. Wait for the
-next one of your app, or take a recovery code. Without a terminal they come from
---code and --next-code.`
+To change it, you log in once more, with your password from $BERTH_PASSWORD or a
+prompt, and a code. The change itself needs another code, as each code works only
+once: wait for the next code of your app, or use a recovery code. Without a
+terminal the codes come from --code and --next-code.`
 	return cmd
 }
 
 func (a *app) totpStatus() *cobra.Command {
-	return a.verb("status", "Say whether you have a second factor", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+	return a.verb("status", "Show whether you have a second factor", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
 		who, err := c.Viewer(ctx)
 		if err != nil {
 			return err
@@ -40,8 +40,8 @@ func (a *app) totpStatus() *cobra.Command {
 func (a *app) totpEnable() *cobra.Command {
 	cmd := a.onFactor("enable", "Set up a second factor with an authenticator app",
 		func(ctx context.Context, c *client.Client, _, _ string) error { return a.enrol(ctx, c) })
-	cmd.Long = `Set up a second factor with an authenticator app, on a terminal. It prints
-recovery codes; keep them, they are not shown again.`
+	cmd.Long = `Set up a second factor with an authenticator app, on a terminal. berth prints
+recovery codes: store them, as they are not shown again.`
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (a *app) totpDisable() *cobra.Command {
 }
 
 func (a *app) totpCodes() *cobra.Command {
-	return a.onFactor("recovery-codes", "Replace your recovery codes by new ones", func(ctx context.Context, c *client.Client, _, next string) (err error) {
+	return a.onFactor("recovery-codes", "Replace your recovery codes", func(ctx context.Context, c *client.Client, _, next string) (err error) {
 		if next, err = a.nextCode(ctx, next); err != nil {
 			return err
 		}

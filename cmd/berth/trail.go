@@ -29,7 +29,7 @@ func (f *periodFlags) read(a *app) (from, to time.Time, err error) {
 func (a *app) activityCommand() *cobra.Command {
 	var f client.AuditFilter
 	var period periodFlags
-	cmd := a.verb("activity", "List what you did, and what was done as you or to you, newest first", count(0, 0),
+	cmd := a.verb("activity", "List your actions, and those on your behalf or on your account, newest first", count(0, 0),
 		func(ctx context.Context, c *client.Client, _ []string) (err error) {
 			if f.From, f.To, err = period.read(a); err != nil {
 				return err
@@ -42,7 +42,7 @@ func (a *app) activityCommand() *cobra.Command {
 		})
 	period.register(cmd)
 	cmd.Flags().StringVar(&f.Action, "action", "", "only this mutation, for example createSession")
-	cmd.Flags().BoolVar(&f.Refused, "refused", false, "only what was refused or failed")
+	cmd.Flags().BoolVar(&f.Refused, "refused", false, "only entries that were refused or failed")
 	cmd.Flags().IntVar(&f.Limit, "limit", 50, "how many at most; 0 = all")
 	return cmd
 }
@@ -62,7 +62,7 @@ func auditTable(list []client.AuditEntry) *output.Table {
 func actorText(e client.AuditEntry) string {
 	text := e.ActorEmail
 	if text == "" {
-		text = "(nobody)"
+		text = "(no one)"
 		if e.ActorID == nil && e.RequestID == "" {
 			text = "(the platform)"
 		}

@@ -12,7 +12,7 @@ func (a *app) usageCommand() *cobra.Command {
 	var from, to, user, project string
 	cmd := &cobra.Command{
 		Use:     "usage",
-		Short:   "Sum what sessions in sight have been charged",
+		Short:   "Sum the charges of the sessions that you can see",
 		Example: "  berth usage --from 7d\n  berth usage --from 2026-01-01 --to 2026-02-01 --project vision",
 		Args:    count(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

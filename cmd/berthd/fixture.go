@@ -22,7 +22,7 @@ func fixtureCommand() *cobra.Command {
 		return t.Fail(name, exit, stderr)
 	})
 	fail.Flags().IntVar(&exit, "exit", exit, "exit status")
-	fail.Flags().StringVar(&stderr, "stderr", "", "what it says")
+	fail.Flags().StringVar(&stderr, "stderr", "", "its text on standard error")
 	cmd.AddCommand(
 		&cobra.Command{Use: "ls", Short: "List the built-in machines", Args: cobra.NoArgs, RunE: listFixtures},
 		verb("change", "CHANGE", "Let one of the machine's changes happen", (*fixture.Tree).Change),

@@ -97,7 +97,7 @@ func managerCommand() *cobra.Command {
 	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through TLS")
 	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
 	f.DurationVar(&cfg.QueryTimeout, "query-timeout", manager.DefaultQueryTimeout, "how long a GraphQL query may take")
-	f.StringVar(&cfg.PublicURL, "public-url", "", "where browsers reach the page, such as https://berth.example, for links and logins by identity providers (default: what the request says)")
+	f.StringVar(&cfg.PublicURL, "public-url", "", "URL of the page for browsers, such as https://berth.example, for links and logins by identity providers (default: the host of the request)")
 	f.StringVar(&ops, "metrics", "", "address of /metrics, /healthz and /readyz for operators, or off (default "+managerOps+", another port where that is taken)")
 	pathFlag(cmd, &cfg.MetricsTokenFile, "metrics-token-file", "", "file with a bearer token that opens /metrics at --http, too")
 	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")

@@ -28,7 +28,7 @@ For a platform that berthd up runs on this machine, --data alone is enough.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if data != "" {
 				if cmd.Flags().Changed("postgres") || secrets != "" {
-					return errors.New("--data stands for --postgres and --secrets")
+					return errors.New("--data replaces --postgres and --secrets")
 				}
 				var close func() error
 				if dsn, close, err = postgres.Find(filepath.Join(data, "stores", "postgres")); err != nil {

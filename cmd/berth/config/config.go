@@ -95,7 +95,7 @@ func (f *File) Get(name string) (*Context, error) {
 	if name == "" {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("there is no context %q: %w", name, errdefs.ErrNotFound)
+	return nil, fmt.Errorf("context %q does not exist: %w", name, errdefs.ErrNotFound)
 }
 
 // Set adds the context or replaces the one of the same name, and makes it
