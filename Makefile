@@ -136,7 +136,7 @@ e2e: setup build images ## who may do what, whole-cluster and browser scenarios
 	$(GO) test -count 1 $(E2E) ./e2e/...
 
 .PHONY: lint
-lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository rules
+lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository rules, prose
 	@test -z "$$(git ls-files -z -co --exclude-standard '*.go' | xargs -0 ls -d 2>/dev/null | xargs gofmt -l | tee /dev/stderr)" || { echo 'run gofmt -w on the files above'; exit 1; }
 	$(GO) vet $$($(READ) | grep -v $(NVML))
 	CGO_ENABLED=1 $(GO) vet $$($(READ) | grep $(NVML))

@@ -1,0 +1,194 @@
+package berth
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// phrase is wording that readers stumble over, and what to write instead. bad is a text
+// in which it is found, good one in which it is not.
+type phrase struct {
+	pattern string // spaces match line breaks, too
+	instead string
+	bad     string
+	good    string
+}
+
+// phrases come from docs/style.md. A phrase belongs here only if it has a plain
+// replacement in every sentence; what needs judgement is for reviewers.
+var phrases = []phrase{
+	{`tells? whether`, `"reports whether"`, "It tells whether\nit runs.", "Tell us what you need, whether it exists or not."},
+	{`(is|are|was|were|be|been|being|gets?) told`, `"is notified of", "gets" or "is reported"`, "The owner is told of it.", "The manual told them so."},
+	{`whoever|whomever`, `"anyone who", "the user who"`, "Whoever runs it must know.", "Those who run it must know."},
+	{`who asks`, `"the caller", "the user"`, "It belongs to who asks.", "The user asks for it."},
+	{`anew`, `"again"`, "They start anew.", "A new session starts."},
+	{`as ever`, `"as before", "as usual"`, "It works as ever.", "It is as every other one."},
+	{`(go|goes|going|went) on( (where|as|with|without|until|while|when|after|and|from|alone|there)\b|[.,;:)])`,
+		`"continues"`, "The upload goes on.", "The limit goes on the policy."},
+	{`(is|are|be|was|were) had`, `"is available", "exists"`, "It can be had again.", "It has had one."},
+	{`(he|him|his|himself)`, `"they", "them", "their"`, "He ends his session.", "They end the session; the machine is here."},
+	{`nobody`, `"no one", "no user"`, "Nobody sees it.", "The user `nobody` sees it."},
+	{`for ever`, `"forever"`, "It is kept for ever.", "It is kept for every user."},
+	{`(has|have|had) not (the|a|an)`, `"lacks", "does not have"`, "It has not the scope.", "It has not ended."},
+	{`(allows?|permits?|enables?) to`, `"lets people …"`, "This allows to end it.", "This allows them to end it."},
+	{`mend(s|ed|ing)?`, `"repair"`, "The audit mends it.", "I recommend it."},
+	{`strays`, `"orphans"`, "It ends strays.", "The kind is `stray`."},
+	{`made[- ]up ([^o]|o[^f])`, `"simulated", "generated"`, "On made-up machines it runs.", "It is made up of two parts."},
+	{`oneself|one's`, `"your own", "the user's own"`, "One's own folders.", "Your own folders."},
+	{`lest|thereof|therein|whereof|wherein|hereof`, `plain words`, "The disk and the limit thereof.", "At least there."},
+	{`(is|are) not there`, `"does not exist", "is missing"`, "The file is not there.", "It is not therefore wrong."},
+	{`that which`, `the noun`, "It ends that which runs.", "The rule that, which is rare, ends it."},
+}
+
+// negated finds "is no directory", and findings leaves out "there is no directory" and
+// "is no longer".
+var negated = regexp.MustCompile(`(?i)((?:[\pL\pN]+\s+){1,2})(?:is|are|was|were|be)\s+no\s+(\pL+)`)
+
+var comparisons = []string{"longer", "more", "less", "fewer", "better", "worse", "different"}
+
+type finding struct {
+	line          int
+	text, instead string
+}
+
+// findings returns the phrases of a text that docs/style.md advises against.
+func findings(text string) []finding {
+	var all []finding
+	add := func(at []int, instead string) {
+		all = append(all, finding{1 + strings.Count(text[:at[0]], "\n"), strings.Join(strings.Fields(text[at[0]:at[1]]), " "), instead})
+	}
+	for _, p := range phrases {
+		for _, at := range p.compile().FindAllStringIndex(text, -1) {
+			add(at, p.instead)
+		}
+	}
+	for _, at := range negated.FindAllStringSubmatchIndex(text, -1) {
+		before, after := strings.Fields(strings.ToLower(text[at[2]:at[3]])), strings.ToLower(text[at[4]:at[5]])
+		if !slices.Contains(before, "there") && !slices.Contains(comparisons, after) {
+			add(at[:2], `"is not a"`)
+		}
+	}
+	return all
+}
+
+func (p phrase) compile() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(p.pattern, " ", `\s+`) + `)` + boundary(p.pattern))
+}
+
+// boundary ends a pattern at the end of a word, unless the pattern says itself how it ends.
+func boundary(pattern string) string {
+	if strings.HasSuffix(pattern, "])") {
+		return ""
+	}
+	return `\b`
+}
+
+var (
+	// Code, and the addresses of links, are not prose.
+	notMarkdown = regexp.MustCompile("(?ms)^ *```.*?^ *```|^    [^\n]*$|`[^`]*`|\\]\\([^)]*\\)")
+	literal     = regexp.MustCompile(`"""(?s:.*?)"""|"(?:[^"\\\n]|\\.)*"`)
+	sentence    = regexp.MustCompile(`\pL+\s+\pL`)
+)
+
+// prose returns the text with everything blank that people do not read as sentences.
+// Line breaks stay, so that lines keep their numbers.
+func prose(path, text string) string {
+	if strings.HasSuffix(path, ".md") {
+		return notMarkdown.ReplaceAllStringFunc(text, blank)
+	}
+	var b strings.Builder
+	at := 0
+	for _, m := range literal.FindAllStringIndex(text, -1) {
+		b.WriteString(blank(text[at:m[0]]))
+		if s := text[m[0]:m[1]]; sentence.MatchString(s) {
+			b.WriteString(s)
+		} else {
+			b.WriteString(blank(s))
+		}
+		at = m[1]
+	}
+	return b.String() + blank(text[at:])
+}
+
+func blank(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return r
+		}
+		return '.'
+	}, s)
+}
+
+// TestProse reads documents and the descriptions of the API.
+func TestProse(t *testing.T) {
+	files, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "*.md", "graph/*.graphql").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	read := 0
+	for path := range strings.Lines(string(files)) {
+		path = strings.TrimSpace(path)
+		text, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			continue // removed, not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		read++
+		for _, f := range findings(prose(path, string(text))) {
+			t.Errorf("%s:%d: %q: write %s (docs/style.md)", path, f.line, f.text, f.instead)
+		}
+	}
+	if read < 80 {
+		t.Errorf("only %d files read: does the check still find them?", read)
+	}
+}
+
+func TestProseFindsEachPhrase(t *testing.T) {
+	for _, p := range phrases {
+		if !p.compile().MatchString(prose("x.md", p.bad)) {
+			t.Errorf("%s is not found in %q", p.pattern, p.bad)
+		}
+		if at := p.compile().FindString(prose("x.md", p.good)); at != "" {
+			t.Errorf("%s: false alarm %q in %q", p.pattern, at, p.good)
+		}
+	}
+}
+
+func TestProseReadsOnlySentences(t *testing.T) {
+	for _, c := range []struct {
+		name, path, text string
+		lines            []int
+	}{
+		{"a phrase over two lines", "a.md", "One.\n\nThe owner is\ntold of it.", []int{3}},
+		{"two in one line", "a.md", "He said that it starts anew.", []int{1, 1}},
+		{"negation with a noun", "a.md", "It is no directory.", []int{1}},
+		{"negations that are English", "a.md", "There is no directory. There may be no\nleader. It is no longer one, and is no more than that.", nil},
+		{"a code span", "a.md", "The word `anew` is not ours.", nil},
+		{"a code span over two lines", "a.md", "Run `berth\nanew` now.", nil},
+		{"a code block", "a.md", "Run\n```\nberth anew\n```\nanew", []int{5}},
+		{"an indented block", "a.md", "Run\n\n    berth anew\n", nil},
+		{"the address of a link", "a.md", "[ADR 21](adr/what-he-says-anew.md)", nil},
+		{"the text of a link", "a.md", "[start anew](a.md)", []int{1}},
+		{"a description", "graph/a.graphql", "\"Starts it anew.\"\nanew: Int", []int{1}},
+		{"a long description", "graph/a.graphql", "\"\"\"\nIt is\nkept for ever.\n\"\"\"\nid: ID!", []int{3}},
+		{"a comment of a schema", "graph/a.graphql", "# anew\nid: ID!", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := findings(prose(c.path, c.text))
+			if len(got) != len(c.lines) {
+				t.Fatalf("got %v, want lines %v", got, c.lines)
+			}
+			for i, f := range got {
+				if f.line != c.lines[i] {
+					t.Errorf("got line %d, want %d", f.line, c.lines[i])
+				}
+			}
+		})
+	}
+}
