@@ -190,7 +190,7 @@ func verify(ctx context.Context, tx *ent.Tx, devices []uuid.UUID, types []plan.S
 		ids[i] = id.String()
 	}
 	rows, err := tx.QueryContext(ctx, `SELECT d.id, d.device_id, d.capacity::text, a.slot, sum(a.amount)::bigint FROM allocations a JOIN devices d ON d.id = a.device_id
-WHERE a.device_id IN (SELECT unnest($1::text[]::uuid[])) AND a.freed_at IS NULL GROUP BY d.id, a.slot`, ids)
+WHERE a.device_id = ANY ($1::text[]::uuid[]) AND a.freed_at IS NULL GROUP BY d.id, a.slot`, ids)
 	if err != nil {
 		return fmt.Errorf("sum what devices hold: %w", err)
 	}

@@ -32,7 +32,7 @@ func (t *term) open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (*ho
 		}
 	}
 	// Locked, so that an agent does not leave its group between this and the placement.
-	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id, overlay::text FROM agents WHERE id IN (SELECT unnest($1::text[]::uuid[])) AND schedulable AND status = 'alive' AND NOT conditions @> '[{"status": true}]' ORDER BY id FOR KEY SHARE`,
+	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id, overlay::text FROM agents WHERE id = ANY ($1::text[]::uuid[]) AND schedulable AND status = 'alive' AND NOT conditions @> '[{"status": true}]' ORDER BY id FOR KEY SHARE`,
 		slices.Sorted(maps.Keys(ids)))
 	if err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)

@@ -100,7 +100,7 @@ func (s *Service) NoteIdle(ctx context.Context, epoch int64, notes []IdleNote) e
 		}
 		rows, err := tx.QueryContext(ctx, `UPDATE sessions s SET idle = nullif(w.idle, '')::jsonb, version = s.version + 1
 FROM unnest($1::text[]::uuid[], $2::text[]) AS w(id, idle)
-WHERE s.id = w.id AND s.status = $3 AND (w.idle = '' OR NOT s.idle_exempt) RETURNING s.id`, ids, idles, string(lifecycle.Running))
+WHERE s.id = w.id AND s.id = ANY ($1::text[]::uuid[]) AND s.status = $3 AND (w.idle = '' OR NOT s.idle_exempt) RETURNING s.id`, ids, idles, string(lifecycle.Running))
 		if err != nil {
 			return fmt.Errorf("note what would end sessions: %w", err)
 		}

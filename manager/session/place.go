@@ -84,7 +84,7 @@ func Schedule(ctx context.Context, tx *ent.Tx, places []Place) error {
 		return err
 	}
 	row, err := tx.QueryContext(ctx, `WITH k AS (UPDATE kernels k SET agent_id = w.agent, launch_epoch = k.launch_epoch + 1, status = $3
-  FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS w(id, agent) WHERE k.id = w.id AND k.terminated_at IS NULL RETURNING 1),
+  FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS w(id, agent) WHERE k.id = w.id AND k.id = ANY ($1::text[]::uuid[]) AND k.terminated_at IS NULL RETURNING 1),
 a AS (INSERT INTO allocations
   (id, created_at, domain_id, project_id, owner_id, session_id, kernel_id, agent_id, device_id, slot, amount)
   SELECT w.id, $5::timestamptz, w.domain, w.project, w.owner, w.session, w.kernel, w.agent, w.device, w.slot, w.amount
@@ -93,7 +93,7 @@ a AS (INSERT INTO allocations
     AS w(id, domain, project, owner, session, kernel, agent, device, slot, amount) RETURNING 1),
 s AS (UPDATE sessions SET status = $3, version = version + 1, status_message = $15,
   deadline_at = $16, scheduled_at = $5::timestamptz, pending = NULL, retry_at = NULL
-  WHERE id IN (SELECT unnest($17::text[]::uuid[])) AND status = $18 RETURNING 1)
+  WHERE id = ANY ($17::text[]::uuid[]) AND status = $18 RETURNING 1)
 SELECT (SELECT count(*) FROM k), (SELECT count(*) FROM a), (SELECT count(*) FROM s)`,
 		kernels, agents, string(lifecycle.Scheduled),
 		a.ids, now, a.domains, a.projects, a.owners, a.sessions, a.kernels, a.agents, a.devices, a.slots, a.amounts,
@@ -179,7 +179,7 @@ func Explain(ctx context.Context, tx *ent.Tx, waits []Wait) error {
 		ids, whys, summaries = append(ids, w.Session.String()), append(whys, string(why)), append(summaries, w.Why.Summary)
 	}
 	// They are held in the order in which LockPending holds them.
-	rows, err := tx.QueryContext(ctx, `WITH held AS (SELECT id FROM sessions WHERE id IN (SELECT unnest($1::text[]::uuid[])) AND status = $4 ORDER BY id FOR UPDATE)
+	rows, err := tx.QueryContext(ctx, `WITH held AS (SELECT id FROM sessions WHERE id = ANY ($1::text[]::uuid[]) AND status = $4 ORDER BY id FOR UPDATE)
 UPDATE sessions s SET pending = w.why, status_message = w.summary, version = s.version + 1
 FROM held, unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id, why, summary) WHERE s.id = held.id AND w.id = held.id RETURNING s.id`,
 		ids, whys, summaries, string(lifecycle.Pending))
