@@ -2,11 +2,14 @@ package manager_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/runtime/fake"
 	"github.com/berthhq/berth/internal/access"
@@ -78,6 +81,61 @@ func TestEnvironmentsAreSealed(t *testing.T) {
 	managertest.Eventually(t, "the value reached the container", func() bool {
 		return bytes.Contains([]byte(c.session(t, bad).StatusMessage), []byte("told-to-fail"))
 	})
+}
+
+// TestSessionsStoredTogether creates sessions at the same time, so that many are stored
+// in one transaction. Each has its own environment and script, and a row that is like
+// that of a session stored alone.
+func TestSessionsStoredTogether(t *testing.T) {
+	c := newCluster(t, 0)
+	const sessions = 40
+	alone := c.create(t, input(env("API_KEY", "alone"), "run"))
+	made := make([]uuid.UUID, sessions)
+	var wg sync.WaitGroup
+	for i := range made {
+		wg.Go(func() {
+			in := input(env("API_KEY", fmt.Sprint(i)), "run")
+			in["bootstrapScript"] = fmt.Sprintf("export N=%d", i)
+			made[i] = c.create(t, in)
+		})
+	}
+	wg.Wait()
+	want := storedRows(t, c, alone)
+	for i, id := range made {
+		var got struct {
+			Node struct{ Environment map[string]string }
+		}
+		c.as.Must(t, `query($id: ID!) { node(id: $id) { ... on Session { environment } } }`, managertest.Vars{"id": id}, &got)
+		if d := cmp.Diff(map[string]string{"API_KEY": fmt.Sprint(i)}, got.Node.Environment); d != "" {
+			t.Errorf("session %d (-want +got):\n%s", i, d)
+		}
+		if d := cmp.Diff(want, storedRows(t, c, id)); d != "" {
+			t.Errorf("rows of session %d (-alone +together):\n%s", i, d)
+		}
+	}
+}
+
+// storedRows returns the rows of a new session as JSON, without what differs for each.
+func storedRows(t *testing.T, c *cluster, id uuid.UUID) (list []string) {
+	t.Helper()
+	rows, err := c.Client.QueryContext(t.Context(), `SELECT (to_jsonb(s) - '{id,created_at,name,secrets_sealed,pending,status_message,version}'::text[])::text FROM sessions s WHERE id = $1
+UNION ALL SELECT (to_jsonb(k) - '{id,created_at,session_id}'::text[])::text FROM kernels k WHERE session_id = $1
+UNION ALL SELECT (to_jsonb(e) - '{id,at,session_id}'::text[])::text FROM session_events e WHERE session_id = $1 AND message = 'queued'`, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, text)
+	}
+	if err := rows.Err(); err != nil || len(list) != 3 {
+		t.Fatalf("%d rows, %v", len(list), err)
+	}
+	return list
 }
 
 // What a manager of before has stored in the clear is sealed by the next leader.

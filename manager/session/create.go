@@ -138,12 +138,18 @@ func (w *wish) createKernels(tx *ent.Tx, sess uuid.UUID) (list []*ent.KernelCrea
 	for i := range w.kernels {
 		k := tx.Kernel.Create().SetSessionID(sess).SetSlots(w.slots).
 			SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner)
-		if i > 0 {
-			k.SetIndex(i).SetRole(kernel.RoleSub).SetHostname(fmt.Sprintf("sub%d", i))
-		}
-		list = append(list, k)
+		role, host := kernelName(i)
+		list = append(list, k.SetIndex(i).SetRole(role).SetHostname(host))
 	}
 	return list
+}
+
+// kernelName returns the role and the host name of a session's kernel.
+func kernelName(index int) (role kernel.Role, host string) {
+	if index == 0 {
+		return kernel.RoleMain, "main"
+	}
+	return kernel.RoleSub, fmt.Sprintf("sub%d", index)
 }
 
 // queued is the first entry of a session's history.

@@ -120,8 +120,10 @@ type Service struct {
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	return &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{}, meter: newMeter(cfg.Registry),
+	s := &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{}, meter: newMeter(cfg.Registry),
 		strays: &strays{m: map[uuid.UUID]map[launch]stray{}}}
+	s.checks.gather = s.batches.gather
+	return s
 }
 
 // changed tells listeners, this manager's reconciler and scheduler among them,

@@ -12,6 +12,8 @@ import (
 // found after all of them have asked, so it is as new for each as his own would
 // be.
 type shared[T any] struct {
+	gather func(ctx context.Context) // waits while there is no hurry, so that more callers join
+
 	mu   sync.Mutex
 	asks map[string]*ask[T]
 }
@@ -19,13 +21,14 @@ type shared[T any] struct {
 // ask is an answer that is being found, and the one after it, for those who come
 // meanwhile.
 type ask[T any] struct {
+	begun bool // who comes now needs a later answer
 	done  chan struct{}
 	value T
 	err   error
 	next  *ask[T]
 }
 
-// get returns what find finds. Where the one who finds it is called off, the
+// get returns what find finds. If the caller who finds it is called off, the
 // others find it themselves.
 func (s *shared[T]) get(ctx context.Context, key string, find func() (T, error)) (T, error) {
 	s.mu.Lock()
@@ -37,24 +40,21 @@ func (s *shared[T]) get(ctx context.Context, key string, find func() (T, error))
 	case running == nil:
 		s.asks[key] = mine
 		s.mu.Unlock()
-	case running.next == nil: // the one who comes first finds the next
+	case !running.begun:
+		s.mu.Unlock()
+		return running.wait(ctx, find)
+	case running.next == nil: // the first caller finds the next
 		running.next = mine
 		s.mu.Unlock()
 		<-running.done
 	default:
-		next := running.next
 		s.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			var none T
-			return none, ctx.Err()
-		case <-next.done:
-		}
-		if next.err != nil {
-			return find()
-		}
-		return next.value, nil
+		return running.next.wait(ctx, find)
 	}
+	s.gather(ctx)
+	s.mu.Lock()
+	mine.begun = true
+	s.mu.Unlock()
 	mine.value, mine.err = find()
 	s.mu.Lock()
 	if s.asks[key] = mine.next; mine.next == nil {
@@ -63,6 +63,20 @@ func (s *shared[T]) get(ctx context.Context, key string, find func() (T, error))
 	s.mu.Unlock()
 	close(mine.done)
 	return mine.value, mine.err
+}
+
+// wait returns the answer that another caller finds.
+func (a *ask[T]) wait(ctx context.Context, find func() (T, error)) (T, error) {
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	case <-a.done:
+	}
+	if a.err != nil {
+		return find()
+	}
+	return a.value, nil
 }
 
 // checkShared does what of the checks reads rows that are the same for requests
