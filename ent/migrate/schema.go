@@ -159,21 +159,6 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "allocation_owner_id",
-				Unique:  false,
-				Columns: []*schema.Column{AllocationsColumns[4]},
-			},
-			{
-				Name:    "allocation_project_id",
-				Unique:  false,
-				Columns: []*schema.Column{AllocationsColumns[3]},
-			},
-			{
-				Name:    "allocation_domain_id",
-				Unique:  false,
-				Columns: []*schema.Column{AllocationsColumns[2]},
-			},
-			{
 				Name:    "allocation_kernel_id",
 				Unique:  false,
 				Columns: []*schema.Column{AllocationsColumns[11]},
@@ -200,9 +185,19 @@ var (
 				},
 			},
 			{
-				Name:    "allocation_created_at",
+				Name:    "allocation_owner_id",
 				Unique:  false,
-				Columns: []*schema.Column{AllocationsColumns[1]},
+				Columns: []*schema.Column{AllocationsColumns[4]},
+			},
+			{
+				Name:    "allocation_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{AllocationsColumns[3]},
+			},
+			{
+				Name:    "allocation_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{AllocationsColumns[2]},
 			},
 		},
 	}
@@ -781,21 +776,6 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "kernel_owner_id",
-				Unique:  false,
-				Columns: []*schema.Column{KernelsColumns[4]},
-			},
-			{
-				Name:    "kernel_project_id",
-				Unique:  false,
-				Columns: []*schema.Column{KernelsColumns[3]},
-			},
-			{
-				Name:    "kernel_domain_id",
-				Unique:  false,
-				Columns: []*schema.Column{KernelsColumns[2]},
-			},
-			{
 				Name:    "kernel_session_id",
 				Unique:  false,
 				Columns: []*schema.Column{KernelsColumns[19]},
@@ -804,6 +784,9 @@ var (
 				Name:    "kernel_agent_id",
 				Unique:  false,
 				Columns: []*schema.Column{KernelsColumns[18]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "agent_id IS NOT NULL",
+				},
 			},
 		},
 	}
@@ -1516,21 +1499,6 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "session_owner_id",
-				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[36]},
-			},
-			{
-				Name:    "session_project_id",
-				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[35]},
-			},
-			{
-				Name:    "session_domain_id",
-				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[34]},
-			},
-			{
 				Name:    "session_owner_id_name",
 				Unique:  true,
 				Columns: []*schema.Column{SessionsColumns[36], SessionsColumns[3]},
@@ -1542,14 +1510,19 @@ var (
 				Name:    "session_owner_id_idempotency_key",
 				Unique:  true,
 				Columns: []*schema.Column{SessionsColumns[36], SessionsColumns[16]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "idempotency_key IS NOT NULL",
+				},
 			},
 			{
-				Name:    "session_status",
+				Name:    "session_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[5]},
-				Annotation: &entsql.IndexAnnotation{
-					Where: "terminated_at IS NULL",
-				},
+				Columns: []*schema.Column{SessionsColumns[35]},
+			},
+			{
+				Name:    "session_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionsColumns[34]},
 			},
 			{
 				Name:    "session_created_at_id",
@@ -1692,9 +1665,9 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "sessiongroup_owner_id",
-				Unique:  false,
-				Columns: []*schema.Column{SessionGroupsColumns[7]},
+				Name:    "sessiongroup_owner_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{SessionGroupsColumns[7], SessionGroupsColumns[2]},
 			},
 			{
 				Name:    "sessiongroup_project_id",
@@ -1705,11 +1678,6 @@ var (
 				Name:    "sessiongroup_domain_id",
 				Unique:  false,
 				Columns: []*schema.Column{SessionGroupsColumns[5]},
-			},
-			{
-				Name:    "sessiongroup_owner_id_name",
-				Unique:  true,
-				Columns: []*schema.Column{SessionGroupsColumns[7], SessionGroupsColumns[2]},
 			},
 		},
 	}

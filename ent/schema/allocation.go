@@ -47,6 +47,8 @@ func (Allocation) Indexes() []ent.Index {
 		index.Fields("session_id"),
 		index.Fields("agent_id").Annotations(live()),
 		index.Fields("device_id").Annotations(live()),
-		index.Fields("created_at"),
+		index.Fields("owner_id"),
+		index.Fields("project_id"),
+		index.Fields("domain_id"),
 	}
 }

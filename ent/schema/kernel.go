@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -51,5 +52,5 @@ func (Kernel) Edges() []ent.Edge {
 }
 
 func (Kernel) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("session_id"), index.Fields("agent_id")}
+	return []ent.Index{index.Fields("session_id"), index.Fields("agent_id").Annotations(entsql.IndexWhere("agent_id IS NOT NULL"))}
 }

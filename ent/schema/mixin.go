@@ -9,7 +9,6 @@ import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
 	"entgo.io/ent/schema/field"
-	"entgo.io/ent/schema/index"
 	"entgo.io/ent/schema/mixin"
 	"github.com/google/uuid"
 
@@ -42,7 +41,8 @@ func (created) Fields() []ent.Field {
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // owned gives an entity the three scopes it is charged to. They never change,
-// so they are kept on every row that is filtered or summed by them.
+// so they are kept on every row that is filtered or summed by them. An entity whose
+// rows are found by a scope has an index of its own.
 type owned struct{ mixin.Schema }
 
 func (owned) Fields() []ent.Field {
@@ -51,8 +51,4 @@ func (owned) Fields() []ent.Field {
 		field.UUID("project_id", uuid.UUID{}).Immutable(),
 		field.UUID("owner_id", uuid.UUID{}).Immutable(),
 	}
-}
-
-func (owned) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("owner_id"), index.Fields("project_id"), index.Fields("domain_id")}
 }

@@ -88,10 +88,13 @@ func (Session) Edges() []ent.Edge {
 
 func (Session) Indexes() []ent.Index {
 	return []ent.Index{
-		// One live session of a user has a name; an idempotency key makes one session.
+		// One live session of a user has a name; an idempotency key makes one session. The
+		// first index also finds all live sessions. No index has a column that changes
+		// while a session lives: a move would write a new entry to every index of the table.
 		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("terminated_at IS NULL")),
-		index.Fields("owner_id", "idempotency_key").Unique(),
-		index.Fields("status").Annotations(entsql.IndexWhere("terminated_at IS NULL")),
+		index.Fields("owner_id", "idempotency_key").Unique().Annotations(entsql.IndexWhere("idempotency_key IS NOT NULL")),
+		index.Fields("project_id"),
+		index.Fields("domain_id"),
 		index.Fields("created_at", "id").Annotations(entsql.DescColumns("created_at")),
 		index.Fields("owner_id", "created_at"),
 		index.Fields("session_group_id").Annotations(entsql.IndexWhere("session_group_id IS NOT NULL")),

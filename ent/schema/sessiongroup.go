@@ -38,7 +38,7 @@ func (SessionGroup) Edges() []ent.Edge {
 }
 
 func (SessionGroup) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("owner_id", "name").Unique()}
+	return []ent.Index{index.Fields("owner_id", "name").Unique(), index.Fields("project_id"), index.Fields("domain_id")}
 }
 
 func (SessionGroup) Annotations() []schema.Annotation {

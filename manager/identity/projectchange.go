@@ -134,7 +134,7 @@ func purgeProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []uu
 		remove func() (int, error)
 	}{
 		{"allocations", func() (int, error) { return tx.Allocation.Delete().Where(allocation.ProjectID(p.ID)).Exec(ctx) }},
-		{"kernels", func() (int, error) { return tx.Kernel.Delete().Where(kernel.ProjectID(p.ID)).Exec(ctx) }},
+		{"kernels", func() (int, error) { return tx.Kernel.Delete().Where(kernel.HasSessionWith(of)).Exec(ctx) }},
 		{"mounts", func() (int, error) {
 			return tx.SessionMount.Delete().Where(sessionmount.HasSessionWith(of)).Exec(ctx)
 		}},
