@@ -10,10 +10,13 @@ import (
 )
 
 // The start of a session reads all of it a few times only: the reconciler does not
-// look again for its own moves, nor at sessions that wait.
+// look again for its own moves, nor at sessions that wait, nor at one that has not changed
+// while its container started. Once its agent has the image, it makes two moves.
 func TestStartsReadLittle(t *testing.T) {
 	c := newCluster(t, 1)
+	c.reaches(t, c.create(t, input(nil, "sleep", "600")), lifecycle.Running) // fetches the image
 	const sessions = 12
+	var first uuid.UUID
 	all := c.Statements.Of(func() {
 		var ids []uuid.UUID
 		for range sessions {
@@ -22,15 +25,25 @@ func TestStartsReadLittle(t *testing.T) {
 		for _, id := range ids {
 			c.reaches(t, id, lifecycle.Running)
 		}
+		first = ids[0]
 	})
-	reads := 0
+	reads, moves := 0, 0
 	for _, q := range all {
 		if strings.Contains(q, `FROM "session_mounts"`) { // each read of a session has one
 			reads++
 		}
+		if strings.HasPrefix(q, `UPDATE "sessions"`) && strings.Contains(q, `"status" = $`) {
+			moves++
+		}
 	}
-	t.Logf("%d statements for %d starts, %d reads of sessions; the most frequent:%s", len(all), sessions, reads, mostFrequent(all))
-	if reads > 4*sessions {
-		t.Errorf("%d reads of %d sessions, want at most 4 of each", reads, sessions)
+	t.Logf("%d statements for %d starts, %d reads of sessions, %d moves; the most frequent:%s", len(all), sessions, reads, moves, mostFrequent(all))
+	if history := c.history(t, first); !strings.Contains(history, "scheduled→prepared : image present\nsuccess prepared→creating : starting\n") {
+		t.Errorf("the history misses a state:\n%s", history)
+	}
+	if reads > 3*sessions {
+		t.Errorf("%d reads of %d sessions, want at most 3 of each", reads, sessions)
+	}
+	if moves > 2*sessions {
+		t.Errorf("%d moves of %d sessions, want 2 of each", moves, sessions)
 	}
 }

@@ -42,7 +42,7 @@ var Occupying = []Status{Scheduled, Preparing, Prepared, Creating, Running, Term
 // once its containers have ended.
 var moves = map[Status][]Status{
 	Pending:     {Scheduled, Cancelled, Error},
-	Scheduled:   {Preparing, Prepared, Pending, Terminating, Error},
+	Scheduled:   {Preparing, Prepared, Creating, Pending, Terminating, Error}, // Creating: its agents have the image
 	Preparing:   {Prepared, Pending, Terminating, Error},
 	Prepared:    {Creating, Pending, Terminating, Error},
 	Creating:    {Running, Pending, Terminating, Error},

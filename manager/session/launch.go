@@ -22,15 +22,26 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// prepare goes on at once when every agent has the image.
+// prepare starts the containers if every agent has the image. Nothing can happen
+// between the image and the start, so both are one move.
 func (s step) prepare(ctx context.Context) (bool, time.Duration, error) {
 	for _, k := range s.sess.Edges.Kernels {
 		if !s.Agents.HasImage(k.Edges.Agent.Name, s.sess.Edges.Image.Reference) {
 			return true, 0, s.move(ctx, move{to: lifecycle.Preparing, phase: "prepare", message: "fetching the image"})
 		}
 	}
-	return true, 0, s.move(ctx, move{to: lifecycle.Prepared, phase: "prepare", message: "image present"})
+	if err := s.refreshMounts(ctx); err != nil {
+		return false, 0, err
+	}
+	m := creating
+	m.after = &move{to: lifecycle.Prepared, phase: "prepare", message: imagePresent}
+	return true, 0, s.move(ctx, m)
 }
+
+// creating is the move before the agents are asked.
+var creating = move{to: lifecycle.Creating, phase: "create", message: "starting"}
+
+const imagePresent = "image present"
 
 // awaitImage starts the pulls, or joins running ones, and looks at their ends.
 func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
@@ -52,7 +63,7 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 	if !ready {
 		return false, 0, nil
 	}
-	return true, 0, s.move(ctx, move{to: lifecycle.Prepared, phase: "prepare", message: "image present"})
+	return true, 0, s.move(ctx, move{to: lifecycle.Prepared, phase: "prepare", message: imagePresent})
 }
 
 // pulls are the images being fetched, each once per agent.
@@ -189,6 +200,7 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
 			return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message, k)
 		case state.Phase == agentpb.KernelState_CREATING, state.Phase == agentpb.KernelState_UNKNOWN:
+			s.kept.put(s.sess, s.readAt)
 			return false, startingAgain, s.says(ctx, state.Message)
 		}
 	}

@@ -28,6 +28,7 @@ type move struct {
 	code    string
 	message string // kept on the session and in the history
 	steps   []report.Step
+	after   *move // a state that the session passes in the same moment, for the history
 
 	reason   *session.TerminationReason
 	outcome  session.Result // with a final state
@@ -102,8 +103,18 @@ func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
 	if err := moveKernels(ctx, tx, s.ID, m, now); err != nil {
 		return err
 	}
-	from := s.Status
-	return record(ctx, tx, entry{session: s.ID, phase: m.phase, from: &from, to: m.to, result: m.result,
+	return record(ctx, tx, m.entries(s)...)
+}
+
+// entries are the lines of history of a move from the state that s was read in.
+func (m move) entries(s *ent.Session) (list []entry) {
+	from := &s.Status
+	if m.after != nil {
+		list = append(list, entry{session: s.ID, phase: m.after.phase, from: from, to: m.after.to, result: m.result,
+			attempt: s.Attempt, message: m.after.message})
+		from = &m.after.to
+	}
+	return append(list, entry{session: s.ID, phase: m.phase, from: from, to: m.to, result: m.result,
 		attempt: s.Attempt, code: m.code, message: m.message, steps: m.steps})
 }
 

@@ -110,6 +110,9 @@ func (s *Service) Observe(ctx context.Context, agent uuid.UUID, k *agentpb.Kerne
 		return
 	}
 	s.heard(ctx, agent, id, k)
+	if _, asked := s.requests.Load(id); asked && k.Phase == agentpb.KernelState_CREATING {
+		return // the worker that asks for the kernel gets this as the answer
+	}
 	s.queue.add(sess)
 }
 

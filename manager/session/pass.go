@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 )
 
@@ -52,6 +54,43 @@ func (s *seen) news(live []*ent.Session) (news []uuid.UUID) {
 		}
 	}
 	return news
+}
+
+// kept are sessions whose agents start their containers, as they were read before.
+type kept struct {
+	mu sync.Mutex
+	m  map[uuid.UUID]keptSession
+}
+
+type keptSession struct {
+	sess *ent.Session
+	read time.Time
+}
+
+// keepFor bounds how old a kept session is: a change of its agents' rows, which are
+// kept with it, gives the session no other version. The pass looks as often.
+const keepFor = passEvery
+
+func (k *kept) put(sess *ent.Session, read time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.m == nil {
+		k.m = map[uuid.UUID]keptSession{}
+	}
+	k.m[sess.ID] = keptSession{sess, read}
+}
+
+// take returns a session that is kept and when it was read, nil if there is none, and
+// keeps it no longer.
+func (k *kept) take(id uuid.UUID) (*ent.Session, time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	one, ok := k.m[id]
+	delete(k.m, id)
+	if !ok || clock.Now().Sub(one.read) > keepFor {
+		return nil, time.Time{}
+	}
+	return one.sess, one.read
 }
 
 // troubled are sessions with a kernel on an agent that they may have to leave: one

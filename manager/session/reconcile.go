@@ -10,6 +10,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
@@ -129,27 +130,28 @@ func isAborted(err error) bool { return errors.Is(err, errdefs.ErrAborted) }
 // step is what reconcile knows of one session.
 type step struct {
 	*Service
-	epoch int64
-	pulls *pulls
-	sess  *ent.Session
+	epoch  int64
+	pulls  *pulls
+	sess   *ent.Session
+	readAt time.Time // or some moments before
 }
 
 // reconcile takes every step that can be taken now, and returns when to look
 // again when it waits for something that sends no event.
 func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id uuid.UUID, recovering bool) (time.Duration, error) {
-	sess, err := s.read(ctx, id)
+	sess, readAt, err := s.current(ctx, id)
 	if recovering && (ent.IsNotFound(err) || err == nil && (sess.Status != lifecycle.Terminating || s.outrun(sess))) {
 		return 0, nil // the pass over everything at the end of the mode takes it up
 	}
 	if ent.IsNotFound(err) { // it was purged
-		step{s, epoch, pulls, &ent.Session{ID: id, Status: lifecycle.Terminated}}.endStrays(ctx)
+		step{s, epoch, pulls, &ent.Session{ID: id, Status: lifecycle.Terminated}, readAt}.endStrays(ctx)
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read session: %w", err)
 	}
 	s.seen.put(id, sess.Version)
-	st := step{s, epoch, pulls, sess}
+	st := step{s, epoch, pulls, sess, readAt}
 	if !recovering {
 		st.endStrays(ctx)
 	}
@@ -173,6 +175,31 @@ func (s *Service) outrun(sess *ent.Session) bool {
 		}
 	}
 	return false
+}
+
+// current returns a session as read does, and a time before it was read. A session
+// whose containers have started since is not read again if it has not changed.
+func (s *Service) current(ctx context.Context, id uuid.UUID) (*ent.Session, time.Time, error) {
+	if known, at := s.kept.take(id); known != nil && s.answered(known) {
+		same, err := s.Client.Session.Query().Where(session.ID(id), session.StatusEQ(known.Status), session.Version(known.Version)).Exist(ctx)
+		if same && err == nil {
+			return known, at, nil
+		}
+	}
+	now := clock.Now()
+	sess, err := s.read(ctx, id)
+	return sess, now, err
+}
+
+// answered reports whether no kernel of a session starts any more: each runs or has ended.
+func (s *Service) answered(sess *ent.Session) bool {
+	for _, k := range sess.Edges.Kernels {
+		ob, seen := s.observed.current(k)
+		if !seen || ob.Phase == agentpb.KernelState_CREATING || ob.Phase == agentpb.KernelState_UNKNOWN {
+			return false
+		}
+	}
+	return true
 }
 
 // read returns a session with all that its steps need. Between its moves none
@@ -208,7 +235,7 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 		if err := s.refreshMounts(ctx); err != nil {
 			return false, 0, err
 		}
-		return true, 0, s.move(ctx, move{to: lifecycle.Creating, phase: "create", message: "starting"})
+		return true, 0, s.move(ctx, creating)
 	case lifecycle.Creating:
 		return s.create(ctx)
 	case lifecycle.Running:

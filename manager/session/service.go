@@ -111,6 +111,7 @@ type Service struct {
 	queue    *queue
 	observed *observations
 	seen     *seen
+	kept     kept
 	strays   *strays
 	requests sync.Map // ids of kernels whose agents are being asked to start them
 	checks   shared[*wish]
