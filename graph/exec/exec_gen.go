@@ -1184,11 +1184,11 @@ enum DeviceTopology {
 }
 
 enum Preemption {
-  "They keep running."
+  "Preemptible sessions keep running."
   off
-  "They end."
+  "Preemptible sessions end."
   terminate
-  "They end and return to the queue."
+  "Preemptible sessions end and return to the queue."
   reschedule
 }
 
@@ -2708,7 +2708,7 @@ input UpdateResourcePolicyInput {
   maxLogins: Int
 }
 input DeleteResourcePolicyInput { id: ID! }
-"Attaches a policy to exactly one of domain, project, user and keypair. It replaces a policy that is attached there with the same restriction; without a policy, that one is detached."
+"Attaches a policy to exactly one of domain, project, user and keypair, and replaces the policy that is attached there with the same restriction. Without a policy, only removes the attached one."
 input AttachResourcePolicyInput { policy: ID domain: ID project: ID user: ID keypair: ID resourceGroup: ID withinProject: ID }
 "By the id of the attachment."
 input DetachResourcePolicyInput { id: ID! }
@@ -3248,7 +3248,7 @@ type PendingReport @allow(to: USER) {
   ahead(first: Int = 3): [QueueEntry!]!
   "Estimated start, if the lifetimes of running sessions are known and no new session arrives. Null if it cannot be estimated, or from position 21 on."
   estimatedStart: Time
-  "The time that the session waits for, if it waits for a time."
+  "The start time of the session, if it waits for that; otherwise null."
   until: Time
   "Number of agents that are reserved for the session."
   holds: Int!
@@ -3768,7 +3768,7 @@ type Vfolder implements Node @allow(to: USER) {
   "When the folder was moved to the trash."
   deletedAt: Time
   usageMode: VfolderUsageMode!
-  "What members of its project can do with it. Without meaning for a user's folder."
+  "What members of its project can do with it. Not used for a user's folder."
   permission: FolderPermission!
   "Null if not measured yet."
   usedBytes: Int64
