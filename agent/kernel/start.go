@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -20,8 +22,9 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// start makes and starts the container. The network is connected while the
-// container is being created, which needs the namespace but not the cable.
+// start makes and starts the container. Its disk is made while devices and namespace are
+// prepared, and the network is connected while the container is being created, which
+// needs the namespace but not the cable.
 func (k *Kernel) start(ctx context.Context) error {
 	k.mu.Lock()
 	k.rec.state.Steps = nil // of an attempt before the agent restarted
@@ -30,6 +33,8 @@ func (k *Kernel) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	disk := k.beside("disk", func() error { return k.makeDisk(ctx) })
+	defer disk() // also after an error nothing may still be made
 	prepared, err := k.prepareDevices(ctx)
 	if err != nil {
 		return err
@@ -39,12 +44,9 @@ func (k *Kernel) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	connected := make(chan error, 1)
-	go func() {
-		connected <- k.step("network", func() error { return k.m.cfg.Network.Connect(ctx, att) })
-	}()
-	created := k.create(ctx, image, netns, prepared)
-	if err := errors.Join(created, <-connected); err != nil {
+	connected := k.beside("network", func() error { return k.m.cfg.Network.Connect(ctx, att) })
+	created := k.create(ctx, image, netns, prepared, disk)
+	if err := errors.Join(created, connected()); err != nil {
 		return err
 	}
 	if err := k.step("start", func() error { return k.container.Start(ctx) }); err != nil {
@@ -54,14 +56,24 @@ func (k *Kernel) start(ctx context.Context) error {
 	return nil
 }
 
+// beside runs a step at the same time as others; wait returns its error once it has ended.
+func (k *Kernel) beside(name string, f func() error) (wait func() error) {
+	done := make(chan error, 1)
+	go func() { done <- k.step(name, f) }()
+	return sync.OnceValue(func() error { return <-done })
+}
+
 // slowPrepare is when people are told which plugin a start waits for. Plugins answer
 // within a second, those that start a server for the device within a few.
 const slowPrepare = 5 * time.Second
 
+const prepareStep = "prepare-devices"
+
 // waits says which plugins a start waits for, unless it has gone on meanwhile.
 func (k *Kernel) waits(plugins []string) {
 	k.tell(func(s *agentpb.KernelState) {
-		if s.Phase == agentpb.KernelState_CREATING && len(s.Steps) == 0 {
+		prepared := slices.ContainsFunc(s.Steps, func(s *agentpb.Step) bool { return s.Name == prepareStep })
+		if s.Phase == agentpb.KernelState_CREATING && !prepared {
 			s.Message = fmt.Sprintf("waits for plugin %s to prepare its devices", strings.Join(plugins, ", "))
 		}
 	})
@@ -71,7 +83,7 @@ func (k *Kernel) prepareDevices(ctx context.Context) (prepared device.Prepared, 
 	r := k.rec.request
 	slow := time.AfterFunc(slowPrepare, func() { k.waits(device.PluginsOf(r.Allocations)) })
 	defer slow.Stop()
-	err = k.step("prepare-devices", func() (err error) {
+	err = k.step(prepareStep, func() (err error) {
 		prepared, err = k.m.cfg.Devices.Prepare(ctx, device.Request{
 			ID: k.AllocationID(), Kernel: r.KernelId, Session: r.SessionId, TrustDomain: r.ProjectId, Allocations: r.Allocations,
 		})
@@ -86,8 +98,8 @@ func (k *Kernel) prepareDevices(ctx context.Context) (prepared device.Prepared, 
 	return prepared, k.save()
 }
 
-// create resolves the mounts and makes the container.
-func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, prepared device.Prepared) error {
+// create resolves the mounts, which lie on the disk, and makes the container.
+func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, prepared device.Prepared, disk func() error) error {
 	spec, err := k.spec(image, netns)
 	if err != nil {
 		return err
@@ -99,7 +111,7 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 			k.m.cfg.Logger.Warn("folders still mounted on the host", "kernel", k.ID, "error", err)
 		}
 	}()
-	if err := k.step("disk", func() error { return k.makeDisk(ctx) }); err != nil {
+	if err := disk(); err != nil {
 		return err
 	}
 	err = k.step("mounts", func() (err error) {

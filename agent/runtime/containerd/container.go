@@ -24,6 +24,7 @@ type container struct {
 	runtime   *Runtime
 	container client.Container
 	labels    map[string]string
+	made      client.Task // by Create, for Start; nil in a container that was found
 }
 
 // Create prepares snapshot, container and task; on error nothing is left.
@@ -83,9 +84,11 @@ const stepTimeout = 30 * time.Second
 func (c *container) newTask(ctx context.Context, logger cio.Creator, opts ...client.NewTaskOpts) error {
 	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
 	defer cancel()
-	if _, err := c.container.NewTask(step, logger, opts...); err != nil {
+	made, err := c.container.NewTask(step, logger, opts...)
+	if err != nil {
 		return err
 	}
+	c.made = made
 	return ctx.Err()
 }
 
@@ -153,9 +156,12 @@ func (c *container) task(ctx context.Context) (client.Task, error) {
 
 func (c *container) Start(ctx context.Context) error {
 	ctx = named(ctx)
-	t, err := c.task(ctx)
-	if err != nil {
-		return err
+	t := c.made
+	if t == nil {
+		var err error
+		if t, err = c.task(ctx); err != nil {
+			return err
+		}
 	}
 	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
 	defer cancel()
