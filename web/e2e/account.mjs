@@ -66,7 +66,7 @@ async function enter(who, { code } = {}) {
   await page.locator('input[name="password"]').focus();
   await type(who.password);
   if (!code) return;
-  await heading("Second step");
+  await heading("Two-step login");
   await type(code);
 }
 
@@ -99,7 +99,7 @@ async function prepare() {
 /** With an invitation one is in at once, for its e-mail alone. */
 async function invited() {
   await page.goto("/signup");
-  await page.getByRole("heading", { name: /An invitation is needed|Sign up/ }).waitFor();
+  await page.getByRole("heading", { name: /You need an invitation|Sign up/ }).waitFor();
   await look("signup-invitation-needed");
   const { createInvitation } = await admin.ask("mutation($input: CreateInvitationInput!) { createInvitation(input: $input) { link } }", { input: { email: guest.email, domain: made.domain, project: made.project } });
   await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: false } });
@@ -135,11 +135,11 @@ async function approval() {
   await heading("Sign up");
   const named = (await page.getByLabel("Domain").count()) > 0;
   await type(waiting.email, "Wanda Waits", "", ...(named ? [domain] : []), waiting.password);
-  await heading("Your sign-up waits for approval");
+  await heading("Your sign-up is pending approval");
   await look("signup-pending");
-  await press(page.getByRole("link", { name: "Back to the login" }));
+  await press(page.getByRole("link", { name: "Back to login" }));
   await enter(waiting);
-  await page.getByRole("alert").getByText("do not belong together").waitFor();
+  await page.getByRole("alert").getByText("Incorrect e-mail or password.").waitFor();
   const { users } = await admin.ask("query($where: UserWhereInput) { users(first: 1, where: $where) { edges { node { id status } } } }", { where: { email: waiting.email } });
   assert.equal(users.edges[0].node.status, "before_verification");
   await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: users.edges[0].node.id, status: "active" } });
@@ -156,7 +156,7 @@ async function due() {
   await heading("Log in");
   await look("login");
   await enter({ email: ada.email, password: "not the password" });
-  await page.getByRole("alert").getByText("do not belong together").waitFor();
+  await page.getByRole("alert").getByText("Incorrect e-mail or password.").waitFor();
   await page.locator('input[name="password"]').fill("");
   await page.locator('input[name="password"]').focus();
   await type(ada.password);
@@ -165,29 +165,29 @@ async function due() {
   await page.goto("/cluster");
   await heading("Choose a new password");
   // The page was loaded anew: what was typed a moment ago is forgotten.
-  await field("Present password").focus();
+  await field("Current password").focus();
   await type(ada.password, ada.email, ada.email);
   await says("must not be the e-mail or the username");
   ada.password = long;
   await field("New password").fill(long);
-  await field("New password, again").fill(`${long}!`);
-  await says("This is not the same.");
-  await field("New password, again").fill(long);
-  await press(field("New password, again"));
-  await heading("Set up your second step");
-  await press(button("Begin"));
+  await field("Repeat new password").fill(`${long}!`);
+  await says("The passwords do not match.");
+  await field("Repeat new password").fill(long);
+  await press(field("Repeat new password"));
+  await heading("Set up two-step login");
+  await press(button("Set up"));
   await page.getByRole("img", { name: /QR code/ }).waitFor();
   await look("due-totp");
   ada.app = new Authenticator(await page.locator(".key-text").textContent());
-  await field("Code that the app shows").fill("000000");
-  await press(field("Code that the app shows"));
+  await field("Code from the app").fill("000000");
+  await press(field("Code from the app"));
   await page.locator('[aria-invalid="true"]').waitFor();
   await page.keyboard.type(await ada.app.code());
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Keep these recovery codes" }).waitFor();
+  await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
   await look("recovery-codes");
   ada.codes = await keptCodes();
-  await press(button("Go on"));
+  await press(button("Continue"));
   await heading("Cluster");
   await choose(page.getByRole("button", { name: /account and settings/ }), "Account");
   await heading("Profile");
@@ -217,24 +217,24 @@ async function keptCodes() {
 async function profile() {
   await says("Watches over the lab");
   await says("Sessions: see, enter");
-  await says(`in the project lab-${run}`);
-  await says("the user that the image says");
+  await says(`in project lab-${run}`);
+  await says("the default user of the image");
   await look("profile");
   await field("Full name").focus();
   await page.keyboard.press("Control+a");
   await type("Ada Lovelace");
   await says("Saved.");
   await page.getByRole("button", { name: /Ada Lovelace: account/ }).waitFor();
-  await field("Networks you may come from").fill("nowhere");
+  await field("Allowed networks").fill("nowhere");
   await press(button("Save"));
   await page.locator('textarea[aria-invalid="true"]').waitFor();
   await look("profile-wrong");
-  await field("Networks you may come from").fill("127.0.0.0/8\n::1");
+  await field("Allowed networks").fill("127.0.0.0/8\n::1");
   await press(button("Save"));
   await page.getByText("Saved.").nth(1).waitFor();
   await page.reload();
   await heading("Profile");
-  assert.equal(await field("Networks you may come from").inputValue(), "127.0.0.0/8\n::1/128");
+  assert.equal(await field("Allowed networks").inputValue(), "127.0.0.0/8\n::1/128");
   await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: ada.id, containerUid: 2001, containerGids: [44] } });
   await page.reload();
   await says("uid 2001, gid 2001, groups 44");
@@ -243,14 +243,14 @@ async function profile() {
 async function password() {
   await go("Password");
   await says("At least 14 characters");
-  await field("Present password").focus();
+  await field("Current password").focus();
   await type("not my password", `${long} two`, `${long} two`);
   await says("is not the current password");
   await page.locator('input[aria-invalid="true"]:focus').waitFor();
   await look("password");
-  await field("Present password").fill(long);
-  await press(field("Present password"));
-  await says("The password is changed.");
+  await field("Current password").fill(long);
+  await press(field("Current password"));
+  await says("Password changed.");
   ada.password = `${long} two`;
 }
 
@@ -259,10 +259,10 @@ async function door() {
   // Who logs out and in again is back where he was.
   await leave();
   await enter(ada);
-  await heading("Second step");
+  await heading("Two-step login");
   await look("second-step");
   await type("123 456");
-  await says("This code is wrong, or was used already.");
+  await says("The code is wrong or was already used.");
   await type(await ada.app.code());
   await heading("Password");
   await leave();
@@ -270,37 +270,37 @@ async function door() {
   await heading("Password");
   await leave();
   await enter(ada, { code: ada.codes[0] });
-  await says("This code is wrong, or was used already.");
+  await says("The code is wrong or was already used.");
   const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
   for (const code of ada.codes.slice(1, 5)) await new Api(url, firefox).login(ada.email, ada.password, code);
   await type(ada.codes[5]);
   await heading("Too many logins");
   await says("You are logged in 4 times");
   await look("too-many-logins");
-  await press(button("End the oldest and log in"));
+  await press(button("Revoke the oldest login and continue"));
   await heading("Password");
 }
 
 async function logins() {
   await page.goto("/account/logins");
   await heading("Logins");
-  await row("this one").getByText(/Chrome, Linux/).waitFor();
+  await row("this login").getByText(/Chrome, Linux/).waitFor();
   const others = page.locator(".rows > li").filter({ hasText: "Firefox, Linux" });
   await others.nth(2).waitFor();
   assert.equal(await others.count(), 3);
-  await row("Ended to make room for a newer one").first().waitFor();
+  await row("Revoked in favor of a newer login").first().waitFor();
   await look("logins");
-  await press(others.first().getByRole("button", { name: /End the login/ }));
-  await dialog().getByText("has to log in again").waitFor();
-  await press(dialog().getByRole("button", { name: "End", exact: true }));
+  await press(others.first().getByRole("button", { name: /Revoke the login/ }));
+  await dialog().getByText("must log in again").waitFor();
+  await press(dialog().getByRole("button", { name: "Revoke", exact: true }));
   await others.nth(2).waitFor({ state: "detached" });
   assert.equal(await others.count(), 2);
   // A login from elsewhere appears, without a click here.
   await new Api(url, "curl/8.5.0").login(ada.email, ada.password, ada.codes[6]);
   await page.locator(".rows > li").filter({ hasText: "curl/8.5.0" }).waitFor({ timeout: 60_000 });
-  await press(button("End all others"));
-  await press(dialog().getByRole("button", { name: "End", exact: true }));
-  await says("3 logins have ended.");
+  await press(button("Revoke all others"));
+  await press(dialog().getByRole("button", { name: "Revoke", exact: true }));
+  await says("3 logins were revoked.");
   await page.waitForFunction(() => document.querySelectorAll(".rows > li").length === 1);
   await page.getByText("Refused", { exact: true }).click();
   await row("Wrong code").first().waitFor();
@@ -310,24 +310,24 @@ async function logins() {
 async function secondStep() {
   await go("Two-step login");
   await look("second-step-on");
-  await field("Code of your authenticator app, or a recovery code").fill(await ada.app.code());
-  await press(button("Make new codes"));
-  await page.getByRole("heading", { name: "Keep these recovery codes" }).waitFor();
+  await field("Code from your authenticator app, or a recovery code").fill(await ada.app.code());
+  await press(button("Generate new codes"));
+  await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
   const before = ada.codes;
   ada.codes = await keptCodes();
   assert(!ada.codes.includes(before[7]), "an old code is still there");
   await press(button("Done"));
   // The domain requires it: a new phone, at once.
-  await press(button("Set up anew…"));
+  await press(button("Set up again…"));
   await field("Password", dialog()).fill("wrong");
-  await dialog().getByLabel("Code of your").fill(ada.codes[0]);
-  await press(dialog().getByRole("button", { name: "Go on" }));
+  await dialog().getByLabel("Code from your").fill(ada.codes[0]);
+  await press(dialog().getByRole("button", { name: "Continue" }));
   await dialog().locator('[aria-invalid="true"]').waitFor();
   await look("second-step-off");
   await field("Password", dialog()).fill(ada.password);
-  await dialog().getByLabel("Code of your").fill(ada.codes[0]);
-  await press(dialog().getByRole("button", { name: "Go on" }));
-  await heading("Set up your second step");
+  await dialog().getByLabel("Code from your").fill(ada.codes[0]);
+  await press(dialog().getByRole("button", { name: "Continue" }));
+  await heading("Set up two-step login");
   await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: false } });
   await page.reload();
   await heading("Two-step login");
@@ -336,16 +336,16 @@ async function secondStep() {
   await press(button("Set up"));
   ada.app = new Authenticator(await page.locator(".key-text").textContent());
   await look("second-step-enrol");
-  await field("Code that the app shows").fill(await ada.app.code());
-  await press(field("Code that the app shows"));
-  await page.getByRole("heading", { name: "Keep these recovery codes" }).waitFor();
+  await field("Code from the app").fill(await ada.app.code());
+  await press(field("Code from the app"));
+  await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
   ada.codes = await keptCodes();
   await press(button("Done"));
   await press(button("Turn off…"));
   await field("Password", dialog()).fill(ada.password);
-  await dialog().getByLabel("Code of your").fill(ada.codes[0]);
+  await dialog().getByLabel("Code from your").fill(ada.codes[0]);
   await press(dialog().getByRole("button", { name: "Turn off", exact: true }));
-  await says("Two-step login is off.");
+  await says("Two-step login was turned off.");
   await button("Set up").waitFor();
 }
 
@@ -357,7 +357,7 @@ async function tokens() {
   await page.keyboard.type("ci");
   await press(dialog().getByLabel("folders"), "Space");
   await press(dialog().getByLabel("sessions"), "Space");
-  await dialog().getByLabel("Reaches").focus();
+  await dialog().getByLabel("Project access").focus();
   await page.keyboard.press("Enter");
   await page.getByRole("option", { name: `only lab-${run}` }).click();
   await look("token-new");
@@ -368,14 +368,14 @@ async function tokens() {
   const asked = () => new Api(url).bearer(token).ask("{ viewer { user { email } } }");
   assert.equal((await asked()).viewer.user.email, ada.email);
   await assert.rejects(new Api(url).bearer(token).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'), /PERMISSION_DENIED/);
-  await press(button("I have kept it"));
+  await press(button("I have saved it"));
   await page.getByLabel("Token", { exact: true }).waitFor({ state: "detached" });
   await page.reload();
   await row("ci").getByText(/used /).waitFor();
   assert(!(await page.locator("body").textContent()).includes(token), "the secret is shown again");
   await press(button("Revoke ci"));
   await press(dialog().getByRole("button", { name: "Revoke" }));
-  await says("ci is revoked.");
+  await says("ci was revoked.");
   await row("only lab").waitFor({ state: "detached" });
   await assert.rejects(asked(), /UNAUTHENTICATED/);
 }
@@ -390,14 +390,14 @@ async function keypairs() {
     const pair = { access: (await box.getByLabel("Access key", { exact: true }).textContent()).trim(), secret: (await box.getByLabel("Secret", { exact: true }).textContent()).trim() };
     return pair;
   };
-  const change = (name, what) => choose(button(`Change ${name}`), what);
+  const change = (name, what) => choose(button(`Edit ${name}`), what);
   const works = (pair) => signed(url, pair, "{ viewer { user { email } } }");
   const one = await make("robot");
   await row("robot").getByText("default", { exact: true }).waitFor();
-  await row("robot").getByText("10,000 requests in 15 minutes").waitFor();
+  await row("robot").getByText("10,000 requests per 15 minutes").waitFor();
   await look("keypair-made");
   assert.equal((await works(one)).viewer.user.email, ada.email);
-  await press(button("I have kept it"));
+  await press(button("I have saved it"));
   await change("robot", "Deactivate");
   await row("robot").getByText("inactive").waitFor();
   await assert.rejects(works(one), /UNAUTHENTICATED/);
@@ -405,7 +405,7 @@ async function keypairs() {
   await row("robot").getByText("inactive").waitFor({ state: "detached" });
   await works(one);
   await change("robot", "New secret…");
-  await press(dialog().getByRole("button", { name: "Make a new secret" }));
+  await press(dialog().getByRole("button", { name: "Create a new secret" }));
   const fresh = { ...one, secret: (await page.getByLabel("Secret", { exact: true }).textContent()).trim() };
   await assert.rejects(works(one), /UNAUTHENTICATED/);
   await works(fresh);
@@ -425,20 +425,20 @@ async function keypairs() {
   await look("keypairs");
   await change("robot", "Delete…");
   await press(dialog().getByRole("button", { name: "Delete" }));
-  await says("robot is deleted.");
+  await says("robot was deleted.");
   await assert.rejects(works(fresh), /UNAUTHENTICATED/);
 }
 
 async function sshKeys() {
   await go("SSH keys");
-  await press(button("Make a key"));
+  await press(button("Generate a key"));
   await focused("Name");
   await type("my laptop");
   await page.getByRole("region", { name: "The private key of my laptop" }).waitFor();
   await look("ssh-made");
   const key = await downloaded(() => press(button("Download berth_my_laptop")));
   assert.match(key.text, /^-----BEGIN OPENSSH PRIVATE KEY-----\n/);
-  await press(button("I have kept it"));
+  await press(button("I have saved it"));
   const half = await downloaded(() => press(button("Download the public key of my laptop")));
   assert.equal(half.name, "berth_my_laptop.pub");
   const shown = await row("my laptop").locator("code").textContent();
@@ -448,7 +448,7 @@ async function sshKeys() {
   await press(button("Add your own"));
   const text = field("Public key", dialog());
   await text.fill(key.text);
-  await says("This is the private half.");
+  await says("This is a private key.");
   assert(await dialog().getByRole("button", { name: "Add" }).isDisabled());
   await text.fill("ssh-ed25519 nonsense");
   await dialog().getByLabel("Name").fill("own");
@@ -464,7 +464,7 @@ async function sshKeys() {
   await look("ssh-keys");
   await press(button("Delete my laptop"));
   await press(dialog().getByRole("button", { name: "Delete" }));
-  await says("my laptop is deleted.");
+  await says("my laptop was deleted.");
   await row("my laptop").waitFor({ state: "detached" });
 }
 
@@ -478,7 +478,7 @@ function publicLine(comment) {
 
 async function limits() {
   await go("My limits");
-  for (const [what, limit] of [["CPU", "8"], ["Memory", "16 GiB"], ["Sessions at once", "3"], ["Folders", "5"], ["Logins at once", "4"]]) {
+  for (const [what, limit] of [["CPU", "8"], ["Memory", "16 GiB"], ["Concurrent sessions", "3"], ["Folders", "5"], ["Concurrent logins", "4"]]) {
     const line = page.getByRole("row").filter({ has: page.getByRole("cell", { name: what, exact: true }) });
     await line.getByRole("cell", { name: limit, exact: true }).first().waitFor();
     await line.getByText(`acc-${run}`).waitFor();
@@ -494,7 +494,7 @@ async function activity() {
   await row("Reset user password").getByText(`by ${stage.email}`).first().waitFor();
   await look("activity");
   await page.getByText("Failed", { exact: true }).click();
-  await row("Add SSH key").getByText("Bad input").first().waitFor();
+  await row("Add SSH key").getByText("Invalid input").first().waitFor();
   await row("Done").first().waitFor({ state: "detached" });
   await page.getByText("By others", { exact: true }).click();
   await row("Reset user password").first().waitFor();
@@ -515,13 +515,13 @@ async function providers() {
   });
   made.provider = createIdentityProvider.identityProvider.id;
   await page.goto("/login?error=too_many_logins&request=r-1");
-  await page.getByRole("link", { name: `End the oldest, log in with Campus ${run}` }).waitFor();
+  await page.getByRole("link", { name: `Revoke the oldest login and log in with Campus ${run}` }).waitFor();
   await page.goto("/login?next=%2Fcluster");
   const link = page.getByRole("link", { name: `Log in with Campus ${run}` });
   await link.waitFor();
   await look("login-providers");
   await press(link);
-  await says("Your identity provider does not answer as it should.");
+  await says("Your login provider does not respond correctly.");
   await look("login-provider-refused");
 }
 
@@ -532,7 +532,7 @@ async function throttled() {
   for (let i = 0; i < 10; i++) await assert.rejects(new Api(url).login(nobody.email, nobody.password), /UNAUTHENTICATED|RESOURCE_EXHAUSTED/);
   await page.goto("/login");
   await enter(nobody);
-  await says(/Too many tries. The next one is possible in \d+ (min|s)/);
+  await says(/Too many attempts. You can try again in \d+ (min|s)/);
   assert(await button("Log in").isDisabled());
   await look("login-throttled");
 }

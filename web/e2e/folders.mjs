@@ -57,20 +57,20 @@ async function taken() {
   await sent(3);
   await clear();
   await files.setInputFiles(["a.txt", "b.txt", "c.txt", "d.txt"].map((n) => note(n, "second, longer")));
-  await page.getByRole("dialog", { name: "3 of 4 files are there already" }).waitFor();
+  await page.getByRole("dialog", { name: "3 of 4 files already exist" }).waitFor();
   await button("Skip").and(page.locator(":focus")).waitFor();
   assert.equal(await tray.count(), 0, "something is sent before it was asked");
   await look("taken");
   // Of the first it keeps both, of the others it replaces all.
-  const all = page.getByRole("checkbox", { name: "The same for all 3" });
+  const all = page.getByRole("checkbox", { name: "Do the same for all 3" });
   await all.focus();
   await page.keyboard.press("Space");
   await question.getByText("changed").first().waitFor();
   await look("taken-one");
   await button("Keep both").focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog", { name: "2 of 4 files are there already" }).waitFor();
-  await page.getByRole("checkbox", { name: "The same for all 2" }).focus();
+  await page.getByRole("dialog", { name: "2 of 4 files already exist" }).waitFor();
+  await page.getByRole("checkbox", { name: "Do the same for all 2" }).focus();
   await page.keyboard.press("Space");
   await button("Replace").focus();
   await page.keyboard.press("Enter");
@@ -81,7 +81,7 @@ async function taken() {
   assert.deepEqual(await Promise.all(["a.txt", "a (2).txt", "b.txt", "c.txt", "d.txt"].map(inside)), ["first", "second, longer", "second, longer", "second, longer", "second, longer"]);
   // Escape sends nothing.
   await files.setInputFiles([note("a.txt", "third"), note("e.txt", "third")]);
-  await page.getByRole("dialog", { name: "a.txt is there already" }).waitFor();
+  await page.getByRole("dialog", { name: "a.txt already exists" }).waitFor();
   await page.keyboard.press("Escape");
   await question.waitFor({ state: "detached" });
   assert.equal(await tray.count(), 0, "something is sent after all");
@@ -99,8 +99,8 @@ async function again() {
   utimesSync(join(tree, "n2.txt"), 1e9, 1e9);
   write("n60.txt", "new");
   await dirs.setInputFiles(tree);
-  await page.getByRole("dialog", { name: "3 of 61 files are there already" }).waitFor();
-  await question.getByText("57 files are there already, unchanged").waitFor();
+  await page.getByRole("dialog", { name: "3 of 61 files already exist" }).waitFor();
+  await question.getByText("57 files already exist unchanged").waitFor();
   await button("Replace", question).click();
   await sent(4);
   await clear();
@@ -122,7 +122,7 @@ async function reloaded() {
   await page.reload();
   hold = false;
   await page.unroute(/\/storage\/uploads/);
-  await tray.getByText(/interrupted when the page closed/).waitFor();
+  await tray.getByText(/interrupted when the page was closed/).waitFor();
   await page.locator("[data-upload-again]").setInputFiles(path);
   await sent(1);
   assert.equal(await question.count(), 0, "it is asked again");
@@ -139,11 +139,11 @@ async function limited() {
   await page.locator("[data-upload]").setInputFiles(parts);
   await tray.locator(".bad").first().waitFor();
   await tray.getByRole("alert").getByText(/limit/).first().waitFor();
-  await tray.getByText("There is no more room").waitFor();
+  await tray.getByText("No space is left").waitFor();
   await look("limit");
   await limit(64 << 20);
   // The page need not be told: one tries again, as often as it takes for the new limit to be known.
-  const on = tray.getByRole("button", { name: /Resume all|Try failed again/ });
+  const on = tray.getByRole("button", { name: /Resume all|Retry failed uploads/ });
   const all = tray.getByText("8 of 8 files");
   for (const until = Date.now() + 120_000; !(await all.count()); await page.waitForTimeout(500)) {
     assert(Date.now() < until, `it does not go on: ${await tray.innerText()}`);

@@ -31,7 +31,7 @@ const seated = (who) => ({
     await this.login(email, given);
     await who.heading("Choose a new password");
     await who.page.getByLabel("New password", { exact: false }).first().fill(password);
-    await who.page.getByLabel("New password, again").fill(password);
+    await who.page.getByLabel("Repeat new password").fill(password);
     await who.button("Change password").click();
     await who.heading("Home");
   },
@@ -57,12 +57,12 @@ async function makeDomain() {
   await dialog.getByLabel("Description").fill("The lab on the second floor");
   await dialog.getByRole("button", { name: "Create" }).click();
   const panel = boss.panel(domain);
-  await panel.getByLabel("Passwords have at least").fill("1");
+  await panel.getByLabel("Minimum password length").fill("1");
   await panel.getByRole("button", { name: "Save" }).click();
   await panel.locator('[aria-invalid="true"]').waitFor();
-  await panel.getByLabel("Passwords have at least").fill("12");
-  await panel.getByLabel("Who may sign up").click();
-  await page.getByRole("option", { name: "Who has an invitation" }).click();
+  await panel.getByLabel("Minimum password length").fill("12");
+  await panel.getByLabel("Who can sign up").click();
+  await page.getByRole("option", { name: "People with an invitation" }).click();
   await panel.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
   await boss.look("domain");
@@ -105,7 +105,7 @@ async function importUsers() {
     const [email, password] = line.split(",");
     [ada, bo, cy].find((p) => p.email === email).given = secret(`the first password of ${email}`, password);
   }
-  await page.getByRole("button", { name: "To the users" }).click();
+  await page.getByRole("button", { name: "Show users" }).click();
   await boss.heading("Users");
   await boss.pick(page, "Domain", domain);
   await page.waitForFunction(() => document.querySelectorAll(".grid tbody tr").length === 3);
@@ -118,12 +118,12 @@ async function makeLead() {
   await page.getByLabel("Filter by name").fill(project);
   await page.getByRole("button", { name: project }).click();
   const panel = boss.panel(project);
-  const administers = `${ada.email} administers ${project}`;
+  const administers = `${ada.email} is an administrator of ${project}`;
   await panel.getByRole("checkbox", { name: administers }).click();
   await panel.getByRole("checkbox", { name: administers, checked: true }).waitFor();
   await boss.look("project");
   await panel.getByRole("tab", { name: "Limits" }).click();
-  await panel.getByText("None is attached here.").waitFor();
+  await panel.getByText("No policy is attached.").waitFor();
   await boss.look("project-limits");
   await panel.getByRole("tab", { name: "Volumes" }).click();
   await panel.getByRole("heading", { name: "Allowed volumes" }).waitFor();
@@ -136,7 +136,7 @@ async function makeLead() {
 async function leadSees() {
   const lead = await sit();
   await lead.first(ada);
-  await lead.page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).click();
+  await lead.page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).click();
   await lead.heading("Projects");
   assert.deepEqual(await lead.page.getByRole("navigation", { name: "Admin pages" }).getByRole("link").allTextContents(), ["Projects"]);
   await lead.page.getByRole("button", { name: project }).click();
@@ -146,15 +146,15 @@ async function leadSees() {
   await lead.look("lead-project");
   for (const path of ["users", "domains", "providers", "tasks", "audit"]) {
     await lead.page.goto(`/admin/${path}`);
-    await lead.heading("Nothing is here");
+    await lead.heading("Page not found");
   }
   await lead.look("lead-nothing");
 
   const member = await sit();
   await member.first(bo);
-  assert.equal(await member.page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).count(), 0);
+  assert.equal(await member.page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).count(), 0);
   await member.page.goto("/admin/projects");
-  await member.heading("Nothing is here");
+  await member.heading("Page not found");
   bo.page = member.page;
   const own = await new Api(url).login(bo.email, bo.password);
   bo.folder = (await own.ask("mutation($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id } } }", { input: { name: `notes-${run}` } })).createVfolder.vfolder.id;
@@ -166,7 +166,7 @@ async function deactivate() {
   await page.getByRole("button", { name: bo.email }).click();
   const panel = boss.panel(bo.email);
   await boss.look("user");
-  for (const [tab, ready] of [["Projects", project], ["Limits", "What binds in the end"], ["Volumes", "Allowed volumes"], ["Logins and keys", "Logged in now"], ["Activity", "What happened last"]]) {
+  for (const [tab, ready] of [["Projects", project], ["Limits", "Effective limits"], ["Volumes", "Allowed volumes"], ["Logins and keys", "Current logins"], ["Activity", "Recent activity"]]) {
     await panel.getByRole("tab", { name: tab }).click();
     await panel.getByText(ready).first().waitFor();
     await boss.look(`user-${tab.toLowerCase().replaceAll(" ", "-")}`);
@@ -184,13 +184,13 @@ async function purge() {
   const panel = boss.panel(bo.email);
   await panel.getByRole("button", { name: "Purge" }).click();
   const asked = boss.panel(`Purge ${bo.email}`);
-  await asked.getByLabel(`Type ${bo.email} to go on`).fill(bo.email);
-  await asked.getByRole("button", { name: "Purge for ever" }).click();
+  await asked.getByLabel(`Type ${bo.email} to confirm`).fill(bo.email);
+  await asked.getByRole("button", { name: "Purge permanently" }).click();
   // He owns a folder: somebody must get it.
   await asked.locator('[aria-invalid="true"]').waitFor();
   await boss.look("purge");
-  await boss.pick(asked, "Who gets his folders", cy.email);
-  await asked.getByRole("button", { name: "Purge for ever" }).click();
+  await boss.pick(asked, "New owner of the folders", cy.email);
+  await asked.getByRole("button", { name: "Purge permanently" }).click();
   await asked.locator('[data-status="done"]').waitFor({ timeout: 120_000 });
   await boss.look("purged");
   await asked.getByRole("button", { name: "Done" }).click();
@@ -230,8 +230,8 @@ async function refused() {
   await page.getByRole("button", { name: domain }).click();
   await boss.panel(domain).getByRole("button", { name: "Purge" }).click();
   const asked = boss.panel(`Purge ${domain}?`);
-  await asked.getByLabel(`Type ${domain} to go on`).fill(domain);
-  await asked.getByRole("button", { name: "Purge for ever" }).click();
+  await asked.getByLabel(`Type ${domain} to confirm`).fill(domain);
+  await asked.getByRole("button", { name: "Purge permanently" }).click();
   await asked.getByRole("alert").getByText("2 users").waitFor();
   await boss.look("purge-refused");
   await page.keyboard.press("Escape");

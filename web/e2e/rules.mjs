@@ -49,24 +49,24 @@ async function policies() {
   await button("New policy").click();
   const form = dialog("New policy");
   await field(form, "Name").fill(policy);
-  await form.getByLabel("Held at once: cpu").fill("many");
-  await form.getByText("A number, or nothing.").waitFor();
-  await form.getByLabel("Held at once: cpu").fill("4");
-  await form.getByLabel("Held at once: mem").fill("8");
-  await form.getByRole("radiogroup", { name: "Slots that are not named above" }).getByText("zero").click();
-  await field(form, "Sessions at once").fill("2");
+  await form.getByLabel("Slots in use at once: cpu").fill("many");
+  await form.getByText("Enter a number, or leave empty.").waitFor();
+  await form.getByLabel("Slots in use at once: cpu").fill("4");
+  await form.getByLabel("Slots in use at once: mem").fill("8");
+  await form.getByRole("radiogroup", { name: "All other slots" }).getByText("zero").click();
+  await field(form, "Concurrent sessions").fill("2");
   await field(form, "Session lifetime").fill("12h");
   await look("policy-form");
   await send(form, "Create");
   await page.getByLabel("Filter by name").fill(policy);
-  await page.getByText("2 sessions at once").waitFor();
+  await page.getByText("2 concurrent sessions").waitFor();
   await look("policies");
   await page.getByRole("button", { name: policy, exact: true }).click();
   const panel = dialog(policy);
-  await panel.getByText("Nobody in sight.").waitFor();
+  await panel.getByText("None that you can see.").waitFor();
   await button("Attach", panel).click();
   const attach = dialog(`Attach ${policy}`);
-  await attach.getByRole("radiogroup", { name: "To whom" }).getByText("Project").click();
+  await attach.getByRole("radiogroup", { name: "Attach to" }).getByText("Project").click();
   await pick(attach, "Project", project);
   await look("policy-attach");
   await send(attach, "Attach");
@@ -83,12 +83,12 @@ async function policies() {
 
 /** The policy stands in what binds its project's members. */
 async function binding() {
-  await page.getByRole("radiogroup", { name: "View" }).getByText("What binds whom").click();
-  await page.getByText("Whose limits?").waitFor();
-  const whose = page.getByRole("region", { name: "Whose limits" });
+  await page.getByRole("radiogroup", { name: "View" }).getByText("Effective limits").click();
+  await page.getByText("Nothing selected").waitFor();
+  const whose = page.getByRole("region", { name: "Filter" });
   await pick(whose, "User", ada.email);
-  await pick(whose, "In the project", project);
-  const binds = page.getByRole("region", { name: "What binds", exact: true });
+  await pick(whose, "Project", project);
+  const binds = page.getByRole("region", { name: "Effective limits", exact: true });
   const cpu = binds.getByRole("row").filter({ hasText: "CPU" }).first();
   await cpu.filter({ hasText: policy }).waitFor();
   assert.match(await cpu.innerText(), /0\s+4\s+4/);
@@ -106,7 +106,7 @@ async function groups() {
   await look("group-form");
   await send(form, "Create");
   const row = table("Resource groups").getByRole("row").filter({ hasText: group });
-  await row.getByText("nobody yet").waitFor();
+  await row.getByText("no one yet").waitFor();
   await page.getByRole("button", { name: group, exact: true }).click();
   const panel = dialog(group);
   await button("Grant", panel).click();
@@ -114,18 +114,18 @@ async function groups() {
   await pick(grant, "Project", project);
   await send(grant, "Grant");
   await listed(panel.getByRole("list", { name: "Granted to" }), `project ${project}`).waitFor();
-  await listed(panel.getByRole("list", { name: "Projects that may use it" }), project).filter({ hasText: "by the project" }).waitFor();
-  await panel.getByRole("radiogroup", { name: "Who may use it" }).getByText("Users").click();
-  await listed(panel.getByRole("list", { name: "Users who may use it" }), ada.email).filter({ hasText: "by the project" }).waitFor();
+  await listed(panel.getByRole("list", { name: "Projects that can use it" }), project).filter({ hasText: "granted to the project" }).waitFor();
+  await panel.getByRole("radiogroup", { name: "Who can use it" }).getByText("Users").click();
+  await listed(panel.getByRole("list", { name: "Users who can use it" }), ada.email).filter({ hasText: "granted to the project" }).waitFor();
   await look("group");
   await button("Close", panel).click();
   await row.getByText("1 grant").waitFor();
   await look("groups");
-  await page.getByRole("radiogroup", { name: "View" }).getByText("Who may use which").click();
-  await table("Groups that may be used").waitFor();
-  await page.getByRole("radiogroup", { name: "Whose groups" }).getByText("Of a user").click();
+  await page.getByRole("radiogroup", { name: "View" }).getByText("Access", { exact: true }).click();
+  await table("Available resource groups").waitFor();
+  await page.getByRole("radiogroup", { name: "Show groups for" }).getByText("A user").click();
   await pick(page, "User", ada.email);
-  await table("Groups that may be used").getByRole("row").filter({ hasText: group }).filter({ hasText: "by the project" }).waitFor();
+  await table("Available resource groups").getByRole("row").filter({ hasText: group }).filter({ hasText: "granted to the project" }).waitFor();
   await look("which-groups");
 }
 
@@ -145,25 +145,25 @@ async function roles() {
   await page.getByRole("button", { name: role, exact: true }).click();
   const panel = dialog(role);
   for (const [scope, choose] of [
-    ["A project", (grant) => pick(grant, "Project", project)],
+    ["One project", (grant) => pick(grant, "Project", project)],
     ["One object", async (grant) => {
-      await field(grant, "Kind").click();
+      await field(grant, "Type").click();
       await page.getByRole("option", { name: "project", exact: true }).click();
-      await pick(grant, "Which", project);
+      await pick(grant, "Object", project);
     }],
   ]) {
     await button("Grant", panel).click();
     const grant = dialog(`Grant ${role}`);
-    await pick(grant, "To whom", ada.email);
-    await grant.getByRole("radiogroup", { name: "Where" }).getByText(scope, { exact: true }).click();
+    await pick(grant, "Grant to", ada.email);
+    await grant.getByRole("radiogroup", { name: "Scope" }).getByText(scope, { exact: true }).click();
     await choose(grant);
     if (scope === "One object") await look("role-grant");
     await send(grant, "Grant");
   }
-  const held = panel.getByRole("list", { name: "Held by" });
+  const held = panel.getByRole("list", { name: "Granted to" });
   await listed(held, `in project ${project}`).waitFor();
-  await button(`Take away from ${ada.email} on ${project}`, panel).click();
-  await button("Take away", dialog("Take the role away?")).click();
+  await button(`Revoke from ${ada.email} on ${project}`, panel).click();
+  await button("Revoke", dialog("Revoke the role?")).click();
   await listed(held, `on ${project}`).waitFor({ state: "detached" });
   await look("role");
   await button("Close", panel).click();
@@ -185,13 +185,13 @@ async function presets() {
     await send(form, "Create");
     await table("Presets").getByRole("row").filter({ hasText: name }).waitFor();
   }
-  await table("Presets").getByRole("row").filter({ hasText: never }).filter({ hasText: "never fits" }).waitFor();
+  await table("Presets").getByRole("row").filter({ hasText: never }).filter({ hasText: "never possible" }).waitFor();
   await look("presets");
   // The same, where one launches a session.
   await page.keyboard.press("l");
   const offered = page.getByRole("radiogroup", { name: "Preset" });
   const fitting = offered.getByRole("radio").filter({ hasText: fits });
-  await fitting.filter({ hasText: /fits now|would wait/ }).waitFor(); // others may hold the machine
+  await fitting.filter({ hasText: /available now|would be pending/ }).waitFor(); // others may hold the machine
   const not = offered.getByRole("radio").filter({ hasText: never });
   await not.filter({ hasText: "never fits: " }).waitFor();
   await not.click({ force: true });
@@ -214,16 +214,16 @@ async function sizes() {
   const preview = sheet.locator(".preview");
   for (const [key, cpu, memory] of [["S", "1", "1"], ["M", "2", "4"], ["L", "4", "8"]]) {
     const tile = sheet.getByRole("radiogroup", { name: "Size" }).getByRole("radio").filter({ hasText: `${key} · ${cpu} CPU · ${memory} GiB` });
-    await tile.filter({ hasText: /fits now|would wait|never fits/ }).waitFor();
+    await tile.filter({ hasText: /available now|would be pending|never possible/ }).waitFor();
     await field(sheet, "CPU").fill(cpu);
     await field(sheet, "Memory, GiB").fill(memory);
-    const never = /never fits/.test(await tile.innerText());
-    await preview.getByText(never ? /^It could never start/ : /^(Starts now|Waits)/).waitFor();
+    const never = /never possible/.test(await tile.innerText());
+    await preview.getByText(never ? /^This session could never start/ : /^(Starts now|Would be pending)/).waitFor();
     assert.equal((await tile.getAttribute("aria-disabled")) === "true", never, `the tile ${key} can be chosen`);
   }
   // No machine is that big.
   await field(sheet, "CPU").fill("100000");
-  await preview.getByText("It could never start").waitFor();
+  await preview.getByText("This session could never start").waitFor();
   await look("launch-never");
   await page.keyboard.press("Escape");
   await sheet.waitFor({ state: "detached" });
@@ -238,13 +238,13 @@ async function registries() {
   await field(add, "Name").fill(registry);
   await field(add, "Host and port").fill(`${registry}.example.org`);
   await button("Add", add).click();
-  await button(`Change ${registry}`, list).click();
-  const change = dialog(`Change ${registry}`);
+  await button(`Edit ${registry}`, list).click();
+  const change = dialog(`Edit ${registry}`);
   await field(change, "Name").fill(`${registry}-b`);
-  await change.getByLabel("Speaks plain http").check();
+  await change.getByLabel("Use plain HTTP").check();
   await look("registry-form");
   await button("Save", change).click();
-  await list.getByRole("listitem").filter({ hasText: `${registry}-b` }).filter({ hasText: "plain http" }).waitFor();
+  await list.getByRole("listitem").filter({ hasText: `${registry}-b` }).filter({ hasText: "plain HTTP" }).waitFor();
   await button(`Remove ${registry}-b`, list).click();
   await button("Remove", dialog(`Remove the registry ${registry}-b?`)).click();
   await list.getByRole("listitem").filter({ hasText: registry }).waitFor({ state: "detached" });
@@ -264,14 +264,14 @@ async function volumes() {
   await look("volume-grant");
   await send(grant, "Grant");
   await listed(panel, `project ${project}`).filter({ hasText: "mount them, upload, download" }).waitFor();
-  await button(`Change what project ${project} may`, panel).click();
-  const change = dialog(`What project ${project} may on ${name}`);
+  await button(`Edit the access of project ${project}`, panel).click();
+  const change = dialog(`Access of project ${project} to ${name}`);
   await change.getByLabel("upload", { exact: true }).uncheck();
   await send(change, "Save");
-  await listed(panel, `project ${project}`).filter({ hasText: /mount them, download/ }).waitFor();
+  await listed(panel, `project ${project}`).filter({ hasText: /mount folders, download/ }).waitFor();
   await look("volume");
-  await button(`Take away from project ${project}`, panel).click();
-  await button("Take away", dialog("Take it away?")).click();
+  await button(`Revoke the access of project ${project}`, panel).click();
+  await button("Revoke", dialog("Revoke the access?")).click();
   await listed(panel, `project ${project}`).waitFor({ state: "detached" });
   await button("Close", panel).click();
   await look("volumes");
@@ -290,7 +290,7 @@ async function trail() {
     await page.waitForURL((url) => url.searchParams.get("action") === action);
     await table("Audit log").getByRole("row").filter({ hasText: action }).filter({ hasText: stage.email }).first().waitFor();
   }
-  await page.getByText("A file cannot be narrowed by: Action.").waitFor();
+  await page.getByText("A CSV file cannot be filtered by: Action.").waitFor();
   await look("audit-filter");
   await table("Audit log").getByRole("row").nth(1).getByRole("button").click();
   await page.getByRole("dialog").getByText("setVolumeGrant", { exact: true }).first().waitFor();
@@ -311,12 +311,12 @@ async function trail() {
 
 async function retention() {
   await goto("Retention");
-  const days = page.getByLabel("Days that Tasks that ended is kept; 0 is for ever");
+  const days = page.getByLabel("Retention of Finished tasks in days; 0 means forever");
   const before = await days.inputValue();
   for (const n of [String(Number(before) + 1), before]) {
     await days.fill(n);
-    await button("Set how long Tasks that ended is kept").click();
-    await page.getByText(`Tasks that ended: kept for ${n} days from now on.`).waitFor();
+    await button("Set the retention of Finished tasks").click();
+    await page.getByText(`Finished tasks: retention is now ${n} days.`).waitFor();
   }
   await look("retention");
 }
@@ -325,23 +325,23 @@ async function retention() {
 async function others() {
   await as(eve);
   for (const [path, title, shown] of [
-    ["policies", "Policies", policy], ["groups", "Resource groups", group], ["roles", "Roles", role], ["presets", "Presets", fits], ["volumes", "Volumes", "everybody"],
+    ["policies", "Policies", policy], ["groups", "Resource groups", group], ["roles", "Roles", role], ["presets", "Presets", fits], ["volumes", "Volumes", "everyone"],
     ["audit", "Audit log", "grantRole"], ["retention", "Retention", "Audit log"],
   ]) {
     await page.goto(`/admin/${path}`);
     await heading(title);
     await page.locator("table").getByText(shown, { exact: shown === "Audit log" }).first().waitFor();
-    for (const name of [/^New /, /^Change/, /^Delete/, /^Set$/]) assert.equal(await page.locator(".content").getByRole("button", { name }).count(), 0, `${name} at /admin/${path} of a monitor`);
+    for (const name of [/^New /, /^Edit/, /^Delete/, /^Set$/]) assert.equal(await page.locator(".content").getByRole("button", { name }).count(), 0, `${name} at /admin/${path} of a monitor`);
   }
   await page.goto("/admin/groups");
   await page.getByRole("button", { name: group, exact: true }).click();
   await listed(dialog(group), `project ${project}`).first().waitFor();
-  for (const name of ["Grant", "Change", "Delete"]) assert.equal(await button(name, dialog(group)).count(), 0, `${name} for a monitor`);
+  for (const name of ["Grant", "Edit", "Delete"]) assert.equal(await button(name, dialog(group)).count(), 0, `${name} for a monitor`);
   await look("group-monitor");
   await as(ada);
   for (const path of ["policies", "groups", "roles", "presets", "volumes", "audit", "retention"]) {
     await page.goto(`/admin/${path}`);
-    await heading("Nothing is here");
+    await heading("Page not found");
   }
   await look("not-found");
 }
@@ -354,7 +354,7 @@ async function tidy() {
   await page.getByRole("button", { name: policy, exact: true }).click();
   await button(`Detach ${policy} from project ${project}`, dialog(policy)).click();
   await button("Detach", dialog("Detach the policy?")).click();
-  await dialog(policy).getByText("Nobody in sight.").waitFor();
+  await dialog(policy).getByText("None that you can see.").waitFor();
   for (const [path, name] of [["policies", policy], ["roles", role], ["groups", group]]) {
     if (path !== "policies") {
       await page.goto(`/admin/${path}`);
@@ -380,7 +380,7 @@ async function recovery() {
   await turn(true);
   try {
     await page.goto("/cluster");
-    await note.getByText("until an administrator turns the mode off").waitFor();
+    await note.getByText("Until an administrator turns it off").waitFor();
     await look("recovery");
   } finally {
     await turn(false);

@@ -55,7 +55,7 @@ export function hands(page) {
     table: (name) => page.getByRole("table", { name }),
     listed: (within, text) => within.getByRole("listitem").filter({ hasText: text }),
     row: (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text }),
-    place: (name) => page.getByRole("navigation", { name: "Places" }).getByRole("link", { name }).click(),
+    place: (name) => page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name }).click(),
     adminPage: (name) => page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click(),
     /** Chooses one of a few. */
     async choose(within, label, option) {

@@ -67,7 +67,7 @@ async function reload() {
   page.once("dialog", (dialog) => dialog.accept()); // "leave the page?"
   await page.reload();
   await wire("mend");
-  await tray.getByText("were interrupted when the page closed.").waitFor();
+  await tray.getByText("were interrupted when the page was closed.").waitFor();
   await shoot(page, "reloaded", ["light"]);
   await page.getByLabel("Interrupted folder").setInputFiles(BERTH_SOURCE);
 }

@@ -46,7 +46,7 @@ async function login() {
   await page.getByLabel("E-mail").fill(stage.email);
   await page.locator('input[name="password"]').fill("wrong-password");
   await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByRole("alert").getByText("do not belong together").waitFor();
+  await page.getByRole("alert").getByText("Incorrect e-mail or password.").waitFor();
   await page.locator('input[name="password"]').fill(stage.password);
   await page.getByRole("button", { name: "Log in" }).click();
   await heading("Cluster");
@@ -60,7 +60,7 @@ async function data() {
   await go("Data");
   await page.getByRole("button", { name: "New folder" }).click();
   await page.getByLabel("Name", { exact: true }).fill("../x");
-  await page.getByText("Such a name is not possible.").waitFor();
+  await page.getByText("This name is not allowed.").waitFor();
   await page.getByLabel("Name", { exact: true }).fill(folder);
   await page.getByRole("button", { name: "Create" }).click();
   await heading(new RegExp(folder));
@@ -117,9 +117,9 @@ async function contents() {
   await editor.getByRole("textbox").fill("mine");
   await replace("notes.txt", "theirs");
   await editor.getByRole("button", { name: "Save" }).click();
-  await editor.getByText("Somebody has changed the file").waitFor();
+  await editor.getByText("Someone changed the file").waitFor();
   await look("conflict");
-  await editor.getByRole("button", { name: "Take that, and lose mine" }).click();
+  await editor.getByRole("button", { name: "Load the current contents and discard mine" }).click();
   await editor.getByRole("textbox").fill("theirs and mine");
   await editor.getByRole("button", { name: "Save" }).click();
   await details.getByText("theirs and mine").waitFor();
@@ -181,15 +181,15 @@ async function sharing() {
     await colleague.getByRole("button", { name: `Accept ${folder}` }).click();
     await dialog.getByText("invited", { exact: true }).waitFor({ state: "detached" });
     await colleague.getByRole("link", { name: folder }).click();
-    await colleague.getByText("you may read.").waitFor();
+    await colleague.getByText("you can read.").waitFor();
     await colleague.getByRole("button", { name: "hello.txt", exact: true }).click();
     await colleague.getByText(`hello ${run}`).waitFor();
     assert.equal(await colleague.getByRole("button", { name: "Upload files" }).count(), 0, "who may only read is offered to upload");
     await other.look("shared-folder");
 
-    await dialog.getByRole("combobox", { name: `What ${email} may` }).click();
+    await dialog.getByRole("combobox", { name: `Permission of ${email}` }).click();
     await page.getByRole("option", { name: "read and write", exact: true }).click();
-    await colleague.getByText("you may read and write.").waitFor();
+    await colleague.getByText("you can read and write.").waitFor();
     await colleague.locator("[data-upload]").setInputFiles([{ name: "answer.txt", mimeType: "text/plain", buffer: Buffer.from("42\n") }]);
     await colleague.getByText("1 of 1 files").waitFor();
     await colleague.getByRole("button", { name: "answer.txt", exact: true }).waitFor();
@@ -207,7 +207,7 @@ async function launch() {
   await go("Home");
   await page.keyboard.press("l");
   await page.getByRole("radiogroup", { name: "Image" }).getByRole("radio").first().waitFor();
-  await page.waitForFunction(() => /fits now|would wait/.test(document.body.textContent));
+  await page.waitForFunction(() => /available now|would be pending/.test(document.body.textContent));
   await look("launch");
   if (process.env.BERTH_IMAGE) await click(page.getByRole("radio", { name: process.env.BERTH_IMAGE }));
   const half = page.getByRole("button", { name: "0.5", exact: true });
@@ -237,7 +237,7 @@ async function tabs() {
     ["Logs", page.getByRole("log")],
     ["Metrics", page.locator("figure, .empty").first()],
     ["Events", page.getByRole("cell", { name: "running" }).first()],
-    ["Config", page.getByText("Asked for")],
+    ["Config", page.getByText("Requested")],
   ]) {
     await page.getByRole("tab", { name: tab }).click();
     await ready.waitFor();
@@ -257,10 +257,10 @@ async function logs() {
   const log = page.getByRole("log");
   await log.getByText(process.env.BERTH_MOCK ? "epoch 1 " : `line-1-${run}`).first().waitFor({ timeout: 60_000 });
   await log.getByText(process.env.BERTH_MOCK ? "still learning" : `line-6-${run}`).first().waitFor({ timeout: 30_000 });
-  await page.getByLabel("Find in the log").fill(process.env.BERTH_MOCK ? "epoch 3 " : "line-3");
+  await page.getByLabel("Search the log").fill(process.env.BERTH_MOCK ? "epoch 3 " : "line-3");
   await page.getByText("1 line matches").waitFor();
   await page.locator('.page-head [data-status="terminated"]').waitFor({ timeout: 30_000 });
-  await page.getByText("exit 0").first().waitFor();
+  await page.getByText("exit code 0").first().waitFor();
   await look("session-batch");
 }
 
@@ -320,17 +320,17 @@ async function reconnect() {
   await rows.getByRole("link", { name }).waitFor();
   assert(await page.evaluate(() => globalThis.kept === true), "the page was loaded again");
   await rows.getByRole("checkbox").check();
-  await page.getByRole("button", { name: "End selected (1)" }).click();
+  await page.getByRole("button", { name: "Stop selected (1)" }).click();
   await page.getByRole("dialog").getByText(name).waitFor();
   await look("end");
-  await page.getByRole("dialog").getByRole("button", { name: "End", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Stop", exact: true }).click();
   await rows.locator('[data-status="terminated"], [data-status="cancelled"]').waitFor({ timeout: 60_000 });
   assert(createSession.session.id);
 }
 
 async function keyboard() {
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox", { name: "Find or do" }).fill(folder);
+  await page.getByRole("combobox", { name: "Search or run a command" }).fill(folder);
   await look("palette");
   await page.keyboard.press("Enter");
   await heading(new RegExp(folder));
@@ -338,20 +338,20 @@ async function keyboard() {
   await page.keyboard.press("s");
   await heading("Sessions");
   await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
   await page.keyboard.press("Escape");
-  await page.getByRole("dialog", { name: "Keyboard" }).waitFor({ state: "detached" });
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor({ state: "detached" });
 }
 
 async function admin() {
-  if ((await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).count()) === 0) return;
+  if ((await page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).count()) === 0) return;
   await go("Admin");
   for (const name of ["Users", "Projects", "Policies", "Images", "Agents"]) {
     await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name }).click();
     await heading(name);
     if (name === "Agents") {
-      await page.getByRole("button", { name: "Make a join token" }).click();
-      await page.getByText("Run it on the new machine").waitFor();
+      await page.getByRole("button", { name: "Create a join token" }).click();
+      await page.getByText("Run this command on the new machine").waitFor();
     }
     await page.locator(".panel").first().waitFor();
     await look(`admin-${name.toLowerCase()}`);
@@ -359,21 +359,21 @@ async function admin() {
   await page.goto("/account");
   await heading("Profile");
   await page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name: "Logins" }).click();
-  await page.getByText("this one").waitFor();
+  await page.getByText("this login").waitFor();
   await look("account");
 }
 
 async function tidy() {
   const { vfolders } = await call("query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }", { name: folder });
   await page.goto(`/data/${vfolders.edges[0].node.id}`);
-  await page.getByRole("button", { name: `More on ${folder}` }).click();
-  await page.getByRole("menuitem", { name: "Put into the trash" }).click();
-  await page.getByRole("button", { name: "Into the trash" }).click();
+  await page.getByRole("button", { name: `More actions for ${folder}` }).click();
+  await page.getByRole("menuitem", { name: "Move to trash" }).click();
+  await page.getByRole("button", { name: "Move to trash" }).click();
   await heading("Data");
   await page.goto("/data?show=trash");
-  await page.getByRole("button", { name: `Delete for ever: ${folder}` }).click();
-  await page.getByLabel(`Type ${folder} to go on`).fill(folder);
-  await page.getByRole("dialog").getByRole("button", { name: "Delete for ever" }).click();
+  await page.getByRole("button", { name: `Delete ${folder} permanently` }).click();
+  await page.getByLabel(`Type ${folder} to confirm`).fill(folder);
+  await page.getByRole("dialog").getByRole("button", { name: "Delete permanently" }).click();
   await page.getByText(`${folder} is being deleted.`).waitFor();
   await page.getByRole("button", { name: /account and settings/ }).click();
   await page.getByRole("menuitem", { name: "Log out" }).click();

@@ -36,7 +36,7 @@ export function Confirm({ opened, title, children, action, busy, failure, typed,
         <div>{children}</div>
         {typed ? (
           <TextInput
-            label={t("Type {{name}} to go on", { name: typed })}
+            label={t("Type {{name}} to confirm", { name: typed })}
             value={text}
             onChange={(e) => setText(e.currentTarget.value)}
             data-autofocus

@@ -85,7 +85,7 @@ export function Frame() {
     return (
       <main className="page">
         <h1>Berth</h1>
-        {failure ? <FailureNote failure={failure} what={t("The server does not answer")} /> : <p className="dim">{t("Loading…")}</p>}
+        {failure ? <FailureNote failure={failure} what={t("The server does not respond")} /> : <p className="dim">{t("Loading…")}</p>}
       </main>
     );
   }
@@ -93,13 +93,13 @@ export function Frame() {
     <ViewerProvider value={viewer}>
       <LaunchContext.Provider value={launch}>
         <a className="skip" href="#main">
-          {t("Skip to the page")}
+          {t("Skip to content")}
         </a>
         <header className="bar">
           <Link to="/" className="wordmark" aria-label={t("Berth, home")}>
             <Mark /> Berth
           </Link>
-          <nav className="places" aria-label={t("Places")}>
+          <nav className="places" aria-label={t("Main navigation")}>
             {shown.map((p) => (
               <Link key={p.to} to={p.to} activeOptions={{ exact: p.to === "/" }} activeProps={{ className: "active", "aria-current": "page" }}>
                 {t(p.label)}
@@ -109,7 +109,7 @@ export function Frame() {
           </nav>
           <div className="push" />
           <button type="button" className="finder" onClick={paletteOpen.open}>
-            <span>{t("Find or do")}</span>
+            <span>{t("Search or run a command")}</span>
             <span className="key hint" aria-hidden="true">
               {mac ? "⌘K" : "Ctrl K"}
             </span>
@@ -122,9 +122,9 @@ export function Frame() {
         </header>
         {viewer.initialPassword ? (
           <div className="notice" role="status">
-            {t("You still use the generated first password.")}
+            {t("You are still using the generated initial password.")}
             <button type="button" className="linkish" onClick={passwordOpen.open}>
-              {t("Choose your own")}
+              {t("Change it")}
             </button>
           </div>
         ) : null}

@@ -3,7 +3,7 @@ import { t } from "../i18n";
 
 const keys: [string[], string][] = [
   [["L"], "Launch a session"],
-  [["Ctrl", "K"], "Find a page, session or folder, or do something"],
+  [["Ctrl", "K"], "Search for a page, session or folder, or run a command"],
   [["/"], "Filter the list"],
   [["G", "H"], "Go to Home"],
   [["G", "S"], "Go to Sessions"],
@@ -11,13 +11,13 @@ const keys: [string[], string][] = [
   [["G", "D"], "Go to Data"],
   [["G", "C"], "Go to Cluster"],
   [["G", "A"], "Go to Admin"],
-  [["?"], "This help"],
-  [["Esc"], "Close what is open"],
+  [["?"], "Show this help"],
+  [["Esc"], "Close the open window or menu"],
 ];
 
 export function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title={t("Keyboard")} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened={opened} onClose={onClose} title={t("Keyboard shortcuts")} closeButtonProps={{ "aria-label": t("Close") }}>
       <dl className="facts">
         {keys.map(([names, does]) => (
           <div key={does} style={{ display: "contents" }}>

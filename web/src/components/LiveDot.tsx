@@ -6,7 +6,7 @@ const words = { live: "live", connecting: "connecting", reconnecting: "reconnect
 export function LiveDot() {
   const state = useLiveState();
   return (
-    <div className={`live ${state}`} role="status" title={t("Changes arrive by themselves while this says live.")}>
+    <div className={`live ${state}`} role="status" title={t("This page updates automatically while “live” is shown.")}>
       <i aria-hidden="true" />
       <span>{t(words[state])}</span>
     </div>

@@ -34,7 +34,7 @@ export function FailureNote({ failure, what }: { failure: Failure | null; what?:
             {t("request")} <code>{failure.requestId}</code>
           </span>
         ) : null}
-        <Copy value={report} label={t("Copy the error")} />
+        <Copy value={report} label={t("Copy error")} />
       </div>
     </div>
   );
@@ -45,7 +45,7 @@ export function Cli({ line }: { line: string }) {
   return (
     <div className="cli">
       <code tabIndex={0}>{line}</code>
-      <Copy value={line} label={t("Copy the command")} />
+      <Copy value={line} label={t("Copy command")} />
     </div>
   );
 }

@@ -43,9 +43,9 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
       e?.node ? [{ label: e.node.name, kind: `${t("session")} · ${t(e.node.status)}`, run: go(`/sessions/${e.node.id}`) }] : [],
     ),
     ...(data?.vfolders.edges ?? []).flatMap((e) => (e?.node ? [{ label: e.node.name, kind: t("folder"), run: go(`/data/${e.node.id}`) }] : [])),
-    { label: t("Light appearance"), kind: t("action"), run: () => setColorScheme("light") },
-    { label: t("Dark appearance"), kind: t("action"), run: () => setColorScheme("dark") },
-    { label: t("Keyboard help"), kind: t("action"), run: onHelp },
+    { label: t("Light theme"), kind: t("action"), run: () => setColorScheme("light") },
+    { label: t("Dark theme"), kind: t("action"), run: () => setColorScheme("dark") },
+    { label: t("Keyboard shortcuts"), kind: t("action"), run: onHelp },
     { label: t("Log out"), kind: t("action"), run: () => void logout() },
   ];
   const hits = rank(entries, text).slice(0, 40);
@@ -65,8 +65,8 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   }
 
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} centered={false} yOffset="12vh" size={560} title={<VisuallyHidden>{t("Find or do")}</VisuallyHidden>} styles={{ header: { padding: 0, minHeight: 16 } }}>
-      <TextInput size="md" value={text} placeholder={t("Find or do")} aria-label={t("Find or do")} role="combobox" aria-expanded
+    <Modal opened onClose={onClose} withCloseButton={false} centered={false} yOffset="12vh" size={560} title={<VisuallyHidden>{t("Search or run a command")}</VisuallyHidden>} styles={{ header: { padding: 0, minHeight: 16 } }}>
+      <TextInput size="md" value={text} placeholder={t("Search or run a command")} aria-label={t("Search or run a command")} role="combobox" aria-expanded
         aria-controls="palette-list" aria-activedescendant={hits[chosen] ? `palette-${chosen}` : undefined} data-autofocus autoComplete="off"
         onKeyDown={press}
         onChange={(e) => {
@@ -74,7 +74,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
           setAt(0);
         }}
       />
-      <ul className="palette-list" id="palette-list" role="listbox" aria-label={t("Hits")}>
+      <ul className="palette-list" id="palette-list" role="listbox" aria-label={t("Search results")}>
         {hits.map((entry, i) => (
           <li key={`${entry.kind} ${entry.label} ${i}`} id={`palette-${i}`} role="option" aria-selected={i === chosen}
             ref={(node) => { if (i === chosen) node?.scrollIntoView({ block: "nearest" }); }}
@@ -84,7 +84,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
           </li>
         ))}
       </ul>
-      {hits.length === 0 ? <p className="dim">{t("Nothing is called like that.")}</p> : null}
+      {hits.length === 0 ? <p className="dim">{t("No results")}</p> : null}
     </Modal>
   );
 }

@@ -9,7 +9,7 @@ export function PasswordDialog({ opened, onClose, onChanged }: { opened: boolean
   return (
     <Modal opened={opened} onClose={onClose} title={<h2>{t("Change password")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
       <PasswordForm onChanged={() => {
-        toast({ text: t("The password is changed. Other logins have ended.") });
+        toast({ text: t("Password changed. All your other logins were revoked.") });
         onChanged();
         onClose();
       }} />

@@ -40,39 +40,39 @@ const tones: Record<string, Tone> = {
 };
 
 const words: Record<string, string> = {
-  pending: "Queued",
-  scheduled: "Placed",
+  pending: "Pending",
+  scheduled: "Scheduled",
   preparing: "Pulling",
   prepared: "Pulled",
   creating: "Starting",
   running: "Running",
-  terminating: "Ending",
+  terminating: "Stopping",
   terminated: "Ended",
   cancelled: "Cancelled",
   error: "Failed",
   active: "Active",
   inactive: "Inactive",
-  before_verification: "Awaits approval",
+  before_verification: "Pending approval",
   deleted: "Deleted",
-  waiting: "Waiting",
+  waiting: "Pending",
   done: "Done",
   failed: "Failed",
   created: "Created",
-  would_create: "Would be created",
-  wrong: "Wrong",
+  would_create: "Will be created",
+  wrong: "Invalid",
   skipped: "Skipped",
-  open: "Open",
+  open: "Pending",
   used: "Used",
   revoked: "Revoked",
   expired: "Expired",
   healthy: "Healthy",
   degraded: "Degraded",
   unhealthy: "Unhealthy",
-  rejected: "Not given away",
-  cut: "Given away in parts",
+  rejected: "Not schedulable",
+  cut: "Partitioned",
   lost: "Lost",
-  unknown: "Not known",
-  backoff: "Waits to start again",
+  unknown: "Unknown",
+  backoff: "Waiting to restart",
   starting: "Starting",
   disabled: "Disabled",
 };
@@ -102,7 +102,7 @@ interface Props {
 export function Status({ status, exitCode, result, pill }: Props) {
   const failed = status === "terminated" && result === "failure";
   const tone = failed ? "bad" : (tones[status] ?? "done");
-  const code = exitCode !== null && exitCode !== undefined && status === "terminated" ? ` · ${t("exit")} ${exitCode}` : "";
+  const code = exitCode !== null && exitCode !== undefined && status === "terminated" ? ` · ${t("exit code")} ${exitCode}` : "";
   return (
     <span className={`status tone-${tone}${pill ? " pill" : ""}`} data-status={status}>
       <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">

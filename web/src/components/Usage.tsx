@@ -17,8 +17,8 @@ export function Usage({ occupied, policy, charged, sessions }: Props) {
     <aside className="stack" style={{ gap: 16 }}>
       <section className="panel" aria-labelledby="held">
         <div className="panel-head">
-          <h2 id="held">{t("You hold")}</h2>
-          {policy ? <span className="push dim">{t("limits of {{policy}}", { policy: policy.name })}</span> : null}
+          <h2 id="held">{t("In use")}</h2>
+          {policy ? <span className="push dim">{t("limits from policy {{policy}}", { policy: policy.name })}</span> : null}
         </div>
         <div className="pad stack" style={{ padding: "12px 14px" }}>
           {policy?.maxSessions != null ? <Gauge name={t("Sessions")} used={sessions} limit={policy.maxSessions} text={String(sessions)} most={String(policy.maxSessions)} /> : null}
@@ -26,15 +26,15 @@ export function Usage({ occupied, policy, charged, sessions }: Props) {
             <Gauge key={slot} name={slotName(slot)} used={Number(occupied[slot] ?? 0)} limit={slot in limits ? Number(limits[slot]) : null}
               text={amount(slot, occupied[slot] ?? "0")} most={slot in limits ? amount(slot, limits[slot]!) : ""} />
           ))}
-          {slots.length === 0 ? <span className="dim">{t("Nothing now.")}</span> : null}
+          {slots.length === 0 ? <span className="dim">{t("Nothing in use")}</span> : null}
         </div>
       </section>
       <section className="panel" aria-labelledby="charged">
         <div className="panel-head">
-          <h2 id="charged">{t("Charged this month")}</h2>
+          <h2 id="charged">{t("Usage this month")}</h2>
         </div>
         <div style={{ padding: "12px 14px" }}>
-          {charged.length === 0 ? <span className="dim">{t("Nothing yet.")}</span> : null}
+          {charged.length === 0 ? <span className="dim">{t("No usage yet")}</span> : null}
           <dl className="facts">
             {[...charged]
               .sort((a, b) => bySlot(a.slot, b.slot))

@@ -7,7 +7,7 @@ import { choose, language, languages, t } from "../i18n";
 const schemes = [
   { value: "light", label: "Light" },
   { value: "dark", label: "Dark" },
-  { value: "auto", label: "As the system" },
+  { value: "auto", label: "Match system" },
 ] as const;
 
 export function UserMenu({ onPassword, onHelp }: { onPassword: () => void; onHelp: () => void }) {
@@ -28,9 +28,9 @@ export function UserMenu({ onPassword, onHelp }: { onPassword: () => void; onHel
         </Menu.Label>
         <Menu.Item onClick={() => void navigate({ to: "/account" })}>{t("Account")}</Menu.Item>
         <Menu.Item onClick={onPassword}>{t("Change password")}</Menu.Item>
-        <Menu.Item onClick={onHelp}>{t("Keyboard")}</Menu.Item>
+        <Menu.Item onClick={onHelp}>{t("Keyboard shortcuts")}</Menu.Item>
         <Menu.Divider />
-        <Menu.Label>{t("Appearance")}</Menu.Label>
+        <Menu.Label>{t("Theme")}</Menu.Label>
         {schemes.map((s) => (
           <Menu.Item key={s.value} role="menuitemradio" aria-checked={colorScheme === s.value} closeMenuOnClick={false}
             onClick={() => setColorScheme(s.value)} rightSection={colorScheme === s.value ? "✓" : null}>

@@ -68,17 +68,17 @@ export function Cluster() {
         <span className="dim">{data ? t("{{count}} agents", { count: data.agents.totalCount }) : null}</span>
         <div className="push row">
           <TextInput data-filter placeholder={t("Filter by name  /")} aria-label={t("Filter by name")} value={typed} w={200} onChange={(e) => setTyped(e.currentTarget.value)} />
-          <SegmentedControl aria-label={t("Show as")} value={view ?? "map"} onChange={(v) => void navigate({ search: { view: v === "map" ? undefined : v }, replace: true })}
+          <SegmentedControl aria-label={t("View")} value={view ?? "map"} onChange={(v) => void navigate({ search: { view: v === "map" ? undefined : v }, replace: true })}
             data={[{ value: "map", label: t("Map") }, { value: "table", label: t("Table") }]} />
         </div>
       </div>
       <Legend />
       <Leaderless />
-      <FailureNote failure={failure ?? (error ? fromGraphQL(error) : null)} what={t("The agents could not be read")} />
+      <FailureNote failure={failure ?? (error ? fromGraphQL(error) : null)} what={t("The agents could not be loaded")} />
       {data && all.length === 0 ? (
         <div className="panel">
           <Empty title={t("No agent has joined yet")} cli={admin ? "berth agent join" : undefined}>
-            {admin ? <Link to="/admin/agents">{t("Make a join token")}</Link> : t("An administrator has to add a machine first.")}
+            {admin ? <Link to="/admin/agents">{t("Create a join token")}</Link> : t("An administrator must add a machine first.")}
           </Empty>
         </div>
       ) : null}
@@ -100,10 +100,10 @@ function Legend() {
         <i className="part mine" /> {t("yours")}
       </span>
       <span>
-        <i className="part known" /> {t("of others")}
+        <i className="part known" /> {t("other users")}
       </span>
       <span>
-        <i className="part hidden" /> {t("of others, not named")}
+        <i className="part hidden" /> {t("other users (hidden)")}
       </span>
       <span>
         <i className="tide" /> {t("measured utilization")}
@@ -112,9 +112,9 @@ function Legend() {
         <i className="sick" /> {t("unhealthy")}
       </span>
       <span>
-        <i className="rejected" /> {t("not given away")}
+        <i className="rejected" /> {t("not schedulable")}
       </span>
-      <span>{t("A segment's height is the part of the device that is held.")}</span>
+      <span>{t("The height of a segment is the share of the device in use.")}</span>
     </div>
   );
 }

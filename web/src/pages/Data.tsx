@@ -71,9 +71,9 @@ export function Data() {
   const kinds = [
     { value: "", label: t("All") },
     { value: "mine", label: t("Mine") },
-    { value: "project", label: t("Projects'") },
+    { value: "project", label: t("Projects") },
     { value: "shared", label: t("Shared with me") },
-    ...(administers(viewer) ? [{ value: "others", label: t("Others'") }] : []),
+    ...(administers(viewer) ? [{ value: "others", label: t("Other users") }] : []),
     { value: "trash", label: t("Trash") },
   ];
   return (
@@ -94,8 +94,8 @@ export function Data() {
       <Invitations onAccepted={changed} />
       <QuotaBars scopes={scopes} />
       <div className="row" style={{ flexWrap: "wrap" }}>
-        <SegmentedControl aria-label={t("Whose folders")} value={show ?? ""} data={kinds} onChange={(v) => narrow({ show: (v || undefined) as typeof show })} />
-        <FilterSelect label={t("What for")} any={t("For anything")} value={mode} options={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))} onChange={(v) => narrow({ mode: v as typeof mode })} />
+        <SegmentedControl aria-label={t("Owner of the folders")} value={show ?? ""} data={kinds} onChange={(v) => narrow({ show: (v || undefined) as typeof show })} />
+        <FilterSelect label={t("Purpose")} any={t("Any purpose")} value={mode} options={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))} onChange={(v) => narrow({ mode: v as typeof mode })} />
         {narrows.project(show) && !administers(viewer) && viewer.projects.length > 1 ? (
           <FilterSelect label={t("Project")} any={t("Any project")} value={project} options={viewer.projects.map((p) => ({ value: p.id, label: p.name }))} onChange={(id) => narrow({ project: id })} />
         ) : null}
@@ -107,14 +107,14 @@ export function Data() {
         ) : null}
         {trash && rows.length > 0 ? <div className="push"><EmptyTrashButton rows={rows} whole={more === null} onDone={changed} /></div> : null}
       </div>
-      <FailureNote failure={pages.failure} what={t("The folders could not be read")} />
+      <FailureNote failure={pages.failure} what={t("The folders could not be loaded")} />
       {rows.length === 0 && !loading && !pages.failure ? (
         <div className="panel">
           {trash && !q && !mode && !owner && !project ? <Empty title={t("The trash is empty")} /> : filtered ? <Empty title={t("No folder matches")} /> : (
             <Empty title={t("No folders yet")} cli="berth folder create my-data && berth folder put my-data ./data">
-              <span>{t("A folder keeps data beyond sessions, and is mounted into them.")}</span>
+              <span>{t("A folder keeps data after a session ends. You can mount it in other sessions.")}</span>
               <Button variant="light" onClick={create.open}>
-                {t("Make the first one")}
+                {t("Create the first folder")}
               </Button>
               <span>{t("or from a terminal:")}</span>
             </Empty>

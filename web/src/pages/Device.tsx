@@ -70,7 +70,7 @@ export function Device() {
     return (
       <>
         <h1>{t("Device")}</h1>
-        <FailureNote failure={failure} what={t("The device could not be read")} />
+        <FailureNote failure={failure} what={t("The device could not be loaded")} />
       </>
     );
   }
@@ -91,7 +91,7 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
   const plugin = agent.plugins.find((p) => p.name === device.plugin);
   return (
     <>
-      <nav aria-label={t("Where this is")}>
+      <nav aria-label={t("Breadcrumb")}>
         <ol className="crumbs">
           <li><Link to="/cluster">{t("Cluster")}</Link> /</li>
           <li>{agent.name} <span className="dim">({agent.resourceGroup.name})</span></li>
@@ -105,12 +105,12 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
         {agent.status === "alive" ? null : <Status status={agent.status} pill />}
         <code className="push dim clip">{device.deviceId}</code>
       </div>
-      <FailureNote failure={failure} what={t("The device could not be read")} />
+      <FailureNote failure={failure} what={t("The device could not be loaded")} />
       {reason ? <p className={`panel pad${how === "cut" ? "" : " warned"}`}>{reason}</p> : null}
       <div className="columns">
         <div className="stack">
-          <Section title={t("Now")}><DeviceMetrics plugin={device.plugin} latest={samples?.latest ?? []} series={samples?.series ?? []} /></Section>
-          <Section title={t("Held by")}><Holders device={device} /></Section>
+          <Section title={t("Current metrics")}><DeviceMetrics plugin={device.plugin} latest={samples?.latest ?? []} series={samples?.series ?? []} /></Section>
+          <Section title={t("Used by")}><Holders device={device} /></Section>
           {device.plugin ? (
             <Section title={t("Links")}>
               <LinkMatrix here={device.deviceId} links={agent.links} devices={accelerators(agent.devices).filter((d) => d.plugin === device.plugin)} />
@@ -118,7 +118,7 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
           ) : null}
         </div>
         <div className="stack">
-          <Section title={t("What it is")}><DeviceFacts device={device} /></Section>
+          <Section title={t("Details")}><DeviceFacts device={device} /></Section>
           {plugin ? <Section title={t("Plugin")}><PluginNote plugin={plugin} /></Section> : null}
         </div>
       </div>

@@ -68,7 +68,7 @@ export function Folder() {
     folder.project ? t("project {{name}}", { name: folder.project.name }) : ownerOf(folder),
     scope.volume.name,
     folder.usedBytes === null ? null : bytes(folder.usedBytes),
-    scope.usedBytes === null || of === "shared" || of === "others" ? null : `${bytes(scope.usedBytes)}${scope.limitBytes === null ? "" : ` ${t("of")} ${bytes(scope.limitBytes)}`} ${t("used in the scope")}`,
+    scope.usedBytes === null || of === "shared" || of === "others" ? null : `${bytes(scope.usedBytes)}${scope.limitBytes === null ? "" : ` ${t("of")} ${bytes(scope.limitBytes)}`} ${t("used in the quota scope")}`,
   ].filter(Boolean);
   return (
     <>
@@ -84,7 +84,7 @@ export function Folder() {
         <div className="push row">
           {ready ? (
             <Button variant="default" onClick={() => launch({ folder: id, readOnly: !writes })}>
-              {t("Launch with it")}
+              {t("Launch with this folder")}
             </Button>
           ) : null}
           {ready ? <Button variant="default" onClick={connect.open}>{t("Connect")}</Button> : null}

@@ -67,7 +67,7 @@ export function Home() {
               <span className="dim">{running.length}</span>
             </div>
             {data && running.length === 0 ? (
-              <Empty title={t("Nothing runs")} cli="berth session create IMAGE">
+              <Empty title={t("No running sessions")} cli="berth session create IMAGE">
                 <span>
                   {t("Press")} <kbd className="key">L</kbd> {t("to launch a session, or type:")}
                 </span>
@@ -90,7 +90,7 @@ export function Home() {
           {waiting.length > 0 ? (
             <section className="panel" aria-labelledby="waiting">
               <div className="panel-head">
-                <h2 id="waiting">{t("Waiting")}</h2>
+                <h2 id="waiting">{t("Pending")}</h2>
                 <span className="dim">{waiting.length}</span>
               </div>
               <ul className="rows">
@@ -101,7 +101,7 @@ export function Home() {
                     </Link>
                     <Status status={s.status} />
                     <span className="dim">{s.pending?.summary}</span>
-                    {s.pending ? <span className="push nowrap">{t("place {{n}}", { n: s.pending.position })}</span> : null}
+                    {s.pending ? <span className="push nowrap">{t("position {{n}}", { n: s.pending.position })}</span> : null}
                   </li>
                 ))}
               </ul>
@@ -110,7 +110,7 @@ export function Home() {
           {past.length > 0 ? (
             <section className="panel" aria-labelledby="past">
               <div className="panel-head">
-                <h2 id="past">{t("Ended lately")}</h2>
+                <h2 id="past">{t("Recently ended")}</h2>
               </div>
               <ul className="rows">
                 {past.map((s) => (

@@ -14,9 +14,9 @@ export function Lost() {
 export function Nothing() {
   return (
     <>
-      <h1>{t("Nothing is here")}</h1>
+      <h1>{t("Page not found")}</h1>
       <p>
-        {t("The address may be wrong, or what it named is gone.")} <Link to="/">{t("Go to Home")}</Link>
+        {t("The address may be wrong, or the object was deleted or is not visible to you.")} <Link to="/">{t("Go to Home")}</Link>
       </p>
     </>
   );
@@ -26,13 +26,13 @@ export function Broken({ error: thrown }: { error: unknown }) {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   return (
     <main className="page">
-      <h1>{t("The page broke")}</h1>
+      <h1>{t("Something went wrong")}</h1>
       <div className="failure" role="alert">
-        {error.message} <Copy value={`${error.message}\n${error.stack ?? ""}`} label={t("Copy the error")} />
+        {error.message} <Copy value={`${error.message}\n${error.stack ?? ""}`} label={t("Copy error")} />
       </div>
       <p>
         <button type="button" className="linkish" onClick={() => location.reload()}>
-          {t("Load it again")}
+          {t("Reload")}
         </button>
       </p>
     </main>

@@ -30,7 +30,7 @@ export function ObjectStorages() {
     setAsking(s.id);
     const r = (await test.run({ input: { id: s.id } }))?.testObjectStorage;
     setAsking(null);
-    if (r?.ok) toast({ text: t("{{name}} answers.", { name: s.name }) });
+    if (r?.ok) toast({ text: t("{{name}} responds.", { name: s.name }) });
     else if (r) toast({ failure: { code: "FAILED_PRECONDITION", message: `${s.name}: ${r.message ?? ""}` } });
   }
   async function confirmed() {
@@ -39,20 +39,20 @@ export function ObjectStorages() {
     list.reload();
   }
   const columns: Column<Storage>[] = [
-    { head: t("Name"), cell: (s) => <><b className="nowrap">{s.name}</b>{s.readOnly ? <> <span className="tag">{t("read only")}</span></> : null}</> },
-    { head: t("Where"), cell: (s) => <><code>{placeIn(s)}</code><div className="dim">{s.endpoint}{s.region ? ` · ${s.region}` : ""}</div></> },
+    { head: t("Name"), cell: (s) => <><b className="nowrap">{s.name}</b>{s.readOnly ? <> <span className="tag">{t("read-only")}</span></> : null}</> },
+    { head: t("Location"), cell: (s) => <><code>{placeIn(s)}</code><div className="dim">{s.endpoint}{s.region ? ` · ${s.region}` : ""}</div></> },
     { head: t("Access key"), wide: true, cell: (s) => s.accessKeyID ? <code>{s.accessKeyID}</code> : <span className="dim">{t("none")}</span> },
-    { head: t("For"), cell: (s) => s.domain ? t("the domain {{name}}", { name: s.domain.name }) : s.owner?.email ?? t("you") },
+    { head: t("Available to"), cell: (s) => s.domain ? t("domain {{name}}", { name: s.domain.name }) : s.owner?.email ?? t("you") },
     { head: t("Actions"), num: true, cell: (s) => (
       <span className="nowrap">
         {s.permissions.includes("special") ? (
           <>
-            <Button variant="subtle" size="compact-xs" aria-label={t("Look into {{name}}", { name: s.name })} onClick={() => { setPath(""); look(s); }}>{t("Look")}</Button>
+            <Button variant="subtle" size="compact-xs" aria-label={t("Browse {{name}}", { name: s.name })} onClick={() => { setPath(""); look(s); }}>{t("Browse")}</Button>
             <Button variant="subtle" size="compact-xs" loading={asking === s.id} aria-label={t("Test {{name}}", { name: s.name })} onClick={() => void ask(s)}>{t("Test")}</Button>
           </>
         ) : null}
-        {s.permissions.includes("update") ? <Button variant="subtle" size="compact-xs" aria-label={t("Change {{name}}", { name: s.name })} onClick={() => setEdited(s)}>{t("Change")}</Button> : null}
-        {s.permissions.includes("delete") ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Forget {{name}}", { name: s.name })} onClick={() => { remove.clear(); setGoing(s); }}>{t("Forget")}</Button> : null}
+        {s.permissions.includes("update") ? <Button variant="subtle" size="compact-xs" aria-label={t("Edit {{name}}", { name: s.name })} onClick={() => setEdited(s)}>{t("Edit")}</Button> : null}
+        {s.permissions.includes("delete") ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Remove {{name}}", { name: s.name })} onClick={() => { remove.clear(); setGoing(s); }}>{t("Remove")}</Button> : null}
       </span>
     ) },
   ];
@@ -71,8 +71,8 @@ export function ObjectStorages() {
       {!list.loading && !list.failure && list.rows.length === 0 ? (
         <div className="panel">
           <Empty title={t("No object storages")} cli="berth objectstorage add lake --endpoint https://s3.example.org --bucket lake --access-key KEY">
-            <span>{t("Add a bucket that speaks S3. Then bring its objects into a folder, or send files of a folder to it, from the folder's page.")}</span>
-            <Button variant="light" onClick={() => setEdited("new")}>{t("Add the first one")}</Button>
+            <span>{t("Add an S3 bucket. Then you can import its objects into a folder, or export files from a folder.")}</span>
+            <Button variant="light" onClick={() => setEdited("new")}>{t("Add the first object storage")}</Button>
             <span>{t("or from a terminal:")}</span>
           </Empty>
         </div>
@@ -84,11 +84,11 @@ export function ObjectStorages() {
         </div>
       ) : null}
       {edited ? <StorageDialog storage={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={list.reload} /> : null}
-      <Modal opened={looked !== null} onClose={() => look(null)} size="lg" title={t("In {{name}}", { name: looked?.name ?? "" })} closeButtonProps={{ "aria-label": t("Close") }}>
+      <Modal opened={looked !== null} onClose={() => look(null)} size="lg" title={t("Contents of {{name}}", { name: looked?.name ?? "" })} closeButtonProps={{ "aria-label": t("Close") }}>
         {looked ? <ObjectBrowser storage={looked} path={path} onOpen={setPath} /> : null}
       </Modal>
-      <Confirm opened={going !== null} title={t("Forget {{name}}?", { name: going?.name ?? "" })} action={t("Forget")} busy={remove.busy} failure={remove.failure} onClose={() => setGoing(null)} onConfirm={() => void confirmed()}>
-        {t("What is in the bucket stays. The platform no longer reaches it.")}
+      <Confirm opened={going !== null} title={t("Remove {{name}}?", { name: going?.name ?? "" })} action={t("Remove")} busy={remove.busy} failure={remove.failure} onClose={() => setGoing(null)} onConfirm={() => void confirmed()}>
+        {t("The bucket keeps its contents. The platform can no longer access it.")}
       </Confirm>
     </>
   );

@@ -39,20 +39,20 @@ export function Queue() {
     <>
       <div className="page-head">
         <h1>{t("Queue")}</h1>
-        <span className="dim">{queue ? t("{{count}} sessions wait", { count: queue.totalCount }) : null}</span>
+        <span className="dim">{queue ? t("{{count}} pending sessions", { count: queue.totalCount }) : null}</span>
         <div className="push row">
           <button type="button" className="chip" aria-pressed={onlyMine} onClick={() => setOnlyMine(!onlyMine)}>{t("Only mine")}</button>
           <Select aria-label={t("Resource group")} w={200} allowDeselect={false} data={groups.map((g) => ({ value: g.id, label: g.name }))} value={group?.id ?? null}
             onChange={(id) => void navigate({ search: { group: id ?? undefined }, replace: true })} />
         </div>
       </div>
-      <FailureNote failure={error ? fromGraphQL(error) : null} what={t("The queue could not be read")} />
+      <FailureNote failure={error ? fromGraphQL(error) : null} what={t("The queue could not be loaded")} />
       {entries.length > 0 ? <Entries entries={entries} now={now} /> : null}
       {entries.length === 0 && !error ? (
         <div className="panel">
           {!group ? <Empty title={t("No resource group is open to you")} /> : fetching && !queue ? <p className="empty dim">{t("Loading…")}</p> : (
-            <Empty title={onlyMine ? t("None of yours waits in {{group}}", { group: group.name }) : t("Nothing waits in {{group}}", { group: group.name })}>
-              <span>{t("What is asked for now is looked at next.")}</span>
+            <Empty title={onlyMine ? t("None of your sessions is pending in {{group}}", { group: group.name }) : t("No pending sessions in {{group}}", { group: group.name })}>
+              <span>{t("A new session is scheduled next.")}</span>
             </Empty>
           )}
         </div>
@@ -69,13 +69,13 @@ function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) 
       <table className="grid" aria-label={t("Queue")}>
         <thead>
           <tr>
-            <th scope="col" className="num">{t("Place")}</th>
+            <th scope="col" className="num">{t("Position")}</th>
             <th scope="col">{t("Session")}</th>
             <th scope="col">{t("Owner")}</th>
             <th scope="col" className="num">{t("Priority")}</th>
-            <th scope="col" className="num">{t("Waits for")}</th>
-            <th scope="col">{t("Why")}</th>
-            {known ? <th scope="col">{t("Starts at the latest")}</th> : null}
+            <th scope="col" className="num">{t("Pending for")}</th>
+            <th scope="col">{t("Reason")}</th>
+            {known ? <th scope="col">{t("Latest start")}</th> : null}
           </tr>
         </thead>
         <tbody>
@@ -88,14 +88,14 @@ function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) 
                     <Link to="/sessions/$id" params={{ id: e.session.id }}><b>{e.session.name}</b></Link>
                     <div className="dim nowrap">{slotsLine(e.session.slots)}</div>
                   </>
-                ) : <span className="dim">{t("of somebody else")}</span>}
+                ) : <span className="dim">{t("session of another user")}</span>}
               </td>
               <td className="clip">{e.mine ? t("you") : (e.session?.owner?.email ?? <span className="dim">–</span>)}</td>
               <td className="num">{e.priority}</td>
               <td className="num nowrap" title={when(e.waitingSince)}>{duration(now - Date.parse(e.waitingSince))}</td>
               <td className="prosy">
                 {e.why || t(stageWords[e.stage] ?? e.stage)}
-                {e.holds > 0 ? <span className="tone-wait"> · {t("{{count}} agents are held for it", { count: e.holds })}</span> : null}
+                {e.holds > 0 ? <span className="tone-wait"> · {t("{{count}} agents are reserved for it", { count: e.holds })}</span> : null}
               </td>
               {known ? <td className="nowrap">{e.estimatedStart ? <span title={when(e.estimatedStart)}>{t("in {{time}}", { time: duration(Date.parse(e.estimatedStart) - now) })}</span> : <span className="dim">–</span>}</td> : null}
             </tr>

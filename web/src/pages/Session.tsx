@@ -106,7 +106,7 @@ function Detail({ session }: { session: SessionDetail }) {
       <div className="page-head">
         <Name id={session.id} name={session.name} fixed={over} />
         <Status status={session.status} exitCode={session.exitCode} result={session.result} pill />
-        <span className="dim" title={session.startedAt ? t("since it began to run") : t("since it was asked for")}>
+        <span className="dim" title={session.startedAt ? t("since it started running") : t("since it was requested")}>
           {duration(until - Date.parse(since))}
         </span>
         <div className="push row">
@@ -116,7 +116,7 @@ function Detail({ session }: { session: SessionDetail }) {
             </Button>
           ) : (
             <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "terminating"}>
-              {t("End")}
+              {t("Stop")}
             </Button>
           )}
         </div>
@@ -136,7 +136,7 @@ function Detail({ session }: { session: SessionDetail }) {
       {over ? null : <MountsNote session={session} />}
       {session.status === "running" ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
       <Tabs value={tab} keepMounted={false} onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}>
-        <Tabs.List aria-label={t("Parts of the session")}>
+        <Tabs.List aria-label={t("Session tabs")}>
           <Tabs.Tab value="terminal">{t("Terminal")}</Tabs.Tab>
           <Tabs.Tab value="logs">{t("Logs")}</Tabs.Tab>
           <Tabs.Tab value="metrics">{t("Metrics")}</Tabs.Tab>

@@ -37,8 +37,8 @@ const over = ["terminated", "cancelled", "error"] as const;
 
 const shows: { key: string; label: string; where: Where }[] = [
   { key: "all", label: "All", where: {} },
-  { key: "active", label: "Not ended", where: { statusNotIn: [...over] } },
-  { key: "queued", label: "Queued", where: { status: "pending" } },
+  { key: "active", label: "Active", where: { statusNotIn: [...over] } },
+  { key: "queued", label: "Pending", where: { status: "pending" } },
   { key: "running", label: "Running", where: { status: "running" } },
   { key: "ended", label: "Ended", where: { statusIn: [...over] } },
 ];
@@ -89,13 +89,13 @@ export function Sessions() {
         <div className="push row">
           {chosen.length > 0 ? (
             <Button variant="outline" color="red" onClick={ask.open}>
-              {t("End selected ({{count}})", { count: chosen.length })}
+              {t("Stop selected ({{count}})", { count: chosen.length })}
             </Button>
           ) : null}
         </div>
       </div>
       <div className="row">
-        <div className="chips" role="group" aria-label={t("Show")}>
+        <div className="chips" role="group" aria-label={t("Filter by status")}>
           {shows.map((s) => (
             <button key={s.key} type="button" className="chip" aria-pressed={s === show}
               onClick={() => void navigate({ search: (o) => ({ ...o, show: s.key === "all" ? undefined : s.key }) })}>
@@ -107,22 +107,22 @@ export function Sessions() {
           onChange={(e) => setTyped(e.currentTarget.value)} />
         <button type="button" className="chip push" aria-pressed={Boolean(search.all)}
           onClick={() => void navigate({ search: (o) => ({ ...o, all: o.all ? undefined : true }) })}>
-          {t("Also of others")}
+          {t("All users")}
         </button>
       </div>
-      <FailureNote failure={failure} what={t("The list could not be read")} />
+      <FailureNote failure={failure} what={t("The sessions could not be loaded")} />
       {rows.length > 0 ? <SessionTable rows={rows} picked={picked} onPick={setPicked} owners={Boolean(search.all)} /> : null}
       {data && rows.length === 0 ? (
         <div className="panel">
           {filtered ? (
             <Empty title={t("No session matches")}>
-              <span>{t("Take a filter away to see more.")}</span>
+              <span>{t("Remove a filter to see more.")}</span>
             </Empty>
           ) : (
             <Empty title={t("No sessions yet")} cli="berth run IMAGE -- python3 -c 'print(42)'">
-              <span>{t("A session is a container of your own with the part of the machine you ask for.")}</span>
+              <span>{t("A session is a container of your own with the resources that you request.")}</span>
               <Button variant="light" onClick={() => launch()}>
-                {t("Launch the first one")}
+                {t("Launch the first session")}
               </Button>
               <span>{t("or from a terminal:")}</span>
             </Empty>

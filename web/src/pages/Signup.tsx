@@ -23,13 +23,13 @@ export function Signup() {
           <Mark size={28} /> Berth
         </div>
         {done === "pending" ? (
-          <Said title={t("Your sign-up waits for approval")}>{t("An admin looks at it. You can log in with your e-mail and password once it is approved; nothing more is needed from you.")}</Said>
+          <Said title={t("Your sign-up is pending approval")}>{t("An administrator must approve it. After that, you can log in with your e-mail and password.")}</Said>
         ) : null}
-        {done === "active" ? <Said title={t("Your account is ready")}>{t("Log in with your e-mail and the password you chose.")}</Said> : null}
+        {done === "active" ? <Said title={t("Your account is ready")}>{t("Log in with your e-mail and the password that you chose.")}</Said> : null}
         {done === null && invited ? <Form invitation named={false} onDone={setDone} /> : null}
         {done === null && !invited ? <Uninvited onDone={setDone} /> : null}
         <p className="dim">
-          <Link to="/login">{t("Back to the login")}</Link>
+          <Link to="/login">{t("Back to login")}</Link>
         </p>
       </div>
     </main>
@@ -39,14 +39,14 @@ export function Signup() {
 /** Who comes by himself gets what the domains offer, and most offer nothing. */
 function Uninvited({ onDone }: { onDone: (how: Done) => void }) {
   const [{ data, error }] = useQuery({ query: SignUpOfferQuery, requestPolicy: "network-only" });
-  if (error) return <FailureNote failure={fromGraphQL(error)} what={t("The server does not answer")} />;
+  if (error) return <FailureNote failure={fromGraphQL(error)} what={t("The server does not respond")} />;
   switch (data?.signUpOffer.mode) {
     case undefined:
       return <p className="dim">{t("Loading…")}</p>;
     case "off":
-      return <Said title={t("Sign-up is off")}>{t("Accounts are made by the admins of this platform. Ask one of them.")}</Said>;
+      return <Said title={t("Sign-up is disabled")}>{t("The administrators of this platform create all accounts. Ask one of them.")}</Said>;
     case "invitation":
-      return <Said title={t("An invitation is needed")}>{t("Ask an admin for an invitation, or open the link of yours again.")}</Said>;
+      return <Said title={t("You need an invitation")}>{t("Ask an administrator for an invitation, or open the link in your invitation again.")}</Said>;
   }
   return <Form invitation={false} named={data!.signUpOffer.named} onDone={onDone} />;
 }
@@ -85,16 +85,16 @@ function Form({ invitation, named, onDone }: { invitation: boolean; named: boole
   return (
     <>
       <h1>{t("Sign up")}</h1>
-      <p>{invitation ? t("You were invited. Use the e-mail that the invitation went to.") : t("An admin approves new accounts before the first login.")}</p>
+      <p>{invitation ? t("You were invited. Use the e-mail address that received the invitation.") : t("An administrator must approve new accounts before the first login.")}</p>
       <form onSubmit={submit}>
         <TextInput label={t("E-mail")} type="email" autoComplete="email" required autoFocus size="sm" value={person.email} error={field.email}
           onChange={(e) => set({ email: e.currentTarget.value })} />
         <TextInput label={t("Full name")} autoComplete="name" size="sm" value={person.fullName} error={field.fullName}
           onChange={(e) => set({ fullName: e.currentTarget.value })} />
-        <TextInput label={t("Username")} description={t("Short, for paths and lists; empty: made of the e-mail")} autoComplete="username" autoCapitalize="off"
+        <TextInput label={t("Username")} description={t("Short name for paths and lists. Leave empty to derive it from the e-mail.")} autoComplete="username" autoCapitalize="off"
           spellCheck={false} size="sm" value={person.username} error={field.username} onChange={(e) => set({ username: e.currentTarget.value })} />
         {named ? (
-          <TextInput label={t("Domain")} description={t("The name of your organisation here")} required size="sm" value={person.domain} error={field.domain}
+          <TextInput label={t("Domain")} description={t("The name of your organization on this platform")} required size="sm" value={person.domain} error={field.domain}
             onChange={(e) => set({ domain: e.currentTarget.value })} />
         ) : null}
         <PasswordInput label={t("Password")} description={t("At least {{count}} characters", { count: shortest })} autoComplete="new-password" required minLength={shortest}

@@ -10,7 +10,7 @@ export function Belonging({ user }: { user: Profile }) {
   return (
     <section className="panel" aria-labelledby="place">
       <div className="panel-head">
-        <h2 id="place">{t("Where you belong")}</h2>
+        <h2 id="place">{t("Role and membership")}</h2>
       </div>
       <dl className="facts body">
         <dt>{t("Role")}</dt>
@@ -27,20 +27,20 @@ export function Belonging({ user }: { user: Profile }) {
             {user.memberships.map((m) => (
               <span key={m.id} className={`tag${m.admin ? " on" : ""}`}>
                 {m.project.name}
-                {m.admin ? ` · ${t("admin: you choose its members")}` : ""}
+                {m.admin ? ` · ${t("administrator: you choose its members")}` : ""}
               </span>
             ))}
           </span>
         </dd>
-        <dt>{t("Further roles")}</dt>
+        <dt>{t("Additional roles")}</dt>
         <dd>
           {user.roleGrants.length === 0 ? <span className="dim">{t("none")}</span> : <Grants grants={user.roleGrants} />}
         </dd>
         <dt>{t("Username")}</dt>
         <dd>{user.username}</dd>
-        <dt>{t("In containers you are")}</dt>
+        <dt>{t("User in containers")}</dt>
         <dd>{container(account)}</dd>
-        <dt>{t("Account since")}</dt>
+        <dt>{t("Account created")}</dt>
         <dd>{when(user.createdAt)}</dd>
         <dt>{t("Last login")}</dt>
         <dd>{user.lastLoginAt ? when(user.lastLoginAt) : t("never")}</dd>
@@ -50,7 +50,7 @@ export function Belonging({ user }: { user: Profile }) {
 }
 
 function container(account: Profile["account"]): string {
-  if (account?.containerUid == null) return t("the user that the image says");
+  if (account?.containerUid == null) return t("the default user of the image");
   const gid = account.containerGid ?? account.containerUid;
   const groups = account.containerGids.length > 0 ? `, ${t("groups {{list}}", { list: account.containerGids.join(" ") })}` : "";
   return `uid ${account.containerUid}, gid ${gid}${groups}`;
@@ -61,8 +61,8 @@ function Grants({ grants }: { grants: Profile["roleGrants"] }) {
   const where = (g: Profile["roleGrants"][number]) => {
     const name = (g.scopeId && names[g.scopeId]) || g.scopeId || "";
     if (g.scope === "system") return t("everywhere");
-    if (g.scope === "domain") return t("in the domain {{name}}", { name });
-    return g.scope === "project" ? t("in the project {{name}}", { name }) : t("on {{name}}", { name });
+    if (g.scope === "domain") return t("in domain {{name}}", { name });
+    return g.scope === "project" ? t("in project {{name}}", { name }) : t("on {{name}}", { name });
   };
   return (
     <ul className="grants">

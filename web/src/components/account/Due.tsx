@@ -15,14 +15,14 @@ interface Props {
 export default function Due({ due, email, password, onDone }: Props) {
   return (
     <>
-      <h1>{due === "password" ? t("Choose a new password") : t("Set up your second step")}</h1>
+      <h1>{due === "password" ? t("Choose a new password") : t("Set up two-step login")}</h1>
       <p className="dim">{email}</p>
       <p>
         {due === "password"
-          ? t("Your password is too old, or somebody else made it. A new one comes before anything else.")
-          : t("Your domain asks everybody for a code besides the password. You need a phone with an authenticator app.")}
+          ? t("Your password has expired or was set by someone else. Choose a new one to continue.")
+          : t("Your domain requires a code in addition to the password. You need a phone with an authenticator app.")}
       </p>
-      {due === "password" ? <PasswordForm known={password} onChanged={onDone} /> : <Enrol begin={t("Begin")} done={t("Go on")} onDone={onDone} />}
+      {due === "password" ? <PasswordForm known={password} onChanged={onDone} /> : <Enrol begin={t("Set up")} done={t("Continue")} onDone={onDone} />}
       <p>
         <button type="button" className="linkish" onClick={() => void logout().then(() => location.assign("/login"))}>
           {t("Log out")}

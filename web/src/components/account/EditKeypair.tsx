@@ -26,7 +26,7 @@ export function EditKeypair({ keypair, onClose }: { keypair: Keypair; onClose: (
         <>
           <TextInput label={t("Name")} required data-autofocus maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
           {limits ? (
-            <NumberInput label={t("Requests in 15 minutes")} description={t("Empty: {{n}}, as usual.", { n: usualRate })} allowDecimal={false} allowNegative={false} hideControls
+            <NumberInput label={t("Requests per 15 minutes")} description={t("Leave empty for the default of {{n}}.", { n: usualRate })} allowDecimal={false} allowNegative={false} hideControls
               value={rate} error={wrong.rateLimit} onChange={setRate} />
           ) : null}
         </>

@@ -53,10 +53,10 @@ export function Enrol({ begin, done, onBegin, onDone }: { begin: string; done: s
         <div className="stack">
           <p>{t("Scan this with an authenticator app on your phone.")}</p>
           <div>
-            <p className="dim">{t("Or type this key into the app:")}</p>
-            <code className="key-text">{made.secret.match(/.{1,4}/g)!.join(" ")}</code> <Copy value={made.secret} label={t("Copy the key")} />
+            <p className="dim">{t("Or enter this key in the app:")}</p>
+            <code className="key-text">{made.secret.match(/.{1,4}/g)!.join(" ")}</code> <Copy value={made.secret} label={t("Copy key")} />
           </div>
-          <TextInput label={t("Code that the app shows")} value={code} error={field.code} required autoFocus maw={200}
+          <TextInput label={t("Code from the app")} value={code} error={field.code} required autoFocus maw={200}
             inputMode="numeric" autoComplete="one-time-code" maxLength={7} onChange={(e) => setCode(e.currentTarget.value)} />
         </div>
       </div>

@@ -10,11 +10,11 @@ const MyGroupsQuery = graphql(`
 /** Why a group is open to one. */
 const reasons: Record<string, string> = {
   superadmin: "to superadmins",
-  public: "to everybody",
+  public: "to everyone",
   domain: "to your domain",
-  project: "to a project of yours",
+  project: "to one of your projects",
   user: "to you",
-  keypair: "to requests with a keypair of yours",
+  keypair: "to requests with one of your keypairs",
 };
 
 /** The resource groups that one may use, and why. */
@@ -25,10 +25,10 @@ export function Groups() {
     <section className="panel" aria-labelledby="groups">
       <div className="panel-head">
         <h2 id="groups">{t("My resource groups")}</h2>
-        <span className="dim">{t("where your sessions may start")}</span>
+        <span className="dim">{t("where your sessions can start")}</span>
       </div>
       <FailureNote failure={failure} />
-      {data && list.length === 0 ? <p className="body dim">{t("None is open to you. Ask an admin.")}</p> : null}
+      {data && list.length === 0 ? <p className="body dim">{t("No resource group is open to you. Ask an administrator for access.")}</p> : null}
       <ul className="rows">
         {list.map(({ resourceGroup: g, via }) => g ? (
           <li key={g.id}>
@@ -44,7 +44,7 @@ export function Groups() {
         ) : null)}
       </ul>
       {data && data.resourceGroupAccess.totalCount > list.length
-        ? <p className="body dim">{t("The first {{n}} of {{total}}.", { n: list.length, total: data.resourceGroupAccess.totalCount })}</p> : null}
+        ? <p className="body dim">{t("Showing {{n}} of {{total}}.", { n: list.length, total: data.resourceGroupAccess.totalCount })}</p> : null}
     </section>
   );
 }

@@ -26,15 +26,15 @@ export function KeypairRow({ keypair: k, onEdit, onAsk, onChanged }: Props) {
           {k.status === "active" ? null : <span className="tag">{k.status === "expired" ? t("expired") : t("inactive")}</span>}
         </div>
         <div className="dim">
-          {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} · {t("made {{at}}", { at: when(k.createdAt) })}
-          {k.rotatedAt ? ` · ${t("new secret {{at}}", { at: when(k.rotatedAt) })}` : ""}
-          {k.expiresAt ? ` · ${t("ends {{at}}", { at: when(k.expiresAt) })}` : ""}{k.makerID ? ` · ${t("ends with the credential that made it")}` : ""} · {t("{{n}} requests in 15 minutes", { n: (k.rateLimit ?? usualRate).toLocaleString(language()) })}
+          {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} · {t("created {{at}}", { at: when(k.createdAt) })}
+          {k.rotatedAt ? ` · ${t("secret replaced {{at}}", { at: when(k.rotatedAt) })}` : ""}
+          {k.expiresAt ? ` · ${t("expires {{at}}", { at: when(k.expiresAt) })}` : ""}{k.makerID ? ` · ${t("expires with the credential that created it")}` : ""} · {t("{{n}} requests per 15 minutes", { n: (k.rateLimit ?? usualRate).toLocaleString(language()) })}
         </div>
       </div>
       <Menu position="bottom-end" withinPortal>
         <Menu.Target>
-          <Button variant="default" size="compact-xs" loading={update.busy} aria-label={t("Change {{name}}", { name: k.name })}>
-            {t("Change")}
+          <Button variant="default" size="compact-xs" loading={update.busy} aria-label={t("Edit {{name}}", { name: k.name })}>
+            {t("Edit")}
           </Button>
         </Menu.Target>
         <Menu.Dropdown>

@@ -72,19 +72,19 @@ export function LoginForm({ refused, request, providers, onLogin, children }: Pr
   }
   return (
     <>
-      <h1>{step === "code" ? t("Second step") : t("Too many logins")}</h1>
+      <h1>{step === "code" ? t("Two-step login") : t("Too many logins")}</h1>
       <p className="dim">{email.trim()}</p>
       <form onSubmit={submit}>
         {step === "code" ? (
-          <TextInput key="code" label={t("Code of your authenticator app, or a recovery code")} name="code" autoComplete="one-time-code" required autoFocus
+          <TextInput key="code" label={t("Code from your authenticator app, or a recovery code")} name="code" autoComplete="one-time-code" required autoFocus
             autoCapitalize="off" spellCheck={false} size="sm" value={code} onChange={(e) => setCode(e.currentTarget.value)} />
         ) : null}
         {alert}
         <Button key={`go ${step}`} type="submit" size="sm" loading={busy} disabled={wait > 0} autoFocus={step === "room"}>
-          {step === "code" ? t("Go on") : t("End the oldest and log in")}
+          {step === "code" ? t("Continue") : t("Revoke the oldest login and continue")}
         </Button>
         <Button variant="subtle" size="sm" onClick={restart}>
-          {step === "code" ? t("Log in as somebody else") : t("Cancel")}
+          {step === "code" ? t("Log in as another user") : t("Cancel")}
         </Button>
       </form>
     </>
@@ -96,19 +96,19 @@ function Why({ failure, step, wait }: { failure: Failure; step: string; wait: nu
   if (step === "room" && failure.field === "force") {
     return (
       <div role="alert">
-        {t("You are logged in {{count}} times, as often as your limits allow. The oldest login must end first; nothing that runs in your sessions is touched.", { count: Number(failure.limit ?? 1) })}
+        {t("You have {{count}} logins, which is your limit. To continue, revoke the oldest login. Your running sessions are not affected.", { count: Number(failure.limit ?? 1) })}
       </div>
     );
   }
-  const plain = failure.field === "code" ? t("This code is wrong, or was used already.") : t("E-mail and password do not belong together.");
+  const plain = failure.field === "code" ? t("The code is wrong or was already used.") : t("Incorrect e-mail or password.");
   const wrong = failure.code === "UNAUTHENTICATED";
   const closed = failure.field === "logins";
   return (
     <div className="failure" role="alert">
       {wrong ? plain : null}
-      {throttled && wait > 0 ? t("Too many tries. The next one is possible in {{wait}}.", { wait: duration(wait * 1000) }) : null}
+      {throttled && wait > 0 ? t("Too many attempts. You can try again in {{wait}}.", { wait: duration(wait * 1000) }) : null}
       {throttled && wait === 0 ? t("You can try again now.") : null}
-      {closed ? t("Your limits allow no logins. Ask an admin.") : null}
+      {closed ? t("Your limits do not allow any logins. Ask an administrator.") : null}
       {!wrong && !throttled && !closed ? failure.message : null}
       {failure.requestId ? <Codes code={failure.code} request={failure.requestId} /> : null}
     </div>
@@ -118,7 +118,7 @@ function Why({ failure, step, wait }: { failure: Failure; step: string; wait: nu
 function Refused({ word, request }: { word: string; request?: string }) {
   return (
     <div className="failure" role="alert">
-      {t(externalErrors[word] ?? "The login did not work. Try again, or ask an admin.")}
+      {t(externalErrors[word] ?? "The login failed. Try again, or ask an administrator.")}
       {request ? <Codes code={word} request={request} /> : null}
     </div>
   );
@@ -128,7 +128,7 @@ function Codes({ code, request }: { code: string; request: string }) {
   return (
     <div className="codes">
       <code>{code}</code> {t("request")} <code>{request}</code>
-      <Copy value={`${code} (request ${request})`} label={t("Copy the error")} />
+      <Copy value={`${code} (request ${request})`} label={t("Copy error")} />
     </div>
   );
 }

@@ -34,23 +34,23 @@ export function LoginHistory({ turn }: { turn: number }) {
   return (
     <>
       <div className="row">
-        <h2>{t("History")}</h2>
+        <h2>{t("Login history")}</h2>
         <span className="push" />
-        <SegmentedControl aria-label={t("Which part of the history")} value={show} onChange={setShow}
+        <SegmentedControl aria-label={t("Filter the login history")} value={show} onChange={setShow}
           data={[{ value: "all", label: t("All") }, { value: "refused", label: t("Refused") }]} />
       </div>
-      <PagedTable label={t("History")} pages={pages} empty={show === "refused" ? t("Nobody was refused") : t("Nothing yet")}
+      <PagedTable label={t("Login history")} pages={pages} empty={show === "refused" ? t("No refused logins") : t("No entries yet")}
         columns={[
-          { head: t("When"), cell: (a) => <span className="nowrap">{when(a.at)}</span> },
-          { head: t("What"), cell: (a) => {
+          { head: t("Time"), cell: (a) => <span className="nowrap">{when(a.at)}</span> },
+          { head: t("Event"), cell: (a) => {
             const { text, tone } = loginResults[a.result];
             return <Outcome tone={tone}>{text}</Outcome>;
           } },
-          { head: t("From where"), cell: (a) => a.clientAddress },
-          { head: t("With"), cell: (a) => (
+          { head: t("Address"), cell: (a) => a.clientAddress },
+          { head: t("Client"), cell: (a) => (
             <span className="dim" title={a.userAgent}>
               {agentName(a.userAgent)}
-              {a.method === "oidc" ? ` · ${t("identity provider")}` : ""}
+              {a.method === "oidc" ? ` · ${t("login provider")}` : ""}
             </span>
           ) },
         ]} />

@@ -57,17 +57,17 @@ export function PasswordForm({ known, offerAll, onChanged }: Props) {
     <form className="stack" onSubmit={submit}>
       <input type="text" name="username" autoComplete="username" value={data?.viewer.user.email ?? ""} readOnly hidden />
       {ask ? (
-        <PasswordInput ref={currentInput} label={t("Present password")} autoComplete="current-password" required value={current}
+        <PasswordInput ref={currentInput} label={t("Current password")} autoComplete="current-password" required value={current}
           onChange={(e) => setCurrent(e.currentTarget.value)} error={field.current} aria-invalid={field.current !== undefined} data-autofocus />
       ) : null}
-      <PasswordInput ref={nextInput} label={t("New password")} description={t("At least {{count}} characters; neither your e-mail nor your username, nor what everybody takes.", { count: least })} minLength={least}
+      <PasswordInput ref={nextInput} label={t("New password")} description={t("At least {{count}} characters. It must not be your e-mail, your username or a common password.", { count: least })} minLength={least}
         autoComplete="new-password" required value={next} onChange={(e) => setNext(e.currentTarget.value)} error={field.new} aria-invalid={field.new !== undefined}
         {...(ask ? {} : { "data-autofocus": true, autoFocus: true })} />
-      <PasswordInput label={t("New password, again")} autoComplete="new-password" required value={again}
-        onChange={(e) => setAgain(e.currentTarget.value)} error={differs ? t("This is not the same.") : undefined} />
+      <PasswordInput label={t("Repeat new password")} autoComplete="new-password" required value={again}
+        onChange={(e) => setAgain(e.currentTarget.value)} error={differs ? t("The passwords do not match.") : undefined} />
       {offerAll ? (
-        <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also end all access tokens, keypairs and SSH keys")}
-          description={t("Choose this when somebody else may have used your account.")} />
+        <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also revoke all access tokens, keypairs and SSH keys")}
+          description={t("Choose this if someone else may have used your account.")} />
       ) : null}
       <FailureNote failure={rest} />
       <div>

@@ -35,9 +35,9 @@ export function ProfileForm({ user }: { user: Profile }) {
         <Form failure={failure} fields={["fullName", "allowedAddresses"]} submit={t("Save")} busy={busy} disabled={same} onSubmit={() => void save()}>
           {(wrong) => (
             <>
-              <TextInput label={t("E-mail")} description={t("You log in with it; it stays.")} value={user.email} readOnly variant="filled" />
+              <TextInput label={t("E-mail")} description={t("You log in with this e-mail. You cannot change it.")} value={user.email} readOnly variant="filled" />
               <TextInput label={t("Full name")} autoComplete="name" value={fullName} error={wrong.fullName} onChange={(e) => setFullName(e.currentTarget.value)} />
-              <Textarea label={t("Networks you may come from")} description={t("One a line, such as 192.0.2.0/24 or 2001:db8::/32. Empty: from everywhere.")} autosize minRows={2}
+              <Textarea label={t("Allowed networks")} description={t("One network per line, such as 192.0.2.0/24 or 2001:db8::/32. Leave empty to allow all networks.")} autosize minRows={2}
                 spellCheck={false} value={networks} error={wrong.allowedAddresses} onChange={(e) => setNetworks(e.currentTarget.value)} />
             </>
           )}

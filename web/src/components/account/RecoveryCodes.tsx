@@ -12,10 +12,10 @@ export function RecoveryCodes({ codes, done, onDone }: { codes: string[]; done: 
   return (
     <section className="once to-print stack" aria-labelledby="recovery">
       <h2 id="recovery" tabIndex={-1} ref={title} style={{ outline: "none" }}>
-        {t("Keep these recovery codes")}
+        {t("Save these recovery codes")}
       </h2>
       <p className="print-only">{location.origin}</p>
-      <p>{t("Without your phone, each lets you in once. They are shown only now; older ones do not work any more.")}</p>
+      <p>{t("Each code lets you log in once without your phone. The codes are shown only now, and older codes no longer work.")}</p>
       <ul className="codes-list">
         {codes.map((c) => (
           <li key={c}>
@@ -30,7 +30,7 @@ export function RecoveryCodes({ codes, done, onDone }: { codes: string[]; done: 
         <Button variant="default" onClick={() => window.print()}>
           {t("Print")}
         </Button>
-        <Copy value={text} label={t("Copy the recovery codes")} />
+        <Copy value={text} label={t("Copy recovery codes")} />
         <Button className="push" onClick={onDone}>
           {done}
         </Button>

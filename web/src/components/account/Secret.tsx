@@ -29,7 +29,7 @@ export function Secret({ title, values, file, children, onClose }: Props) {
   return (
     <section ref={box} className="once stack" tabIndex={-1} role="region" aria-label={title}>
       <h2>{title}</h2>
-      <p>{t("Keep it now; it is not shown again.")}</p>
+      <p>{t("Copy it now. It is not shown again.")}</p>
       {values.map(({ label, value }) => (
         <div key={label}>
           <div className="row tight">
@@ -43,7 +43,7 @@ export function Secret({ title, values, file, children, onClose }: Props) {
       <div className="row">
         {file ? <Button onClick={() => save(file, secret)}>{t("Download {{name}}", { name: file })}</Button> : null}
         <Button variant="default" className="push" onClick={onClose}>
-          {t("I have kept it")}
+          {t("I have saved it")}
         </Button>
       </div>
     </section>

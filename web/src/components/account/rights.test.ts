@@ -4,7 +4,7 @@ import { inWords } from "./rights";
 describe("what a role allows", () => {
   it("is said in words, sessions first", () =>
     expect(inWords([{ entity: "image", operations: ["update", "read"] }, { entity: "session", operations: ["special", "delete"] }])).toEqual([
-      { on: "Sessions", may: ["end", "enter"] },
+      { on: "Sessions", may: ["stop", "connect to them"] },
       { on: "Images", may: ["see", "change"] },
     ]));
   it("leaves out what allows nothing", () => expect(inWords([{ entity: "user", operations: [] }])).toEqual([]));

@@ -13,34 +13,34 @@ const entities: Record<Entity, string> = {
   domain: "Domains",
   credential: "Logins, tokens and keys of others",
   invitation: "Invitations",
-  identity_provider: "Identity providers",
+  identity_provider: "Login providers",
   role: "Roles",
   resource_policy: "Policies",
   resource_group: "Resource groups",
   resource_preset: "Presets",
-  agent: "Machines",
+  agent: "Agents",
   registry: "Registries",
   image: "Images",
   volume: "Volumes",
   object_storage: "Object storages",
-  task: "Long-running tasks",
+  task: "Tasks",
   audit: "Audit log",
-  system: "Settings of the platform",
+  system: "Platform settings",
 };
 
 const plain: Record<Operation, string> = { read: "see", create: "create", update: "change", delete: "delete", special: "use", write: "write" };
 
 /** Where an operation has a name of its own. */
 const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
-  session: { create: "start", delete: "end", special: "enter" },
+  session: { create: "start", delete: "stop", special: "connect to them" },
   vfolder: { special: "read their files", write: "change their files" },
   user: { special: "act as them" },
   project: { special: "choose their members" },
   credential: { delete: "revoke" },
   invitation: { create: "send", delete: "revoke" },
   role: { special: "grant" },
-  resource_group: { special: "say who uses them" },
-  volume: { special: "say who uses them" },
+  resource_group: { special: "manage access" },
+  volume: { special: "manage access" },
   task: { update: "cancel and retry" },
 };
 
@@ -57,8 +57,8 @@ export function inWords(allows: readonly { entity: Entity; operations: readonly 
 
 /** What the built-in roles are for. */
 export const roleWords: Record<Role, { name: string; what: string }> = {
-  user: { name: "User", what: "You start sessions and keep folders in your projects; what you make is yours, a project's folders are shared." },
-  admin: { name: "Admin of the domain", what: "You administer the projects and users of your domain, and see and end their sessions; you enter nobody's." },
-  superadmin: { name: "Superadmin", what: "You do everything, but enter the sessions and folders of others only as they themselves, which the audit log shows." },
-  monitor: { name: "Monitor", what: "You see everything and change nothing." },
+  user: { name: "User", what: "You can start sessions and keep folders in your projects. You own the sessions and folders that you create; folders of a project are shared." },
+  admin: { name: "Domain administrator", what: "You administer the projects and users of your domain. You can see and stop their sessions, but not connect to them." },
+  superadmin: { name: "Superadmin", what: "You can do everything. To connect to sessions or read folders of other users, you must act as these users, which the audit log records." },
+  monitor: { name: "Monitor", what: "You can see everything, but change nothing." },
 };

@@ -1,9 +1,9 @@
 export const scopes = [
-  { value: "read", text: "See what you see." },
-  { value: "sessions", text: "Start, change, enter and end sessions." },
+  { value: "read", text: "Read everything that you can read." },
+  { value: "sessions", text: "Start, change, connect to and stop sessions." },
   { value: "folders", text: "Change folders and their files." },
   { value: "account", text: "Change your profile and your credentials." },
-  { value: "admin", text: "Everything else that you may do. Without it, a token has the rights of a plain user." },
+  { value: "admin", text: "Use all your other permissions. Without this scope, a token has the permissions of a normal user." },
 ] as const;
 
 /** In days, but for the two that are none. */
@@ -12,8 +12,8 @@ export const lifetimes = [
   { value: "30", label: "30 days" },
   { value: "90", label: "90 days" },
   { value: "365", label: "1 year" },
-  { value: "day", label: "A day of your choice" },
-  { value: "never", label: "No end" },
+  { value: "day", label: "Custom date" },
+  { value: "never", label: "No expiration" },
 ];
 
 /** When a token ends: null for never, undefined while the day is not chosen. */

@@ -8,15 +8,15 @@ export const loginResults: Record<LoginResult, { text: string; tone: Tone }> = {
   success: { text: "Logged in", tone: "ok" },
   wrong_credentials: { text: "Wrong password", tone: "bad" },
   wrong_code: { text: "Wrong code", tone: "bad" },
-  code_needed: { text: "Password right, code asked for", tone: "done" },
-  throttled: { text: "Too many tries", tone: "bad" },
+  code_needed: { text: "Password correct, code required", tone: "done" },
+  throttled: { text: "Too many attempts", tone: "bad" },
   not_active: { text: "Account not active", tone: "bad" },
   address_refused: { text: "Network not allowed", tone: "bad" },
   too_many_logins: { text: "Too many logins", tone: "bad" },
   logout: { text: "Logged out", tone: "done" },
-  revoked: { text: "Ended from the account page or by an admin", tone: "done" },
-  evicted: { text: "Ended to make room for a newer one", tone: "done" },
-  expired: { text: "Ended by its age", tone: "done" },
+  revoked: { text: "Revoked by the user or an administrator", tone: "done" },
+  evicted: { text: "Revoked in favor of a newer login", tone: "done" },
+  expired: { text: "Expired", tone: "done" },
 };
 
 /** The results that are a refusal. */
@@ -25,17 +25,17 @@ export const refusals: readonly LoginResult[] = ["wrong_credentials", "wrong_cod
 /** What an error class means to whom it happened. */
 export const outcomes: Record<string, string> = {
   OK: "Done",
-  INVALID_ARGUMENT: "Bad input",
+  INVALID_ARGUMENT: "Invalid input",
   NOT_FOUND: "Not found",
-  ALREADY_EXISTS: "Exists already",
+  ALREADY_EXISTS: "Already exists",
   PERMISSION_DENIED: "Not allowed",
   UNAUTHENTICATED: "Not logged in",
-  FAILED_PRECONDITION: "Not possible then",
-  RESOURCE_EXHAUSTED: "Over a limit",
-  ABORTED: "Met another change",
-  UNAVAILABLE: "Server was busy",
-  DEADLINE_EXCEEDED: "Took too long",
-  INTERNAL: "Broke on the server",
+  FAILED_PRECONDITION: "Not possible in this state",
+  RESOURCE_EXHAUSTED: "Limit exceeded",
+  ABORTED: "Conflict with another change",
+  UNAVAILABLE: "Server unavailable",
+  DEADLINE_EXCEEDED: "Timeout",
+  INTERNAL: "Internal error",
 };
 
 /** createSshKey → "Create SSH key". */

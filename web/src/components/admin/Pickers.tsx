@@ -60,7 +60,7 @@ function Pick({ options, onSearch, ...p }: PickProps & { options: Option[]; onSe
   const all = kept && kept.value === p.value && !options.some((o) => o.value === kept.value) ? [kept, ...options] : options;
   return (
     <Select {...(p.bare ? { "aria-label": p.label } : { label: p.label })} description={p.description} error={p.error} required={p.required} placeholder={p.placeholder ?? t("Search")}
-      w={p.w} disabled={p.disabled} searchable openOnFocus={false} clearable={!p.required} clearButtonProps={{ "aria-label": t("Choose none") }} nothingFoundMessage={t("Nothing matches")} filter={({ options: found }) => found}
+      w={p.w} disabled={p.disabled} searchable openOnFocus={false} clearable={!p.required} clearButtonProps={{ "aria-label": t("Clear") }} nothingFoundMessage={t("No matches")} filter={({ options: found }) => found}
       data={all} value={p.value} onSearchChange={onSearch}
       onChange={(id) => {
         const option = all.find((o) => o.value === id) ?? null;
@@ -99,7 +99,7 @@ export function UserPick({ exclude, domain, byId, ...p }: UserPickProps) {
   const { data } = useLiveQuery({ query: UserPickQuery, variables: { where, domain: domain ?? viewer.user.domain.id, inDomain: Boolean(domain) } });
   const found = nodesOf(data?.users ?? (data?.node && "users" in data.node ? data.node.users : null));
   const options = found.filter((u) => !exclude?.has(u.id)).map((u) => ({ value: u.id, label: u.fullName ? `${u.email} (${u.fullName})` : u.email }));
-  if (data && id && found.length === 0) options.push({ value: id, label: t("The user {{id}}", { id }) });
+  if (data && id && found.length === 0) options.push({ value: id, label: t("User {{id}}", { id }) });
   return <Pick {...p} options={options} onSearch={search} onChange={(id, l) => { setLabel(l); p.onChange(id, l); }} />;
 }
 
@@ -119,12 +119,12 @@ export function ProjectPick({ exclude, domain, ...p }: PickProps & { exclude?: R
 export function ProjectsPick({ label, domain, value, error, onChange }: { label: string; domain: string; value: Option[]; error?: string; onChange: (value: Option[]) => void }) {
   return (
     <div className="stack small">
-      <ProjectPick key={value.length} label={label} placeholder={value.length > 0 ? t("One more") : t("none")} domain={domain} value={null} error={error} exclude={new Set(value.map((o) => o.value))}
+      <ProjectPick key={value.length} label={label} placeholder={value.length > 0 ? t("Add another") : t("none")} domain={domain} value={null} error={error} exclude={new Set(value.map((o) => o.value))}
         onChange={(id, name) => id && onChange([...value, { value: id, label: name }])} />
       {value.length > 0 ? (
         <div className="chips">
           {value.map((o) => (
-            <button key={o.value} type="button" className="chip" aria-label={t("Take out {{name}}", { name: o.label })} onClick={() => onChange(value.filter((x) => x !== o))}>
+            <button key={o.value} type="button" className="chip" aria-label={t("Remove {{name}}", { name: o.label })} onClick={() => onChange(value.filter((x) => x !== o))}>
               {o.label} <span aria-hidden="true">×</span>
             </button>
           ))}
@@ -155,7 +155,7 @@ export function GroupPick(p: PickProps) {
   const options = nodesOf(data?.resourceGroups).map((x) => ({ value: x.id, label: x.name }));
   return (
     <Select {...(p.bare ? { "aria-label": p.label } : { label: p.label })} description={p.description} error={p.error} required={p.required} placeholder={p.placeholder} w={p.w} disabled={p.disabled}
-      searchable clearable={!p.required} clearButtonProps={{ "aria-label": t("Choose none") }} nothingFoundMessage={t("Nothing matches")} data={options} value={p.value}
+      searchable clearable={!p.required} clearButtonProps={{ "aria-label": t("Clear") }} nothingFoundMessage={t("No matches")} data={options} value={p.value}
       onChange={(id, option) => p.onChange(id, option?.label ?? "")} />
   );
 }

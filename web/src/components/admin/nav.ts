@@ -36,7 +36,7 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
     ],
   },
   {
-    label: "Rules",
+    label: "Limits and access",
     pages: [
       { to: "/admin/policies", label: "Policies", for: (v) => seesDomain(v) || holds(v, "resource_policy") },
       { to: "/admin/groups", label: "Resource groups", for: (v) => seesDomain(v) || holds(v, "resource_group") },
@@ -47,14 +47,14 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
     ],
   },
   {
-    label: "Trail",
+    label: "Records",
     pages: [
       { to: "/admin/audit", label: "Audit log", for: (v) => seesDomain(v) || holds(v, "audit") },
       { to: "/admin/retention", label: "Retention", for: (v) => seesAll(v) || holds(v, "system") },
     ],
   },
   {
-    label: "Machines",
+    label: "Infrastructure",
     pages: [
       { to: "/admin/agents", label: "Agents", for: (v) => seesDomain(v) || holds(v, "agent") },
       { to: "/admin/images", label: "Images", for: (v) => seesDomain(v) || holds(v, "image") },

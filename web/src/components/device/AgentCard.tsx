@@ -52,7 +52,7 @@ export function AgentCard({ agent }: { agent: AgentView }) {
       </div>
       <Cordon agent={agent} now={now} />
       <Conditions agent={agent} />
-      {agent.status === "alive" ? null : <p className="dim">{t("last heard of {{ago}} ago", { ago: duration(now - Date.parse(agent.lastSeenAt)) })}</p>}
+      {agent.status === "alive" ? null : <p className="dim">{t("last seen {{ago}} ago", { ago: duration(now - Date.parse(agent.lastSeenAt)) })}</p>}
       {kinds.length === 0 ? <p className="dim">{t("No accelerators.")}</p> : null}
       <div className="kinds">
         {kinds.map((family) => {
@@ -90,7 +90,7 @@ function Detail({ device, load, cut }: { device: DeviceView; load: number | null
           {slot ? ` · ${amount(slot, device.capacity[slot] ?? "0")} ${types.get(slot)?.displayName || slotName(slot)}` : ""}
           {load === null ? "" : ` · ${t("utilization {{n}} %", { n: Math.round(load) })}`}
         </span>
-        <Link className="push" to="/cluster/devices/$id" params={{ id: device.id }}>{t("All about it")}</Link>
+        <Link className="push" to="/cluster/devices/$id" params={{ id: device.id }}>{t("Details")}</Link>
       </div>
       {reason ? <p className={standing(device, cut) === "cut" ? "dim" : "tone-bad"}>{reason}</p> : null}
       {cut ? null : <Holders device={device} />}

@@ -23,7 +23,7 @@ export function AgentTable({ agents }: { agents: AgentView[] }) {
             <th scope="col">{t("Model")}</th>
             <th scope="col">{t("Health")}</th>
             <th scope="col" className="num">{t("Utilization")}</th>
-            <th scope="col">{t("Held")}</th>
+            <th scope="col">{t("In use")}</th>
           </tr>
         </thead>
         <tbody>

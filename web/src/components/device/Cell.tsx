@@ -10,7 +10,7 @@ export interface DeviceView extends Member {
 
 export const sick = (d: DeviceView) => !d.allocatable || d.health === "unhealthy" || d.health === "lost";
 
-const who = (s: Segment) => (s.session ? `${s.session.name}${s.kind === "mine" ? ` (${t("yours")})` : ""}` : t("someone else"));
+const who = (s: Segment) => (s.session ? `${s.session.name}${s.kind === "mine" ? ` (${t("yours")})` : ""}` : t("another user"));
 
 /** All that a cell shows, as a sentence. */
 export function describe(device: DeviceView, parts: Segment[], utilization: number | null): string {
@@ -19,9 +19,9 @@ export function describe(device: DeviceView, parts: Segment[], utilization: numb
   const holders = parts.map((p) => `${who(p)} ${Object.entries(p.amounts).map(([s, n]) => amount(s, n)).join(" + ")}`);
   return [
     `${device.deviceId} ${device.model}`.trim(),
-    parts.length > 0 ? `${trim((held(parts) * 100).toFixed(0))} % ${t("of")} ${capacity} ${slotName(slot)} ${t("held")}: ${holders.join(", ")}` : sick(device) ? t("held by nobody") : t("free"),
+    parts.length > 0 ? `${trim((held(parts) * 100).toFixed(0))} % ${t("of")} ${capacity} ${slotName(slot)} ${t("in use")}: ${holders.join(", ")}` : sick(device) ? t("not in use") : t("free"),
     utilization === null ? "" : t("utilization {{n}} %", { n: Math.round(utilization) }),
-    [t(device.health), sick(device) && device.health === "healthy" ? t("not given away") : "", why(device)].filter(Boolean).join(", "),
+    [t(device.health), sick(device) && device.health === "healthy" ? t("not schedulable") : "", why(device)].filter(Boolean).join(", "),
   ]
     .filter(Boolean)
     .join("; ");

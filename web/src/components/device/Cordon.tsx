@@ -14,10 +14,10 @@ export interface Cordoned {
 /** What conditions of a machine are called. */
 export const conditionWords: Record<string, string> = {
   disk_pressure: "Disk almost full",
-  inode_pressure: "Few inodes left",
-  memory_pressure: "Little memory left",
-  runtime_unavailable: "The container runtime does not answer",
-  clock_skew: "The clock is wrong",
+  inode_pressure: "Few free inodes",
+  memory_pressure: "Little free memory",
+  runtime_unavailable: "Container runtime does not respond",
+  clock_skew: "Clock is wrong",
 };
 
 /** The conditions that keep a machine closed to new sessions until they end by themselves. */
@@ -25,7 +25,7 @@ export function Conditions({ agent }: { agent: Cordoned }) {
   const holding = agent.conditions.filter((c) => c.status);
   return holding.map((c) => (
     <span key={c.type} className="tone-bad" title={t("since {{time}}", { time: when(c.since) })}>
-      {t(conditionWords[c.type] ?? c.type.replaceAll("_", " "))}: {c.reason}. {t("Closed to new sessions until this ends.")}
+      {t(conditionWords[c.type] ?? c.type.replaceAll("_", " "))}: {c.reason}. {t("No new session starts until this is resolved.")}
     </span>
   ));
 }
@@ -34,14 +34,14 @@ export function Conditions({ agent }: { agent: Cordoned }) {
 export function Cordon({ agent, now }: { agent: Cordoned; now: number }) {
   if (agent.schedulable) return null;
   const reason = agent.cordonReason ? `: ${agent.cordonReason}` : "";
-  if (!agent.drainDeadline) return <span className="tone-wait">{t("closed to new sessions")}{reason}</span>;
-  if (agent.drained) return <span className="tone-done">{t("drained, nothing is left on it")}{reason}</span>;
+  if (!agent.drainDeadline) return <span className="tone-wait">{t("cordoned")}{reason}</span>;
+  if (agent.drained) return <span className="tone-done">{t("drained: no sessions left")}{reason}</span>;
   const left = Date.parse(agent.drainDeadline) - now;
-  const then = agent.drainAction === "terminate" ? t("then they end") : t("then they start anew elsewhere");
+  const then = agent.drainAction === "terminate" ? t("then they are stopped") : t("then they are rescheduled");
   return (
     <span className="tone-wait" title={when(agent.drainDeadline)}>
-      {t("drains: {{count}} sessions left", { count: agent.sessionsLeft })}
-      {left > 0 ? `, ${t("{{time}} to go", { time: duration(left) })}, ${then}` : `, ${t("the deadline is over")}`}
+      {t("draining: {{count}} sessions left", { count: agent.sessionsLeft })}
+      {left > 0 ? `, ${t("{{time}} left", { time: duration(left) })}, ${then}` : `, ${t("the deadline has passed")}`}
       {reason}
     </span>
   );

@@ -31,10 +31,10 @@ export interface Facts {
 
 /** How parts of a device are held to their size, in a sentence. */
 const enforcements: Record<string, string> = {
-  advisory: "Advisory: a container is told its part, nothing holds it to it",
-  limit: "Limit: a library in the container refuses memory beyond its part",
-  mps: "MPS: the vendor's own server divides it, within one project",
-  mig: "MIG: the hardware itself divides it",
+  advisory: "Advisory: a container knows its share, but nothing enforces it",
+  limit: "Limit: a library in the container refuses memory beyond its share",
+  mps: "MPS: the server of the vendor divides the device, within one project",
+  mig: "MIG: the hardware divides the device",
 };
 
 /** What there is to know of a device. */
@@ -45,7 +45,7 @@ export function DeviceFacts({ device }: { device: Facts }) {
     [t("Vendor"), device.vendor],
     [t("Device"), <code key="id">{device.deviceId}</code>],
     ...Object.keys(device.capacity).sort(bySlot).map((slot): [string, ReactNode] => [
-      unit(slot), <span key={slot} title={slot}>{t("{{held}} of {{all}} held", { held: amount(slot, device.occupied[slot] ?? "0"), all: amount(slot, device.capacity[slot]!) })}</span>,
+      unit(slot), <span key={slot} title={slot}>{t("{{held}} of {{all}} in use", { held: amount(slot, device.occupied[slot] ?? "0"), all: amount(slot, device.capacity[slot]!) })}</span>,
     ]),
     [t("Memory"), device.memoryBytes > 0 ? bytes(device.memoryBytes) : ""],
     [t("Processing units"), device.processingUnits > 0 ? device.processingUnits : ""],
@@ -54,9 +54,9 @@ export function DeviceFacts({ device }: { device: Facts }) {
     [t("NUMA node"), device.numaNode === null ? "" : String(device.numaNode)],
     [t("Groups"), device.groups.join(", ")],
     [t("Enforcement"), device.enforcement ? t(enforcements[device.enforcement] ?? device.enforcement) : ""],
-    [t("Cut from"), device.parent ? <To key="parent" device={device.parent} name={device.parent.deviceId} /> : ""],
-    [t("Cut into"), device.partitions.length > 0 ? <Parts key="parts" list={device.partitions} of={device.deviceId} /> : ""],
-    ...device.counters.map((c): [string, ReactNode] => [`${shortName(c.set)} ${c.name.replaceAll("_", " ")}`, t("draws {{n}} of {{all}}", { n: count(c.amount, c.name), all: count(c.total, c.name) })]),
+    [t("Partition of"), device.parent ? <To key="parent" device={device.parent} name={device.parent.deviceId} /> : ""],
+    [t("Partitions"), device.partitions.length > 0 ? <Parts key="parts" list={device.partitions} of={device.deviceId} /> : ""],
+    ...device.counters.map((c): [string, ReactNode] => [`${shortName(c.set)} ${c.name.replaceAll("_", " ")}`, t("uses {{n}} of {{all}}", { n: count(c.amount, c.name), all: count(c.total, c.name) })]),
     ...Object.keys(device.attributes).filter((name) => name !== "enforcement").sort().map((name): [string, ReactNode] => [name.replaceAll("_", " "), device.attributes[name]]),
   ];
   return (

@@ -31,7 +31,7 @@ export function DeviceMetrics({ plugin, latest, series }: Props) {
   const shown = [...series].sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
   return (
     <div className="stack small">
-      {shown.length === 0 ? <p className="dim">{latest.length > missing.length ? t("Waiting for the next samples") : t("Nothing is measured of it.")}</p> : null}
+      {shown.length === 0 ? <p className="dim">{latest.length > missing.length ? t("Waiting for new measurements") : t("No measurements available.")}</p> : null}
       <div className="gauges">
         {shown.map((s) => <Chart key={s.key} series={s} name={metricName(s.name, plugin)} frank />)}
       </div>

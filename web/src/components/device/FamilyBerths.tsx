@@ -41,7 +41,7 @@ export function FamilyBerths({ family, load, opened, onOpen, children }: Props) 
             <div key={device.id} className={`cutting stands-${standing(device, true)}`}>
               <div className="row tight keep">{partitions.map((p) => cell(p, { size: "small", parent: device.deviceId }))}</div>
               <button type="button" className="cutting-name" aria-expanded={opened === device.id} onClick={() => onOpen(device.id)} data-device={device.deviceId}
-                aria-label={t("{{short}}: {{device}} {{model}}, cut into {{n}}", { short: shortName(device.deviceId), device: device.deviceId, model: device.model, n: partitions.length })} title={`${device.deviceId} ${device.model}`}>
+                aria-label={t("{{short}}: {{device}} {{model}}, {{n}} partitions", { short: shortName(device.deviceId), device: device.deviceId, model: device.model, n: partitions.length })} title={`${device.deviceId} ${device.model}`}>
                 {shortName(device.deviceId)}
               </button>
             </div>

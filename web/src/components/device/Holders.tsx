@@ -8,7 +8,7 @@ import { type DeviceShare, segments } from "./segments";
 export function Holders({ device }: { device: DeviceShare }) {
   const types = useSlotTypes();
   const parts = segments(device);
-  if (parts.length === 0) return <p className="dim">{t("Nobody holds a part of it.")}</p>;
+  if (parts.length === 0) return <p className="dim">{t("Not in use.")}</p>;
   return (
     <ul className="rows">
       {parts.map((p) => (
@@ -18,7 +18,7 @@ export function Holders({ device }: { device: DeviceShare }) {
               {p.session.name}
             </Link>
           ) : (
-            <span className="dim">{t("someone else")}</span>
+            <span className="dim">{t("another user")}</span>
           )}
           {p.kind === "mine" ? <span className="dim">{t("yours")}</span> : null}
           <span className="push">{Object.entries(p.amounts).map(([s, n]) => `${amount(s, n)} ${types.get(s)?.displayName || slotName(s)}`).join(" + ")}</span>

@@ -24,7 +24,7 @@ export function LinkMatrix({ devices, links, here: page }: Props) {
   const here = folded?.get(page) ?? page;
   const ids = new Map(devices.map((d) => [d.deviceId, d.id]));
   const dense = m.names.length > many;
-  if (m.names.length === 0) return <p className="dim">{t("Its plugin tells of no links between devices.")}</p>;
+  if (m.names.length === 0) return <p className="dim">{t("Its plugin does not report links between devices.")}</p>;
   return (
     <div className="stack small">
       <div className="scroll-x" role="region" aria-label={t("Links")} tabIndex={0}>
@@ -57,7 +57,7 @@ export function LinkMatrix({ devices, links, here: page }: Props) {
           </tbody>
         </table>
       </div>
-      {folded && folded.size > 0 ? <p className="dim">{t("What links parts of two devices is shown as a link of the devices.")}</p> : null}
+      {folded && folded.size > 0 ? <p className="dim">{t("A link between partitions is shown as a link between their devices.")}</p> : null}
       <p className="dim">{m.kinds.map((kind) => `${linkSigns[kind] ?? "?"} ${t(linkNames[kind] ?? kind)}`).join(" · ")}</p>
     </div>
   );
@@ -68,6 +68,6 @@ function describeLink(link: DeviceLink) {
     t(linkNames[link.type] ?? link.type),
     link.gbps > 0 ? `${trim(link.gbps.toFixed(0))} Gbit/s` : "",
     t("distance {{n}}", { n: link.distance }),
-    link.p2p ? t("reaches its memory directly") : "",
+    link.p2p ? t("direct memory access") : "",
   ].filter(Boolean).join(", ");
 }

@@ -24,7 +24,7 @@ export function PluginNote({ plugin: p }: { plugin: PluginView }) {
     <div>
       <p>
         {t("plugin {{name}} {{version}}", { name: p.name, version: p.version })} <Status status={p.state} />
-        {p.restarts > 0 ? <span className="dim"> · {t("started again {{times}}", { times: t("{{count}} times", { count: p.restarts }) })}</span> : null}
+        {p.restarts > 0 ? <span className="dim"> · {t("restarted {{times}}", { times: t("{{count}} times", { count: p.restarts }) })}</span> : null}
         {p.message ? <span className={p.state === "disabled" ? "dim" : "tone-bad"}> · {p.message}</span> : null}
       </p>
       {p.checks.length === 0 ? null : (

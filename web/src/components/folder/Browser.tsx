@@ -95,7 +95,7 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
       <div className="panel-head tool-bar">
         <Crumbs name={name} path={path} onOpen={onOpen} />
         <div className="push row tool-bar">
-          <TextInput type="search" w={170} aria-label={t("Find files below here")} placeholder={t("Find files")} value={typed} onChange={(e) => setTyped(e.currentTarget.value)} />
+          <TextInput type="search" w={170} aria-label={t("Search files in this directory")} placeholder={t("Search files")} value={typed} onChange={(e) => setTyped(e.currentTarget.value)} />
           <Button variant="subtle" onClick={() => get(path)}>
             {t("Download as zip")}
           </Button>
@@ -117,20 +117,20 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
         </div>
       </div>
       {picked.size > 0 ? (
-        <div className="panel-head tool-bar" role="toolbar" aria-label={t("With what is selected")}>
+        <div className="panel-head tool-bar" role="toolbar" aria-label={t("Actions for the selection")}>
           <span role="status">{t("{{count}} selected", { count: picked.size })}</span>
           {writes ? <Button variant="default" size="compact-sm" onClick={() => setRelocating({ kind: "move", paths: chosenPaths })}>{t("Move")}</Button> : null}
           <Button variant="default" size="compact-sm" onClick={() => setRelocating({ kind: "copy", paths: chosenPaths })}>{t("Copy")}</Button>
           {writes ? <Button variant="outline" color="red" size="compact-sm" onClick={() => setRemoving(chosenPaths)}>{t("Delete ({{count}})", { count: picked.size })}</Button> : null}
-          <Button variant="subtle" size="compact-sm" onClick={() => setPicked(new Set())}>{t("Select none")}</Button>
+          <Button variant="subtle" size="compact-sm" onClick={() => setPicked(new Set())}>{t("Clear selection")}</Button>
         </div>
       ) : null}
-      {failure ? <div style={{ padding: 12 }}><FailureNote failure={failure} what={t("The files could not be read")} /><Button mt="xs" variant="default" size="compact-sm" loading={loading} onClick={reload}>{t("Try again")}</Button></div> : null}
+      {failure ? <div style={{ padding: 12 }}><FailureNote failure={failure} what={t("The files could not be loaded")} /><Button mt="xs" variant="default" size="compact-sm" loading={loading} onClick={reload}>{t("Retry")}</Button></div> : null}
       {list === null && !failure ? <p className="empty dim" role="status">{text ? t("Searching…") : t("Loading…")}</p> : null}
       {list && rows.length === 0 && !failure ? (
-        text ? <Empty title={more ? t("Nothing found so far") : t("No file has this in its name")}>{path ? t("Searched in {{path}} and below.", { path }) : null}</Empty> : (
-          <Empty title={t("Empty")} cli={writes ? `berth folder put ${name}${path ? `:${path}` : ""} ./data` : undefined}>
-            {writes ? t("Drop files or folders here. An interrupted upload goes on where it stopped.") : null}
+        text ? <Empty title={more ? t("Nothing found so far") : t("No file name contains this text")}>{path ? t("Searched in {{path}} and its subdirectories.", { path }) : null}</Empty> : (
+          <Empty title={t("This directory is empty")} cli={writes ? `berth folder put ${name}${path ? `:${path}` : ""} ./data` : undefined}>
+            {writes ? t("Drop files or folders here. Interrupted uploads resume.") : null}
           </Empty>
         )
       ) : null}
@@ -146,8 +146,8 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
       ) : null}
       {more ? (
         <div className="panel-foot row">
-          <span className="dim" role="status">{text ? t("{{n}} found so far", { n: rows.length }) : t("The first {{n}}; more come as you scroll", { n: rows.length.toLocaleString() })}</span>
-          <Button className="push" variant="subtle" size="compact-sm" loading={loading} onClick={more}>{text ? t("Search on") : t("Show more")}</Button>
+          <span className="dim" role="status">{text ? t("{{n}} found so far", { n: rows.length }) : t("The first {{n}}. Scroll for more.", { n: rows.length.toLocaleString() })}</span>
+          <Button className="push" variant="subtle" size="compact-sm" loading={loading} onClick={more}>{text ? t("Continue search") : t("Show more")}</Button>
         </div>
       ) : null}
       <NameDialog opened={making} title={t("New directory")} action={t("Create")} initial="" mutation={make} valid={(n) => badName(n) === null} onClose={makeOpen.close}
@@ -161,13 +161,13 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
           return done && one(done.moveFiles.results);
         }} />
       {relocating ? <Relocate kind={relocating.kind} folder={{ id: folder, name }} paths={relocating.paths} path={path} onClose={() => setRelocating(null)} onDone={() => { setPicked(new Set()); reload(); }} /> : null}
-      <Confirm opened={removing.length > 0} title={t("Delete {{count}} entries?", { count: removing.length })} action={refused.length > 0 ? t("Try again") : t("Delete")} busy={remove.busy} failure={remove.failure}
+      <Confirm opened={removing.length > 0} title={t("Delete {{count}} entries?", { count: removing.length })} action={refused.length > 0 ? t("Retry") : t("Delete")} busy={remove.busy} failure={remove.failure}
         onConfirm={() => void removeAll()} onClose={() => { remove.clear(); setRefused([]); setRemoving([]); }}>
         <div className="stack">
           <Refused rows={refused} />
           {refused.length > 0 ? null : (
             <>
-              <span>{t("Directories go with all that is in them. Files are not kept in the trash.")}</span>
+              <span>{t("Directories are deleted with everything in them. Deleted files do not go to the trash.")}</span>
               <ul style={{ margin: 0, paddingLeft: 18 }}>
                 {removing.slice(0, 8).map((p) => <li key={p}><code>{p}</code></li>)}
                 {removing.length > 8 ? <li>{t("and {{count}} more", { count: removing.length - 8 })}</li> : null}

@@ -24,7 +24,7 @@ export function Connect({ folder, path, writes, onClose }: Props) {
   const dav = `${location.origin}/storage/dav/`;
   const here = place && path ? `${place}/${path}` : place;
   return (
-    <Modal opened onClose={onClose} size={680} title={t("Use {{name}} from elsewhere", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={onClose} size={680} title={t("Access {{name}} from outside", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
       <Tabs defaultValue="cli" keepMounted={false}>
         <Tabs.List aria-label={t("Ways to connect")}>
           <Tabs.Tab value="cli">{t("Command line")}</Tabs.Tab>
@@ -36,12 +36,12 @@ export function Connect({ folder, path, writes, onClose }: Props) {
           <span>{t("Log in once:")}</span>
           <Cli line={`berth login ${location.origin}`} />
           {commands(folder.name, path, writes).map((c) => <div key={c.line} className="stack small"><span>{t(c.what)}:</span><Cli line={c.line} /></div>)}
-          <span className="dim">{t("What is cut off goes on when it is run again.")}</span>
+          <span className="dim">{t("Interrupted transfers resume when you run the command again.")}</span>
         </Tabs.Panel>
         {here ? (
           <>
             <Tabs.Panel value="dav" pt="md" className="stack small">
-              <span>{t("Its address, for Finder, Explorer, a file manager or rclone:")}</span>
+              <span>{t("WebDAV address, for Finder, Explorer, a file manager or rclone:")}</span>
               <Cli line={dav + inURL(here)} />
               <Login email={user.email} writes={writes} />
               <span>{t("With rclone:")}</span>
@@ -50,17 +50,17 @@ export function Connect({ folder, path, writes, onClose }: Props) {
               <Where volume={folder.quotaScope.volume.name} />
             </Tabs.Panel>
             <Tabs.Panel value="sftp" pt="md" className="stack small">
-              <span>{t("The port is one of its own; ask your administrator for it, and whether SFTP is on.")}</span>
+              <span>{t("SFTP has its own port. Ask your administrator for the port and whether SFTP is enabled.")}</span>
               <Cli line={`sftp -P PORT ${quote(`${user.email}@${location.hostname}`)}`} />
               <Login email={user.email} writes={writes} />
-              <span>{t("The folder is in there as:")}</span>
+              <span>{t("Path of the folder:")}</span>
               <Cli line={`cd ${quote(here)}`} />
               <Where volume={folder.quotaScope.volume.name} />
             </Tabs.Panel>
           </>
         ) : null}
         <Tabs.Panel value="session" pt="md" className="stack small">
-          <span>{t("A session mounts it as {{path}}. In the page: Launch with it. At the command line:", { path: `/home/work/${folder.name}` })}</span>
+          <span>{t("A session mounts it at {{path}}. On this page, use “Launch with this folder”. At the command line:", { path: `/home/work/${folder.name}` })}</span>
           <Cli line={`berth run IMAGE -v ${quote(folder.name)}${writes ? "" : `:/home/work/${quote(folder.name)}:ro`} -- ls /home/work/${quote(folder.name)}`} />
         </Tabs.Panel>
       </Tabs>
@@ -71,12 +71,12 @@ export function Connect({ folder, path, writes, onClose }: Props) {
 function Login({ email, writes }: { email: string; writes: boolean }) {
   return (
     <span>
-      {t("User name: {{email}}. Password: an access token, not the password of your account.", { email })} <Link to="/account/tokens">{t("Make a token")}</Link>
-      {writes ? ` ${t("With the scope “folders” it also writes.")}` : ""}
+      {t("User name: {{email}}. Password: an access token, not your account password.", { email })} <Link to="/account/tokens">{t("Create a token")}</Link>
+      {writes ? ` ${t("A token with the scope “folders” can also write.")}` : ""}
     </span>
   );
 }
 
 function Where({ volume }: { volume: string }) {
-  return <span className="dim">{t("Where several storage proxies serve the platform, this is the one that serves {{volume}}; your administrator knows its address.", { volume })}</span>;
+  return <span className="dim">{t("If the platform has several storage proxies, this is the address of the one that serves {{volume}}. Ask your administrator for it.", { volume })}</span>;
 }

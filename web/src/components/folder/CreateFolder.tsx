@@ -52,16 +52,16 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
   const bad = draft.name !== "" && !goodFolderName(draft.name);
   return (
     <>
-      <TextInput label={t("Name")} description={t("Letters, digits, dot, dash, underscore; at most 64. Begin it with a dot to have it in every session.")} value={draft.name} data-autofocus
-        onChange={(e) => set({ name: e.currentTarget.value })} error={wrong.name ?? (bad ? t("Such a name is not possible.") : undefined)} />
-      {draft.name.startsWith(".") && !bad ? <p className="dim" role="status">{autoMounted(draft.name, projects.find((p) => p.id === draft.project)?.name)} {t("Good for settings, packages and caches.")}</p> : null}
-      <Select label={t("What for")} description={store ? t("The project is a model store: its folders are for models. Members read, and its administrators write.") : t("A note for people and lists; it changes nothing in the folder.")} value={draft.usageMode} error={wrong.usageMode} disabled={store && draft.usageMode === "model"} allowDeselect={false} data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
+      <TextInput label={t("Name")} description={t("Letters, digits, dot, dash and underscore; at most 64. A folder whose name begins with a dot is mounted in every session.")} value={draft.name} data-autofocus
+        onChange={(e) => set({ name: e.currentTarget.value })} error={wrong.name ?? (bad ? t("This name is not allowed.") : undefined)} />
+      {draft.name.startsWith(".") && !bad ? <p className="dim" role="status">{autoMounted(draft.name, projects.find((p) => p.id === draft.project)?.name)} {t("Use it for settings, packages and caches.")}</p> : null}
+      <Select label={t("Purpose")} description={store ? t("The project is a model store, so its folders hold models. Members can read them, and project administrators can write.") : t("Only a note. It does not change the folder.")} value={draft.usageMode} error={wrong.usageMode} disabled={store && draft.usageMode === "model"} allowDeselect={false} data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
         onChange={(v) => set({ usageMode: usageModes.find((m) => m.value === v)?.value ?? draft.usageMode })} />
       {!placed && projects.length > 0 ? (
-        <Select label={t("Belongs to")} description={draft.project ? t("It counts for the project, and stays when you leave it.") : t("It counts for you. You can share it with others.")} value={draft.project} onChange={(p) => set({ project: p ?? "", ...(projects.some((one) => one.id === p && one.type === "model_store") ? { usageMode: "model", permission: "read_only" } : {}) })} error={wrong.project} allowDeselect={false}
+        <Select label={t("Owner")} description={draft.project ? t("It counts toward the quota of the project and stays when you leave the project.") : t("It counts toward your quota. You can share it with others.")} value={draft.project} onChange={(p) => set({ project: p ?? "", ...(projects.some((one) => one.id === p && one.type === "model_store") ? { usageMode: "model", permission: "read_only" } : {}) })} error={wrong.project} allowDeselect={false}
           data={[{ value: "", label: t("me") }, ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) }))]} />
       ) : null}
-      {draft.project && !(store && draft.permission === "read_only") ? <PermissionSelect label={t("What each member may")} value={draft.permission} error={wrong.permission} onChange={(permission) => set({ permission })} /> : null}
+      {draft.project && !(store && draft.permission === "read_only") ? <PermissionSelect label={t("Permission of members")} value={draft.permission} error={wrong.permission} onChange={(permission) => set({ permission })} /> : null}
       {!placed && volumes.length > 1 ? (
         <Select label={t("Volume")} value={draft.volume} onChange={(v) => set({ volume: v ?? "" })} error={wrong.volume} allowDeselect={false}
           data={[{ value: "", label: anyVolume }, ...volumes.map((v) => ({ value: v.id, label: v.health === "healthy" ? v.name : `${v.name} (${t(v.health)})`, disabled: v.health === "unavailable" }))]} />
@@ -84,7 +84,7 @@ export function CreateFolder({ onClose, onCreated }: { onClose: () => void; onCr
   }
   return (
     <FormDialog title={t("New folder")} submit={t("Create")} busy={busy} failure={failure} fields={fields} disabled={!goodFolderName(draft.name)} onClose={onClose} onSubmit={() => void submit()}>
-      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed={false} anyVolume={t("the first that takes it")} />}
+      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed={false} anyVolume={t("any available volume")} />}
     </FormDialog>
   );
 }
@@ -101,7 +101,7 @@ export function CloneFolder({ folder, onClose, onDone }: { folder: Folder; onClo
   }
   return (
     <FormDialog title={t("Clone {{name}}", { name: folder.name })} submit={t("Clone")} busy={busy} failure={failure} fields={fields} disabled={!goodFolderName(draft.name)} onClose={onClose} onSubmit={() => void submit()}>
-      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed={false} anyVolume={t("that of the original")} />}
+      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed={false} anyVolume={t("same as the original")} />}
     </FormDialog>
   );
 }

@@ -3,7 +3,7 @@ import { t } from "../../i18n";
 export function Crumbs({ name, path, onOpen }: { name: string; path: string; onOpen: (path: string) => void }) {
   const parts = path ? path.split("/") : [];
   return (
-    <nav aria-label={t("Where in the folder")}>
+    <nav aria-label={t("Path in the folder")}>
       <ol className="crumbs">
         <li>
           {parts.length > 0 ? (

@@ -28,10 +28,10 @@ export function FileDetails({ folder, file, writes, onClose, onOpen, onDownload,
         <Button className="push" variant="subtle" size="compact-xs" onClick={onClose}>{t("Close")}</Button>
       </div>
       <dl className="facts">
-        <dt>{t("Kind")}</dt>
+        <dt>{t("Type")}</dt>
         <dd>{t(file.type)}</dd>
         {plain ? <><dt>{t("Size")}</dt><dd>{bytes(file.size)}{file.size < 1024 ? null : <span className="dim"> ({file.size.toLocaleString()} B)</span>}</dd></> : null}
-        <dt>{t("Changed")}</dt>
+        <dt>{t("Modified")}</dt>
         <dd>{when(file.modifiedAt)}</dd>
         <dt>{t("Path")}</dt>
         <dd><code>{file.path}</code></dd>

@@ -90,7 +90,7 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
             </th>
             <th>{t("Name")}</th>
             <th className="num size">{t("Size")}</th>
-            <th className="wide changed">{t("Changed")}</th>
+            <th className="wide changed">{t("Modified")}</th>
           </tr>
         </thead>
         <tbody ref={body}>

@@ -38,23 +38,23 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
       {ready ? (
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>
-            <Button variant={big ? "default" : "subtle"} {...size} aria-label={t("More on {{name}}", { name: folder.name })}>{t("More")}</Button>
+            <Button variant={big ? "default" : "subtle"} {...size} aria-label={t("More actions for {{name}}", { name: folder.name })}>{t("More")}</Button>
           </Menu.Target>
           <Menu.Dropdown>
             {owns ? <Menu.Item onClick={() => setOpen("settings")}>{t("Rename and settings")}</Menu.Item> : null}
             <Menu.Item onClick={() => setOpen("clone")}>{t("Clone")}</Menu.Item>
             {folder.permissions.includes("write") ? <Menu.Item onClick={() => setOpen("import")}>{t("Import from an object storage")}</Menu.Item> : null}
             {folder.permissions.includes("special") ? <Menu.Item onClick={() => setOpen("export")}>{t("Export to an object storage")}</Menu.Item> : null}
-            {handsOver ? <Menu.Item onClick={() => setOpen("handOver")}>{t("Hand over to somebody else")}</Menu.Item> : null}
+            {handsOver ? <Menu.Item onClick={() => setOpen("handOver")}>{t("Hand over to another user")}</Menu.Item> : null}
             {shared ? <Menu.Item onClick={() => setOpen("leave")}>{t("Leave")}</Menu.Item> : null}
-            {folder.permissions.includes("delete") ? <Menu.Item color="red" onClick={() => setOpen("trash")}>{t("Put into the trash")}</Menu.Item> : null}
+            {folder.permissions.includes("delete") ? <Menu.Item color="red" onClick={() => setOpen("trash")}>{t("Move to trash")}</Menu.Item> : null}
           </Menu.Dropdown>
         </Menu>
       ) : null}
       {folder.status === "trash" && folder.permissions.includes("delete") ? (
         <>
           <RestoreButton folder={folder} onDone={onChanged} />
-          <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete for ever: {{name}}", { name: folder.name })} onClick={() => setOpen("delete")}>{t("Delete for ever")}</Button>
+          <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete {{name}} permanently", { name: folder.name })} onClick={() => setOpen("delete")}>{t("Delete permanently")}</Button>
         </>
       ) : null}
       {open === "share" ? <ShareDialog folder={folder} onClose={close} /> : null}

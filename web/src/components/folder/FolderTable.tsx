@@ -19,7 +19,7 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
         <thead>
           <tr>
             <th>{t("Folder")}</th>
-            <th className="roomy">{t("Belongs to")}</th>
+            <th className="roomy">{t("Owner")}</th>
             <th className="wide">{t("Volume")}</th>
             <th className="num">{t("Size")}</th>
             <th className="num wide">{t("Files")}</th>
@@ -39,8 +39,8 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
               </td>
               <td className="clip roomy">
                 {f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.id === me ? t("me") : (ownerOf(f) ?? none)}
-                {f.project ? <div className="dim">{t("members may {{what}}", { what: t(permissionWord(f.permission)) })}</div> : null}
-                {whose(f, me) === "shared" ? <div className="dim">{t("you may {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div> : null}
+                {f.project ? <div className="dim">{t("members can {{what}}", { what: t(permissionWord(f.permission)) })}</div> : null}
+                {whose(f, me) === "shared" ? <div className="dim">{t("you can {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div> : null}
               </td>
               <td className="wide">{f.quotaScope.volume.name}</td>
               <td className="num nowrap" title={f.measuredAt ? t("measured {{when}}", { when: when(f.measuredAt) }) : undefined}>{f.usedBytes === null ? none : bytes(f.usedBytes)}</td>

@@ -22,7 +22,7 @@ export function FolderTasks({ tasks, may }: { tasks: Task[]; may: boolean }) {
   return shown.map((x) => (
     <div key={x.id} className="row" style={{ flexWrap: "wrap" }}>
       <span>{x.title || x.kind}</span>
-      {x.status === "failed" ? <span className="bad">{x.message || t("failed")}</span> : x.total === 0 ? <span className="dim">{x.status === "waiting" ? t("waits") : t("goes on")}</span> : <Progress task={x} />}
+      {x.status === "failed" ? <span className="bad">{x.message || t("failed")}</span> : x.total === 0 ? <span className="dim">{x.status === "waiting" ? t("pending") : t("running")}</span> : <Progress task={x} />}
       {x.status === "waiting" && x.message ? <span className="tone-wait">{x.message}</span> : null}
       <WhatFailed task={x} />
       {may ? <TaskButtons task={x} /> : null}

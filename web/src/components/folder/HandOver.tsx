@@ -40,11 +40,11 @@ export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose:
     onClose();
   };
   return (
-    <Modal opened onClose={close} size={560} title={t("Hand {{name}} over", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={close} size={560} title={t("Hand over {{name}}", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
       <FailureNote failure={unread} />
       {task ? <TaskState id={task} onClose={close} /> : null}
       {owner && !task ? (
-        <Form failure={failure} fields={["user", "id"]} submit={to ? t("Hand it over to {{name}}", { name: heir }) : t("Hand it over")} busy={busy} disabled={!to || sessions.length > 0} onCancel={onClose}
+        <Form failure={failure} fields={["user", "id"]} submit={to ? t("Hand over to {{name}}", { name: heir }) : t("Hand over")} busy={busy} disabled={!to || sessions.length > 0} onCancel={onClose}
           onSubmit={async () => {
             const done = to && (await run({ input: { id: folder.id, user: to } }));
             if (done) setTask(done.handOverVfolder.task.id);
@@ -53,19 +53,19 @@ export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose:
             <>
               {sessions.length > 0 ? (
                 <p className="tone-wait" role="status">
-                  {t("Running sessions use it; it can be handed over when they have ended:")}{" "}
+                  {t("Running sessions use this folder. You can hand it over when they have ended:")}{" "}
                   {sessions.map((s, i) => <span key={s.id}>{i > 0 ? ", " : ""}<Link to="/sessions/$id" params={{ id: s.id }}>{s.name}</Link></span>)}
                 </p>
               ) : null}
-              <UserPick label={t("New owner")} required description={t("Somebody active of the same domain.")} domain={owner.domain.id} exclude={new Set([owner.id])} value={to} error={wrong.user ?? wrong.id}
+              <UserPick label={t("New owner")} required description={t("An active user of the same domain.")} domain={owner.domain.id} exclude={new Set([owner.id])} value={to} error={wrong.user ?? wrong.id}
                 onChange={(id, label) => { setTo(id); setHeir(label); }} />
               <div>
-                <b>{t("What happens")}</b>
+                <b>{t("Effects")}</b>
                 <ul className="points">
-                  <li>{t("{{owner}} no longer sees the folder, unless it is shared with him afterwards.", { owner: owner.email })}</li>
-                  <li>{t("Its files count for the new owner on {{volume}}, and no longer for {{owner}}.", { volume: folder.quotaScope.volume.name, owner: owner.email })}{folder.usedBytes === null ? "" : ` (${bytes(folder.usedBytes)})`}</li>
-                  <li>{shares.length === 0 ? t("It is shared with nobody.") : t("Who it is shared with keeps it as it is: {{who}}.", { who: shares.slice(0, 5).map((s) => s.email).join(", ") + (shares.length > 5 ? " …" : "") })}</li>
-                  <li>{t("When the new owner has a folder of this name, it gets a number behind it.")}</li>
+                  <li>{t("{{owner}} loses access to the folder, unless it is shared with them afterwards.", { owner: owner.email })}</li>
+                  <li>{t("Its files count toward the quota of the new owner on {{volume}}, and no longer toward that of {{owner}}.", { volume: folder.quotaScope.volume.name, owner: owner.email })}{folder.usedBytes === null ? "" : ` (${bytes(folder.usedBytes)})`}</li>
+                  <li>{shares.length === 0 ? t("It is not shared with anyone.") : t("It stays shared with {{who}}.", { who: shares.slice(0, 5).map((s) => s.email).join(", ") + (shares.length > 5 ? " …" : "") })}</li>
+                  <li>{t("If the new owner already has a folder with this name, a number is added to the name.")}</li>
                 </ul>
               </div>
             </>

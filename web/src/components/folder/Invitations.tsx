@@ -18,7 +18,7 @@ const DeclineShare = graphql(`
 /** Folders that one is invited to; nothing when there are none. */
 export function Invitations({ onAccepted }: { onAccepted: () => void }) {
   const { rows, failure, refetch } = useInvitations();
-  if (failure) return <FailureNote failure={failure} what={t("The invitations could not be read")} />;
+  if (failure) return <FailureNote failure={failure} what={t("The invitations could not be loaded")} />;
   if (rows.length === 0) return null;
   return (
     <section className="panel" aria-labelledby="invitations">
@@ -36,13 +36,13 @@ export function Invitations({ onAccepted }: { onAccepted: () => void }) {
 function Row({ share, onDone }: { share: Share; onDone: () => void }) {
   const accept = useAction(AcceptShare);
   const decline = useAction(DeclineShare);
-  const from = share.inviter?.fullName ? `${share.inviter.fullName} (${share.inviter.email})` : (share.inviterEmail ?? t("somebody"));
+  const from = share.inviter?.fullName ? `${share.inviter.fullName} (${share.inviter.email})` : (share.inviterEmail ?? t("someone"));
   return (
     <li style={{ flexWrap: "wrap" }}>
       <span style={{ flex: "1 1 260px" }}>
         <b>{share.vfolderName}</b> <span className="dim">{t("from {{who}}", { who: from })}</span>
         <br />
-        {t("You may {{what}}", { what: t(permissionWord(share.permission)) })} <span className="dim">· {when(share.createdAt)}</span>
+        {t("You can {{what}}", { what: t(permissionWord(share.permission)) })} <span className="dim">· {when(share.createdAt)}</span>
       </span>
       <Button variant="default" loading={decline.busy} disabled={accept.busy} aria-label={t("Decline {{name}}", { name: share.vfolderName })}
         onClick={async () => { if (await decline.run({ input: { id: share.id } })) onDone(); }}>
@@ -53,7 +53,7 @@ function Row({ share, onDone }: { share: Share; onDone: () => void }) {
           const done = await accept.run({ input: { id: share.id } });
           if (!done) return;
           const folder = done.acceptVfolderShare.share.vfolder;
-          toast({ text: t("{{name}} is among your folders.", { name: share.vfolderName }), link: folder ? { label: t("Open"), to: `/data/${folder.id}` } : undefined });
+          toast({ text: t("{{name}} is now in your folders.", { name: share.vfolderName }), link: folder ? { label: t("Open"), to: `/data/${folder.id}` } : undefined });
           onDone();
         }}>
         {t("Accept")}

@@ -18,7 +18,7 @@ export function Leave({ share, onClose, onLeft }: { share: Pick<Share, "id" | "v
         close();
         onLeft();
       }}>
-      {t("You no longer see its files, and it is taken out of your running sessions. To come back you need another invitation.")}
+      {t("You lose access to its files, and it is unmounted from your running sessions. To get access again, you need another invitation.")}
     </Confirm>
   );
 }

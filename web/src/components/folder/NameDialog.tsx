@@ -32,7 +32,7 @@ export function NameDialog({ opened, title, action, initial, mutation, valid, on
         if (await onName(name)) close();
       }}>
         <TextInput label={t("Name")} value={name} data-autofocus onChange={(e) => setName(e.currentTarget.value)}
-          error={name !== "" && !valid(name) ? t("Such a name is not possible.") : undefined} />
+          error={name !== "" && !valid(name) ? t("This name is not allowed.") : undefined} />
         <FailureNote failure={failure} />
         <Button type="submit" loading={busy} disabled={!valid(name) || name === initial}>
           {action}

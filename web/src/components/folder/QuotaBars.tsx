@@ -11,7 +11,7 @@ export function QuotaBars({ scopes }: { scopes: HeldScope[] }) {
       <div className="quotas">
         {scopes.map((s) => {
           const part = filled(s.usedBytes, s.limitBytes);
-          const name = s.project ? t("project {{name}} on {{volume}}", { name: s.project, volume: s.volume.name }) : t("yours on {{volume}}", { volume: s.volume.name });
+          const name = s.project ? t("Project {{name}} on {{volume}}", { name: s.project, volume: s.volume.name }) : t("Your storage on {{volume}}", { volume: s.volume.name });
           return (
             <div key={s.id} className="stack small" style={{ gap: 4 }}>
               <div className="row">

@@ -16,7 +16,7 @@ export function Refused({ rows }: { rows: Refusal[] }) {
   if (rows.length === 0) return null;
   return (
     <div className="failure" role="alert">
-      <b>{t("This did not work; the rest is done:")}</b>
+      <b>{t("These failed. All others are done:")}</b>
       <ul style={{ margin: 0, paddingLeft: 18, maxHeight: 180, overflow: "auto" }} tabIndex={0}>
         {rows.slice(0, most).map((r) => <li key={r.path}><code>{r.path}</code> {r.error}</li>)}
         {rows.length > most ? <li>{t("and {{count}} more", { count: rows.length - most })}</li> : null}

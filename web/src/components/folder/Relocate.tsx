@@ -66,23 +66,23 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
       if ("moveFiles" in done) wrong.push(...refusals(done.moveFiles.results));
     }
     if (wrong.length > 0) return stay(wrong, wrong);
-    if (kind === "copy") toast({ text: t("The copy goes on; how far it is stands above the files.") });
+    if (kind === "copy") toast({ text: t("The copy continues. Its progress is shown above the files.") });
     onDone();
     onClose();
   }
   return (
     <Modal opened onClose={onClose} title={kind === "move" ? t("Move {{count}} entries", { count: left.length }) : t("Copy {{count}} entries", { count: left.length })} closeButtonProps={{ "aria-label": t("Close") }}>
       <div className="stack">
-        <Select label={t("To the folder")} searchable allowDeselect={false} filter={({ options }) => options} nothingFoundMessage={t("Nothing matches")} value={chosen.id} data={targets.map((f) => ({ value: f.id, label: f.name }))} onSearchChange={setTyped}
+        <Select label={t("Destination folder")} searchable allowDeselect={false} filter={({ options }) => options} nothingFoundMessage={t("No matches")} value={chosen.id} data={targets.map((f) => ({ value: f.id, label: f.name }))} onSearchChange={setTyped}
           onChange={(v, option) => { if (v && option) { setChosen({ id: v, name: option.label }); setDirectory(""); } }} />
         <Directories folder={chosen.id} name={chosen.name} path={directory} onOpen={setDirectory} />
-        <Checkbox label={t("Replace files of the same name")} checked={overwrite} onChange={(e) => setOverwrite(e.currentTarget.checked)} />
+        <Checkbox label={t("Replace files with the same name")} checked={overwrite} onChange={(e) => setOverwrite(e.currentTarget.checked)} />
         <FailureNote failure={move.failure ?? copy.failure} />
         <Refused rows={refused} />
         <div className="row" style={{ justifyContent: "flex-end" }}>
-          {items ? null : <span className="dim">{t("They are there already, or it is inside of one of them.")}</span>}
+          {items ? null : <span className="dim">{t("The files are already there, or the destination is inside one of the selected directories.")}</span>}
           <Button variant="default" onClick={onClose}>{t("Cancel")}</Button>
-          <Button loading={move.busy || copy.busy} disabled={!items} onClick={() => void go()}>{refused.length > 0 ? t("Try again") : kind === "move" ? t("Move here") : t("Copy here")}</Button>
+          <Button loading={move.busy || copy.busy} disabled={!items} onClick={() => void go()}>{refused.length > 0 ? t("Retry") : kind === "move" ? t("Move here") : t("Copy here")}</Button>
         </div>
       </div>
     </Modal>
@@ -93,12 +93,12 @@ function Directories({ folder, name, path, onOpen }: { folder: string; name: str
   const { list, failure, more } = useFiles(folder, path, "");
   const dirs = (list?.files ?? []).filter((f) => f.type === "directory");
   return (
-    <section aria-label={t("To the directory")} className="stack small">
+    <section aria-label={t("Destination directory")} className="stack small">
       <Crumbs name={name} path={path} onOpen={onOpen} />
       <FailureNote failure={failure} />
       <ul className="rows directories">
         {dirs.map((d) => <li key={d.path}><button type="button" className="linkish" onClick={() => onOpen(d.path)}>{d.name}/</button></li>)}
-        {list && dirs.length === 0 ? <li className="dim">{t("No directories in here")}</li> : null}
+        {list && dirs.length === 0 ? <li className="dim">{t("No directories here")}</li> : null}
         {more ? <li><button type="button" className="linkish" onClick={more}>{t("Show more")}</button></li> : null}
       </ul>
     </section>

@@ -47,14 +47,14 @@ export function ShareDialog({ folder, onClose }: Props) {
   return (
     <Modal opened onClose={onClose} size={620} title={t("Share {{name}}", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
       <div className="stack">
-        {folder.project ? <p className="dim">{t("All members of {{project}} may the same with it. Whoever should be able to do more, or less, gets a right of his own, which comes before that.", { project: folder.project.name })}</p> : null}
+        {folder.project ? <p className="dim">{t("All members of {{project}} have the same permission. To give one member more or less, set a permission for that member. It takes precedence.", { project: folder.project.name })}</p> : null}
         {folder.project ? <All folder={folder} project={folder.project.name} /> : null}
         <Invite folder={folder} onDone={refetch} />
-        <section aria-label={folder.project ? t("Members with a right of their own") : t("Shared with")}>
-          <h3>{folder.project ? t("Members with a right of their own") : t("Shared with")}</h3>
+        <section aria-label={folder.project ? t("Members with their own permission") : t("Shared with")}>
+          <h3>{folder.project ? t("Members with their own permission") : t("Shared with")}</h3>
           <FailureNote failure={failure} />
           {data && shares.length === 0 ? (
-            <p className="dim">{folder.project ? t("None; each member may what all may.") : t("Nobody yet.")}</p>
+            <p className="dim">{folder.project ? t("None. All members have the permission above.") : t("Not shared yet.")}</p>
           ) : null}
           <ul className="rows">
             {shares.map((s) => <Row key={s.id} share={s} onDone={refetch} />)}
@@ -70,7 +70,7 @@ function All({ folder, project }: { folder: Props["folder"]; project: string }) 
   const { run, busy, failure } = useAction(SetMembersPermission);
   return (
     <>
-      <PermissionSelect label={t("What all members of {{project}} may", { project })} value={folder.permission} disabled={busy} onChange={(permission) => void run({ input: { id: folder.id, permission } })} />
+      <PermissionSelect label={t("Permission of all members of {{project}}", { project })} value={folder.permission} disabled={busy} onChange={(permission) => void run({ input: { id: folder.id, permission } })} />
       <FailureNote failure={failure} />
     </>
   );
@@ -83,7 +83,7 @@ function Invite({ folder, onDone }: { folder: Props["folder"]; onDone: () => voi
   const [refused, setRefused] = useState<{ email: string; error: string }[]>([]);
   const emails = addresses(text);
   const { field, rest } = byField(failure, ["emails", "permission"]);
-  const tooMany = emails.length > mostInvited ? t("At most {{count}} at once.", { count: mostInvited }) : undefined;
+  const tooMany = emails.length > mostInvited ? t("Invite at most {{count}} people at once.", { count: mostInvited }) : undefined;
 
   async function submit(event: React.FormEvent) {
     event.preventDefault();
@@ -98,11 +98,11 @@ function Invite({ folder, onDone }: { folder: Props["folder"]; onDone: () => voi
   return (
     <form className="stack small" onSubmit={submit}>
       <Textarea label={t("E-mail addresses")} autosize minRows={1} maxRows={6} data-autofocus value={text} error={tooMany ?? field.emails}
-        description={folder.project ? t("Members of {{project}}; one a line or with commas between them.", { project: folder.project.name }) : t("One a line or with commas between them. Each finds the invitation on the Data page and may decline it.")}
+        description={folder.project ? t("Members of {{project}}, one per line or separated by commas.", { project: folder.project.name }) : t("One per line or separated by commas. Invited users see the invitation on the Data page and can decline it.")}
         onChange={(e) => { clear(); setText(e.currentTarget.value); }} />
       <div className="row" style={{ alignItems: "flex-end" }}>
         <div style={{ flex: 1 }}>
-          <PermissionSelect label={t("They may")} value={permission} error={field.permission} onChange={setPermission} />
+          <PermissionSelect label={t("Permission")} value={permission} error={field.permission} onChange={setPermission} />
         </div>
         <Button type="submit" loading={busy} disabled={emails.length === 0 || tooMany !== undefined}>
           {folder.project ? t("Set") : emails.length > 1 ? t("Invite {{count}}", { count: emails.length }) : t("Invite")}
@@ -129,11 +129,11 @@ function Row({ share, onDone }: { share: Share; onDone: () => void }) {
         {share.user?.fullName ? <span className="dim"> {share.user.fullName}</span> : null}
         {share.status === "pending" ? <> <span className="badge tone-wait">{t("invited")}</span></> : null}
       </span>
-      <PermissionSelect bare label={t("What {{email}} may", { email: share.email })} value={share.permission} disabled={busy}
+      <PermissionSelect bare label={t("Permission of {{email}}", { email: share.email })} value={share.permission} disabled={busy}
         onChange={async (permission) => { if (await change.run({ input: { id: share.id, permission } })) onDone(); }} />
-      <Button variant="subtle" color="red" size="compact-sm" loading={remove.busy} aria-label={share.status === "pending" ? t("Withdraw {{name}}", { name: share.email }) : t("Remove {{name}}", { name: share.email })}
+      <Button variant="subtle" color="red" size="compact-sm" loading={remove.busy} aria-label={share.status === "pending" ? t("Revoke the invitation of {{name}}", { name: share.email }) : t("Remove {{name}}", { name: share.email })}
         onClick={async () => { if (await remove.run({ input: { id: share.id } })) onDone(); }}>
-        {share.status === "pending" ? t("Withdraw") : t("Remove")}
+        {share.status === "pending" ? t("Revoke") : t("Remove")}
       </Button>
       {change.failure || remove.failure ? <div style={{ flexBasis: "100%" }}><FailureNote failure={change.failure ?? remove.failure} /></div> : null}
     </li>

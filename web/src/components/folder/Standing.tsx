@@ -7,11 +7,11 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
   const { project, myShare, status, name } = folder;
   const mine = myShare?.status === "accepted" ? myShare : null;
   const told = [
-    ...(project ? [t("A folder of the project {{project}}: its members may {{what}}.", { project: project.name, what: t(permissionWord(folder.permission)) })] : []),
-    ...(project && !mine && writes && folder.permission === "read_only" ? [t("You may also change its files, because you lead the project or administer it.")] : []),
-    ...(project && mine ? [t("You have a right of your own, which comes before that: you may {{what}}.", { what: t(permissionWord(mine.permission)) })] : []),
-    ...(!project && mine ? [t("{{who}} shares it with you: you may {{what}}.", { who: ownerOf(folder) ?? t("somebody"), what: t(permissionWord(mine.permission)) })] : []),
-    ...(status === "ready" && !writes && !mine ? [t("You may read the files here, not change them.")] : []),
+    ...(project ? [t("A folder of the project {{project}}. Its members can {{what}}.", { project: project.name, what: t(permissionWord(folder.permission)) })] : []),
+    ...(project && !mine && writes && folder.permission === "read_only" ? [t("You can also change its files, because you administer the project.")] : []),
+    ...(project && mine ? [t("You have your own permission, which takes precedence: you can {{what}}.", { what: t(permissionWord(mine.permission)) })] : []),
+    ...(!project && mine ? [t("{{who}} shares it with you. You can {{what}}.", { who: ownerOf(folder) ?? t("someone"), what: t(permissionWord(mine.permission)) })] : []),
+    ...(status === "ready" && !writes && !mine ? [t("You can read the files here, but not change them.")] : []),
     ...(folder.autoMount ? [autoMounted(name, project?.name)] : []),
   ];
   return told.length > 0 ? <p className="dim">{told.join(" ")}</p> : null;
@@ -20,5 +20,5 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
 /** What becomes of a folder whose name begins with a dot. */
 export const autoMounted = (name: string, project?: string) =>
   project
-    ? t("Because its name begins with a dot, every new session in {{project}} has it as {{path}} by itself.", { project, path: `/home/work/${name}` })
-    : t("Because its name begins with a dot, every new session of its owner has it as {{path}} by itself.", { path: `/home/work/${name}` });
+    ? t("Its name begins with a dot, so every new session in {{project}} mounts it at {{path}}.", { project, path: `/home/work/${name}` })
+    : t("Its name begins with a dot, so every new session of its owner mounts it at {{path}}.", { path: `/home/work/${name}` });

@@ -34,10 +34,10 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
     };
   }, [folder, file.path, file.size, file.modifiedAt, big, saved]);
 
-  if (big) return <p className="dim">{t("Files up to {{limit}} are shown here.", { limit: bytes(mostText) })}</p>;
+  if (big) return <p className="dim">{t("Only files up to {{limit}} are shown here.", { limit: bytes(mostText) })}</p>;
   if (failure) return <FailureNote failure={failure} />;
   if (!read) return <p className="dim">{t("Loading…")}</p>;
-  if (read.text === null) return <p className="dim">{t("Not text; download it to see it.")}</p>;
+  if (read.text === null) return <p className="dim">{t("This is not a text file. Download it to see it.")}</p>;
   return (
     <>
       {read.text === "" ? <p className="dim">{t("The file is empty.")}</p> : <pre className="text-view" tabIndex={0} aria-label={t("Text of {{name}}", { name: file.name })}>{read.text}</pre>}
@@ -72,7 +72,7 @@ function Editor({ folder, file, opened, onClose, onSaved }: EditorProps) {
     setFailure(null);
     try {
       if (await saveText(folder, file.path, text, over.etag)) {
-        toast({ text: t("{{name}} is saved.", { name: file.name }) });
+        toast({ text: t("{{name}} was saved.", { name: file.name }) });
         return onSaved();
       }
       setTheirs(await now());
@@ -97,25 +97,25 @@ function Editor({ folder, file, opened, onClose, onSaved }: EditorProps) {
       <form className="stack" onSubmit={(event) => { event.preventDefault(); void save(theirs ?? base); }}>
         <Textarea aria-label={t("Text of {{name}}", { name: file.name })} value={text} autosize minRows={12} maxRows={24} spellCheck={false} data-autofocus styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", fontSize: 12 } }}
           onChange={(e) => { setText(e.currentTarget.value); setLeaving(false); }}
-          error={size > mostText ? t("At most {{limit}} can be edited here.", { limit: bytes(mostText) }) : undefined} />
+          error={size > mostText ? t("Only files up to {{limit}} can be edited here.", { limit: bytes(mostText) }) : undefined} />
         {theirs ? (
           <div className="failure" role="alert">
-            <b>{theirs.etag === null ? t("Somebody has deleted the file since you opened it.") : t("Somebody has changed the file since you opened it. Nothing is saved yet.")}</b>
-            {theirs.etag === null ? null : theirs.text === null ? <p>{t("It is no longer text.")}</p> : (
+            <b>{theirs.etag === null ? t("Someone deleted the file after you opened it.") : t("Someone changed the file after you opened it. Your changes are not saved yet.")}</b>
+            {theirs.etag === null ? null : theirs.text === null ? <p>{t("The file is no longer text.")}</p> : (
               <details>
-                <summary>{t("What is in it now")}</summary>
-                <pre className="text-view" tabIndex={0} aria-label={t("What is in it now")}>{theirs.text}</pre>
+                <summary>{t("Current contents")}</summary>
+                <pre className="text-view" tabIndex={0} aria-label={t("Current contents")}>{theirs.text}</pre>
               </details>
             )}
-            {theirs.text === null || theirs.etag === null ? null : <div><Button variant="default" size="compact-sm" onClick={() => take(theirs)}>{t("Take that, and lose mine")}</Button></div>}
+            {theirs.text === null || theirs.etag === null ? null : <div><Button variant="default" size="compact-sm" onClick={() => take(theirs)}>{t("Load the current contents and discard mine")}</Button></div>}
           </div>
         ) : null}
-        {leaving ? <p className="tone-wait" role="alert">{t("What you have written is not saved.")}</p> : null}
-        <FailureNote failure={failure} what={t("Not saved")} />
+        {leaving ? <p className="tone-wait" role="alert">{t("Your changes are not saved.")}</p> : null}
+        <FailureNote failure={failure} what={t("Unsaved changes")} />
         <div className="row" style={{ justifyContent: "flex-end" }}>
           <span className="dim">{bytes(size)}</span>
           <Button variant="default" onClick={onClose}>{unsaved ? t("Discard") : t("Close")}</Button>
-          <Button type="submit" loading={busy} disabled={!unsaved || size > mostText}>{theirs ? t("Save mine over it") : t("Save")}</Button>
+          <Button type="submit" loading={busy} disabled={!unsaved || size > mostText}>{theirs ? t("Overwrite with mine") : t("Save")}</Button>
         </div>
       </form>
     </Modal>

@@ -20,7 +20,7 @@ const EmptyTrash = graphql(`mutation EmptyTrash($input: EmptyTrashInput!) { empt
 /** What a folder holds, so that one sees what would die. */
 function Holds({ folder }: { folder: Folder }) {
   if (folder.usedBytes === null && folder.fileCount === null) return null;
-  return <> {t("It holds {{files}} files, {{size}}.", { files: folder.fileCount?.toLocaleString() ?? "?", size: bytes(folder.usedBytes ?? 0) })}</>;
+  return <> {t("It contains {{files}} files ({{size}}).", { files: folder.fileCount?.toLocaleString() ?? "?", size: bytes(folder.usedBytes ?? 0) })}</>;
 }
 
 interface Props {
@@ -34,14 +34,14 @@ export function TrashConfirm({ folder, onClose, onDone }: Props) {
   const { run, busy, failure, clear } = useAction(TrashVfolder);
   const close = () => { clear(); onClose(); };
   return (
-    <Confirm opened={folder !== null} title={t("Put {{name}} into the trash?", { name: folder?.name ?? "" })} action={t("Into the trash")} busy={busy} failure={failure} onClose={close}
+    <Confirm opened={folder !== null} title={t("Move {{name}} to the trash?", { name: folder?.name ?? "" })} action={t("Move to trash")} busy={busy} failure={failure} onClose={close}
       onConfirm={async () => {
         if (!folder || !(await run({ input: { id: folder.id } }))) return;
-        toast({ text: t("{{name}} is in the trash.", { name: folder.name }) });
+        toast({ text: t("{{name}} was moved to the trash.", { name: folder.name }) });
         close();
         onDone();
       }}>
-      {folder ? <>{t("Its files stay and still count, until it is deleted for ever. You can restore it before.")}<Holds folder={folder} /></> : null}
+      {folder ? <>{t("Its files stay and count toward the quota until the folder is deleted permanently. You can restore it until then.")}<Holds folder={folder} /></> : null}
     </Confirm>
   );
 }
@@ -52,7 +52,7 @@ export function DeleteConfirm({ folder, onClose, onDone }: Props) {
   const close = () => { clear(); onClose(); };
   if (!folder) return null;
   return (
-    <Confirm opened title={t("Delete {{name}} for ever?", { name: folder.name })} action={t("Delete for ever")} typed={folder.name} busy={busy} failure={failure} onClose={close}
+    <Confirm opened title={t("Delete {{name}} permanently?", { name: folder.name })} action={t("Delete permanently")} typed={folder.name} busy={busy} failure={failure} onClose={close}
       onConfirm={async () => {
         if (!(await run({ input: { id: folder.id } }))) return;
         toast({ text: t("{{name}} is being deleted.", { name: folder.name }) });
@@ -75,7 +75,7 @@ export function RestoreButton({ folder, onDone }: { folder: Folder; onDone: () =
     const done = await run({ input: { id: folder.id, ...(other ? { name: other } : {}) } });
     if (!done) return setAsking(true);
     setAsking(false);
-    toast({ text: t("{{name}} is back.", { name: done.restoreVfolder.vfolder.name }), link: { label: t("Open"), to: `/data/${folder.id}` } });
+    toast({ text: t("{{name}} was restored.", { name: done.restoreVfolder.vfolder.name }), link: { label: t("Open"), to: `/data/${folder.id}` } });
     onDone();
   }
   return (
@@ -102,9 +102,9 @@ export function EmptyTrashButton({ rows, whole, onDone }: { rows: Folder[]; whol
   const close = () => { clear(); setAsking(false); };
   return (
     <>
-      <Button variant="outline" color="red" onClick={() => setAsking(true)}>{t("Empty the trash")}</Button>
+      <Button variant="outline" color="red" onClick={() => setAsking(true)}>{t("Empty trash")}</Button>
       {asking ? (
-        <Confirm opened title={t("Empty the trash?")} action={t("Delete for ever")} typed={t("empty")} busy={busy} failure={failure} onClose={close}
+        <Confirm opened title={t("Empty the trash?")} action={t("Delete permanently")} typed={t("empty")} busy={busy} failure={failure} onClose={close}
           onConfirm={async () => {
             const done = await run({ input: project ? { project } : {} });
             if (!done) return;
@@ -114,14 +114,14 @@ export function EmptyTrashButton({ rows, whole, onDone }: { rows: Folder[]; whol
           }}>
           <div className="stack">
             {projects.length > 0 ? (
-              <Select label={t("Whose trash")} value={project} allowDeselect={false} onChange={(p) => setProject(p ?? "")}
-                data={[{ value: "", label: t("mine") }, ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) }))]} />
+              <Select label={t("Owner of the trash")} value={project} allowDeselect={false} onChange={(p) => setProject(p ?? "")}
+                data={[{ value: "", label: t("me") }, ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) }))]} />
             ) : null}
             <span>{t("These folders and all their files are deleted. This cannot be undone.")}</span>
             <ul style={{ margin: 0, paddingLeft: 18 }}>
               {going.slice(0, 8).map((f) => <li key={f.id}><b>{f.name}</b>{f.usedBytes === null ? "" : ` ${bytes(f.usedBytes)}`}</li>)}
               {going.length > 8 ? <li>{t("and {{count}} more", { count: going.length - 8 })}</li> : null}
-              {whole ? null : <li>{t("and those that the list does not show yet")}</li>}
+              {whole ? null : <li>{t("and folders that are not listed yet")}</li>}
               {whole && going.length === 0 ? <li className="dim">{t("none")}</li> : null}
             </ul>
           </div>

@@ -16,7 +16,7 @@ import { chosen } from "./dropped";
 /** Rows beyond this are only counted. */
 const shown = 100;
 const urgent: Record<Item["state"], number> = { failed: 0, sending: 1, missing: 2, waiting: 3, paused: 4, done: 5 };
-const words: Record<Item["state"], string> = { failed: "failed", sending: "sending", missing: "needs its file", waiting: "waiting", paused: "paused", done: "done" };
+const words: Record<Item["state"], string> = { failed: "failed", sending: "uploading", missing: "file must be chosen again", waiting: "waiting", paused: "paused", done: "done" };
 
 /** All uploads of this browser, whichever page is shown. */
 export default function UploadTray() {
@@ -51,15 +51,15 @@ function Tray() {
           </span>
           <div className="push row tight">
             {going > 0 ? <Button variant="default" size="compact-sm" onClick={() => uploads.pause()}>{t("Pause all")}</Button> : null}
-            {count("paused", "failed") > 0 ? <Button variant="default" size="compact-sm" onClick={() => uploads.resume()}>{count("paused") > 0 ? t("Resume all") : t("Try failed again")}</Button> : null}
+            {count("paused", "failed") > 0 ? <Button variant="default" size="compact-sm" onClick={() => uploads.resume()}>{count("paused") > 0 ? t("Resume all") : t("Retry failed uploads")}</Button> : null}
             {unfinished > 0 ? <Button variant="subtle" color="red" size="compact-sm" onClick={cancel.open}>{t("Cancel all")}</Button> : null}
             {unfinished < items.length ? <Button variant="subtle" size="compact-sm" onClick={() => uploads.clear()}>{t("Clear finished")}</Button> : null}
-            <Button variant="subtle" size="compact-sm" aria-expanded={!small} onClick={fold.toggle}>{small ? t("Unfold") : t("Fold")}</Button>
+            <Button variant="subtle" size="compact-sm" aria-expanded={!small} onClick={fold.toggle}>{small ? t("Expand") : t("Minimize")}</Button>
           </div>
         </div>
         <Waiting />
         {items.some((i) => i.failure && full(i.failure)) ? (
-          <p className="tray-note tone-wait" role="status" style={{ margin: 0 }}>{t("There is no more room: a limit is reached, or the disk is full. Make room, or ask an administrator for more, and resume; what has arrived stays.")}</p>
+          <p className="tray-note tone-wait" role="status" style={{ margin: 0 }}>{t("No space is left: a limit is reached, or the disk is full. Free some space or ask an administrator for more, then resume. Uploaded data is kept.")}</p>
         ) : null}
         {count("missing") > 0 ? <Missing count={count("missing")} /> : null}
         {small ? null : (
@@ -70,7 +70,7 @@ function Tray() {
         )}
       </section>
       <Confirm opened={cancelling} title={t("Cancel {{count}} uploads?", { count: unfinished })} action={t("Cancel uploads")} onClose={cancel.close} onConfirm={() => { uploads.cancel(); cancel.close(); }}>
-        {t("What has arrived of files that are not complete is thrown away. Complete files stay.")}
+        {t("The uploaded data of incomplete files is deleted. Complete files stay.")}
       </Confirm>
     </>
   );
@@ -83,8 +83,8 @@ function Waiting() {
   if (until === null) return null;
   return (
     <div className="tray-note row" role="status">
-      <span className="tone-wait">{t("No connection. The next try is in {{n}} s; nothing that has arrived is lost.", { n: Math.max(0, Math.ceil((until - now) / 1000)) })}</span>
-      <Button className="push" variant="subtle" size="compact-xs" onClick={() => uploads.reconnect()}>{t("Try now")}</Button>
+      <span className="tone-wait">{t("No connection. The next attempt is in {{n}} s. No uploaded data is lost.", { n: Math.max(0, Math.ceil((until - now) / 1000)) })}</span>
+      <Button className="push" variant="subtle" size="compact-xs" onClick={() => uploads.reconnect()}>{t("Retry now")}</Button>
     </div>
   );
 }
@@ -96,14 +96,14 @@ function Missing({ count }: { count: number }) {
   function take(input: HTMLInputElement) {
     const none = input.files ? uploads.giveBack(chosen(input.files)) : 0;
     input.value = "";
-    if (none > 0) toast({ text: t("{{count}} of them are not among the interrupted ones, or have changed.", { count: none }) });
+    if (none > 0) toast({ text: t("{{count}} of these files are not interrupted uploads, or have changed.", { count: none }) });
   }
   return (
     <div className="tray-note stack small">
-      <span className="tone-wait">{t("{{count}} files were interrupted when the page closed. Choose them again and they go on where they stopped.", { count })}</span>
+      <span className="tone-wait">{t("{{count}} uploads were interrupted when the page was closed. Choose the files again to resume.", { count })}</span>
       <div className="row tight">
-        <Button variant="light" size="compact-sm" onClick={() => files.current?.click()}>{t("Choose the files")}</Button>
-        <Button variant="default" size="compact-sm" onClick={() => dirs.current?.click()}>{t("Choose the folder")}</Button>
+        <Button variant="light" size="compact-sm" onClick={() => files.current?.click()}>{t("Choose files")}</Button>
+        <Button variant="default" size="compact-sm" onClick={() => dirs.current?.click()}>{t("Choose folder")}</Button>
       </div>
       <input ref={files} type="file" multiple hidden aria-label={t("Interrupted files")} data-upload-again onChange={(e) => take(e.currentTarget)} />
       <input ref={dirs} type="file" hidden aria-label={t("Interrupted folder")} onChange={(e) => take(e.currentTarget)} {...{ webkitdirectory: "" }} />
@@ -126,7 +126,7 @@ const Row = memo(function Row({ item }: { item: Item }) {
       <span className="dim nowrap">{t(words[item.state])} · {bytes(item.size)}</span>
       {item.state === "sending" || item.state === "waiting" ? act(t("Pause"), t("Pause {{name}}", { name: item.path }), () => uploads.pause(item.id)) : null}
       {item.state === "paused" ? act(t("Resume"), t("Resume {{name}}", { name: item.path }), () => uploads.resume(item.id)) : null}
-      {item.state === "failed" ? act(t("Try again"), t("Try again: {{name}}", { name: item.path }), () => uploads.resume(item.id)) : null}
+      {item.state === "failed" ? act(t("Retry"), t("Retry {{name}}", { name: item.path }), () => uploads.resume(item.id)) : null}
       {item.state === "done" ? null : act(t("Cancel"), t("Cancel {{name}}", { name: item.path }), () => uploads.cancel(item.id))}
       {item.failure ? <div style={{ flexBasis: "100%" }}><FailureNote failure={item.failure} /></div> : null}
     </li>

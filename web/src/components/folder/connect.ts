@@ -16,7 +16,7 @@ export const inURL = (path: string) => path.split("/").map(encodeURIComponent).j
 export function commands(name: string, path: string, writes: boolean): { what: string; line: string }[] {
   const there = quote(`${name}:${path}`);
   return [
-    { what: "Fetch", line: `berth folder get ${there}` },
-    ...(writes ? [{ what: "Send", line: `berth folder put ${there} ./data` }, { what: "Make it as a local directory is", line: `berth folder sync ./data ${there}` }] : []),
+    { what: "Download", line: `berth folder get ${there}` },
+    ...(writes ? [{ what: "Upload", line: `berth folder put ${there} ./data` }, { what: "Mirror a local directory", line: `berth folder sync ./data ${there}` }] : []),
   ];
 }

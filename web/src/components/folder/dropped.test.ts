@@ -28,7 +28,7 @@ describe("chosen", () => {
 });
 
 describe("names", () => {
-  it.each([["a.txt", null], ["..", "Not only dots."], ["a/b", "No slashes."], [" ", "Give it a name."]])("%s", (name, want) =>
+  it.each([["a.txt", null], ["..", "Use more than dots in a name."], ["a/b", "Use no slashes in a name."], [" ", "Enter a name."]])("%s", (name, want) =>
     expect(badName(name)).toBe(want));
   it.each([["train-1", true], ["../x", false], ["...", false], ["", false], ["a".repeat(65), false]])("folder %s", (name, want) =>
     expect(goodFolderName(name)).toBe(want));

@@ -35,10 +35,10 @@ export const chosen = (files: Iterable<File>): Found[] =>
 
 /** What a name must not be, in words; null when it is fine. */
 export function badName(name: string): string | null {
-  if (!name.trim()) return "Give it a name.";
-  if (name === "." || name === "..") return "Not only dots.";
-  if (name.includes("/")) return "No slashes.";
-  if (new TextEncoder().encode(name).length > 255) return "At most 255 bytes.";
+  if (!name.trim()) return "Enter a name.";
+  if (name === "." || name === "..") return "Use more than dots in a name.";
+  if (name.includes("/")) return "Use no slashes in a name.";
+  if (new TextEncoder().encode(name).length > 255) return "Use at most 255 bytes.";
   return null;
 }
 

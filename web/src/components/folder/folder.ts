@@ -60,10 +60,10 @@ export function scopesOf(folders: readonly { quotaScope: Scope; project: { name:
 }
 
 const kept: Record<string, string> = {
-  hard: "kept at every write",
-  delayed: "kept with some delay",
-  cooperative: "kept for uploads, not for writes in sessions",
-  none: "not kept",
+  hard: "enforced at every write",
+  delayed: "enforced with a delay",
+  cooperative: "enforced for uploads, but not for writes in sessions",
+  none: "not enforced",
 };
 /** How firmly a limit is kept, as a phrase to translate. */
 export const enforcementWord = (enforcement: string) => kept[enforcement] ?? enforcement;

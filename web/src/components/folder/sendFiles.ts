@@ -9,10 +9,10 @@ const quick = 800;
 
 /** Sends files into a directory of a folder, and says what becomes of it where that is not seen in the tray. */
 export async function sendFiles(folder: { id: string; name: string }, directory: string, files: Found[]) {
-  const slow = setTimeout(() => toast({ text: t("Looking which files are there already…") }), quick);
+  const slow = setTimeout(() => toast({ text: t("Checking which files already exist…") }), quick);
   try {
     const unchanged = await incoming.send(folder.id, directory, files, folder.name);
-    if (unchanged > 0) toast({ text: t("{{count}} files are there already, unchanged; they are not sent again.", { count: unchanged }) });
+    if (unchanged > 0) toast({ text: t("{{count}} files already exist unchanged and are not uploaded again.", { count: unchanged }) });
   } catch (failure) {
     toast({ failure: failure as Failure });
   } finally {

@@ -11,9 +11,9 @@ export type FolderPermission = Share["permission"];
 
 /** What one may with a folder, the least first. */
 export const permissions = [
-  { value: "read_only", label: "read", hint: "See and download the files, mount the folder read-only." },
-  { value: "read_write", label: "read and write", hint: "Also make, change and delete files." },
-  { value: "read_write_delete", label: "read, write and delete", hint: "Also put the folder itself into the trash." },
+  { value: "read_only", label: "read", hint: "See and download the files, and mount the folder read-only." },
+  { value: "read_write", label: "read and write", hint: "Also create, change and delete files." },
+  { value: "read_write_delete", label: "read, write and delete", hint: "Also move the folder to the trash." },
 ] as const satisfies readonly { value: FolderPermission; label: string; hint: string }[];
 
 const wordOf = Object.fromEntries(permissions.map((p) => [p.value, p.label])) as Record<FolderPermission, string>;

@@ -24,10 +24,10 @@ export function Disk({ wish, error, onChange }: Props) {
   const { data } = useLiveQuery({ query: DiskQuery, variables: { user: viewer.user.id, project: wish.project, group: wish.group } });
   const { usual, most, policy, holder } = diskOf(data?.effectiveLimits ?? []);
   const description = policy
-    ? t("At most {{size}}, by policy {{policy}} of {{holder}}. Folders do not count.", { size: printSize(most), policy, holder })
+    ? t("At most {{size}}, from policy {{policy}} of {{holder}}. Folders do not count.", { size: printSize(most), policy, holder })
     : t("At most {{size}}, unless a policy allows more. Folders do not count.", { size: printSize(most) });
   return (
-    <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Disk of each container")} placeholder={printSize(usual)} description={description}
+    <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Disk per container")} placeholder={printSize(usual)} description={description}
       value={wish.disk} error={error} onChange={(e) => onChange(e.currentTarget.value)} />
   );
 }

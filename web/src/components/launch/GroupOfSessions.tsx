@@ -32,9 +32,9 @@ export function GroupOfSessions({ project, value, error, onChange }: Props) {
   const groups = nodesOf(data?.sessionGroups);
   return (
     <div className="row" style={{ alignItems: "flex-end" }}>
-      <Select style={{ flex: 1 }} label={t("Placed with")} placeholder={t("by itself")} clearable clearButtonProps={{ "aria-label": t("Choose none") }} value={value} error={error} onChange={onChange}
-        data={groups.map((g) => ({ value: g.id, label: `${g.name} (${t(words[g.placement])}${g.strict ? `, ${t("strictly")}` : ""})` }))} />
-      <Button variant="default" onClick={() => setMaking(true)}>{t("New group")}</Button>
+      <Select style={{ flex: 1 }} label={t("Session group")} placeholder={t("none")} clearable clearButtonProps={{ "aria-label": t("Clear") }} value={value} error={error} onChange={onChange}
+        data={groups.map((g) => ({ value: g.id, label: `${g.name} (${t(words[g.placement])}${g.strict ? `, ${t("strict")}` : ""})` }))} />
+      <Button variant="default" onClick={() => setMaking(true)}>{t("New session group")}</Button>
       {making ? <NewGroup project={project} onClose={() => setMaking(false)} onMade={(id) => { refetch(); onChange(id); }} /> : null}
     </div>
   );
@@ -52,13 +52,13 @@ function NewGroup({ project, onClose, onMade }: { project: string | null; onClos
     onClose();
   }
   return (
-    <FormDialog title={t("New group of sessions")} submit={t("Create")} busy={busy} failure={failure} disabled={!name.trim()} onClose={onClose} onSubmit={() => void submit()} fields={["name", "placement", "strict", "project"]}>
+    <FormDialog title={t("New session group")} submit={t("Create")} busy={busy} failure={failure} disabled={!name.trim()} onClose={onClose} onSubmit={() => void submit()} fields={["name", "placement", "strict", "project"]}>
       {(wrong) => (
         <>
           <TextInput label={t("Name")} required data-autofocus maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
-          <SegmentedControl aria-label={t("Placed")} value={placement} onChange={(v) => setPlacement(v as typeof placement)}
-            data={[{ value: "spread", label: t("Each on an agent of its own") }, { value: "pack", label: t("On as few agents as possible") }]} />
-          <Switch label={t("Strictly")} description={t("Otherwise only where that is possible at once")} checked={strict} onChange={(e) => setStrict(e.currentTarget.checked)} />
+          <SegmentedControl aria-label={t("Placement")} value={placement} onChange={(v) => setPlacement(v as typeof placement)}
+            data={[{ value: "spread", label: t("Each session on a different agent") }, { value: "pack", label: t("On as few agents as possible") }]} />
+          <Switch label={t("Strict")} description={t("Otherwise, the placement is only a preference.")} checked={strict} onChange={(e) => setStrict(e.currentTarget.checked)} />
         </>
       )}
     </FormDialog>

@@ -129,8 +129,8 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
         ) : wrong.slots ? <p className="bad">{wrong.slots}</p> : null}
         <Disk wish={full} error={wrong.diskBytes && t(wrong.diskBytes)} onChange={(disk) => set({ disk })} />
         <fieldset className="legendless">
-          <legend>{t("Use")}</legend>
-          <SegmentedControl aria-label={t("Use")} value={full.mode} onChange={(mode) => set({ mode: mode as Wish["mode"] })}
+          <legend>{t("Session type")}</legend>
+          <SegmentedControl aria-label={t("Session type")} value={full.mode} onChange={(mode) => set({ mode: mode as Wish["mode"] })}
             data={[{ value: "interactive", label: t("Interactive") }, { value: "batch", label: t("Batch command") }]} />
           {full.mode === "batch" ? (
             <TextInput mt={8} label={t("Command")} className="mono" placeholder="python3 train.py" value={full.command}
@@ -139,7 +139,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
         </fieldset>
         <Folders all={(data?.vfolders.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []))} chosen={full.folders}
           onChoose={(folders) => set({ folders })} error={wrong.mounts} />
-        <TextInput label={t("Name")} description={t("Made up when it is empty")} value={full.name} error={wrong.name && t(wrong.name)}
+        <TextInput label={t("Name")} description={t("Leave empty to generate a name.")} value={full.name} error={wrong.name && t(wrong.name)}
           onChange={(e) => set({ name: e.currentTarget.value })} />
         <Places viewer={viewer} wish={full} onChange={(place) => set({ ...place, preset: null })} wrong={wrong} />
         <WhenAndWhere wish={full} agents={agents} wrong={wrong} onChange={set} />

@@ -6,13 +6,13 @@ import { Empty } from "../Note";
 export function NoImage() {
   const admin = administers(useViewer());
   return (
-    <Empty title={t("There is no image yet")} cli={admin ? "berth image scan" : undefined}>
+    <Empty title={t("No images yet")} cli={admin ? "berth image scan" : undefined}>
       {admin ? (
         <span>
-          {t("Add a registry and scan it in")} <Link to="/admin/images">{t("Admin, Images")}</Link>.
+          {t("Add a registry and scan it")} <Link to="/admin/images">{t("Open Admin, Images")}</Link>.
         </span>
       ) : (
-        <span>{t("An administrator has to register one first.")}</span>
+        <span>{t("An administrator must register an image first.")}</span>
       )}
     </Empty>
   );

@@ -39,7 +39,7 @@ export function Preview({ wish, onChange }: Props) {
   const current = asked === input && !fetching;
   return (
     <div className="stack small preview" role="status" aria-busy={!current} style={{ flex: 1, minWidth: 0, opacity: current ? 1 : 0.75 }}>
-      {error && complete ? <span className="tone-bad">{fromGraphQL(error).message}</span> : trial ? <Verdict trial={trial} onChange={onChange} /> : <span className="dim">{complete ? "…" : t("Fill in the form to see when it would start.")}</span>}
+      {error && complete ? <span className="tone-bad">{fromGraphQL(error).message}</span> : trial ? <Verdict trial={trial} onChange={onChange} /> : <span className="dim">{complete ? "…" : t("Fill in the form to see when the session would start.")}</span>}
     </div>
   );
 }
@@ -50,7 +50,7 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
   if (trial.verdict === "refused" || trial.verdict === "never") {
     return (
       <>
-        <b className="tone-bad">{trial.verdict === "never" ? t("It could never start") : t("It would be refused")}</b>
+        <b className="tone-bad">{trial.verdict === "never" ? t("This session could never start") : t("This launch would be refused")}</b>
         {trial.refusals.slice(0, 3).map((r) => <span key={r.message}>{r.message}</span>)}
       </>
     );
@@ -59,7 +59,7 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
   return (
     <>
       <span className="tone-wait">
-        {t("Waits")}: {trial.pending?.summary} {start ? t("It starts in {{time}} at the latest.", { time: duration(Date.parse(start) - now) }) : null}
+        {t("Would be pending")}: {trial.pending?.summary} {start ? t("It starts in {{time}} at the latest.", { time: duration(Date.parse(start) - now) }) : null}
       </span>
       <div className="row" style={{ gap: 6 }}>
         {(trial.pending?.suggestions ?? []).filter((s) => s.kind !== "end_session").slice(0, 3).map((s) => (
@@ -80,6 +80,6 @@ function changeOf(s: Suggestion): Partial<Wish> {
 
 /** The same on a button. */
 function short(s: Suggestion): string {
-  if (s.kind === "slots") return t("{{to}} would start now", { to: s.field.replace(/^slots\./, "").replace(/\.(shares|device)$/, "") + ` ${s.to}` });
-  return s.kind === "resource_group" ? t("In {{to}} it would start now", { to: s.to }) : t("On any agent it would start now");
+  if (s.kind === "slots") return t("Start now with {{to}}", { to: s.field.replace(/^slots\./, "").replace(/\.(shares|device)$/, "") + ` ${s.to}` });
+  return s.kind === "resource_group" ? t("Start now in {{to}}", { to: s.to }) : t("Start now on any agent");
 }

@@ -27,7 +27,7 @@ export function Share({ slots, slot, share, most, quantum, counts, error, onSlot
           <span className="part mine" style={{ height: `${Math.min(1, share) * 100}%`, minHeight: 0 }} />
         </div>
         <div className="stack small" style={{ flex: 1 }}>
-          <div className="chips" role="group" aria-label={t("Part of {{slot}}", { slot: slotName(slot) })}>
+          <div className="chips" role="group" aria-label={t("Amount of {{slot}}", { slot: slotName(slot) })}>
             {marks(slot, most, counts).map((m) => (
               <button key={m} type="button" className="chip" aria-pressed={share === m} onClick={() => onShare(m)}>
                 {m === 0 ? t("none") : amount(slot, String(m))}
@@ -36,7 +36,7 @@ export function Share({ slots, slot, share, most, quantum, counts, error, onSlot
           </div>
           <div className="row">
             {slots.length > 1 ? (
-              <Select aria-label={t("Kind of accelerator")} w={150} data={slots.map((s) => ({ value: s, label: slotName(s) }))} value={slot}
+              <Select aria-label={t("Type of accelerator")} w={150} data={slots.map((s) => ({ value: s, label: slotName(s) }))} value={slot}
                 onChange={(s) => s && onSlot(s)} />
             ) : (
               <span className="dim">{slotName(slot)}</span>
@@ -45,7 +45,7 @@ export function Share({ slots, slot, share, most, quantum, counts, error, onSlot
               <NumberInput aria-label={t("Exact amount")} w={90} min={0} max={most} step={shares ? Math.max(quantum, 0.05) : 1} decimalScale={shares ? 3 : 0}
                 value={share} onChange={(v) => onShare(Math.max(0, Number(v) || 0))} error={Boolean(error)} />
             )}
-            <span className="dim">{t("one agent has up to {{most}}", { most: trim(most.toFixed(3)) })}</span>
+            <span className="dim">{t("up to {{most}} on one agent", { most: trim(most.toFixed(3)) })}</span>
           </div>
         </div>
       </div>

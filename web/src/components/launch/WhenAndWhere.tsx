@@ -31,22 +31,22 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
   const why = (field: string) => wrong[field] && t(wrong[field]);
   return (
     <details className="more" open={asked || undefined}>
-      <summary>{t("When and where")}</summary>
+      <summary>{t("Schedule and placement")}</summary>
       <div className="stack" style={{ paddingTop: 10 }}>
         <div className="pairs">
-          <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Runs for at most")} description={t("Then it ends. Short ones may pass others.")} placeholder={t("such as 2h")} value={wish.lifetime} error={why("lifetime")} onChange={(e) => onChange({ lifetime: e.currentTarget.value })} />
+          <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Time limit")} description={t("The session stops after this time. Short sessions may start earlier.")} placeholder={t("such as 2h")} value={wish.lifetime} error={why("lifetime")} onChange={(e) => onChange({ lifetime: e.currentTarget.value })} />
           <NumberInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Priority")} description={t("0 to 100, higher first")} min={0} max={100} value={wish.priority} error={why("priority")} onChange={(priority) => onChange({ priority })} />
         </div>
         {wish.mode === "batch" ? (
-          <TextInput type="datetime-local" label={t("Not before")} value={wish.startsAt} error={why("startsAt")} onChange={(e) => onChange({ startsAt: e.currentTarget.value })} />
+          <TextInput type="datetime-local" label={t("Earliest start")} value={wish.startsAt} error={why("startsAt")} onChange={(e) => onChange({ startsAt: e.currentTarget.value })} />
         ) : null}
-        <Several label={t("After these sessions")} description={t("They have to succeed; if one does not, this one is cancelled.")} none={t("none")} options={others.map((s) => ({ value: s.id, label: s.name }))}
+        <Several label={t("Start after")} description={t("These sessions must succeed. If one does not, the new session is cancelled.")} none={t("none")} options={others.map((s) => ({ value: s.id, label: s.name }))}
           value={wish.dependsOn} error={why("dependsOn")} onChange={(dependsOn) => onChange({ dependsOn })} />
-        <Several label={t("On these agents")} none={t("any")} options={agents.map((a) => ({ value: a.id, label: a.name }))} value={wish.agents} error={why("agents")} onChange={(chosen) => onChange({ agents: chosen })} />
-        {wish.agents.length > 0 ? <Switch label={t("Nowhere else")} description={t("Otherwise on these first")} checked={wish.strict} onChange={(e) => onChange({ strict: e.currentTarget.checked })} /> : null}
+        <Several label={t("Agents")} none={t("any")} options={agents.map((a) => ({ value: a.id, label: a.name }))} value={wish.agents} error={why("agents")} onChange={(chosen) => onChange({ agents: chosen })} />
+        {wish.agents.length > 0 ? <Switch label={t("Only these agents")} description={t("Otherwise, these agents are only preferred.")} checked={wish.strict} onChange={(e) => onChange({ strict: e.currentTarget.checked })} /> : null}
         {wrong.strictAgents ? <p className="bad" role="alert">{wrong.strictAgents}</p> : null}
         <GroupOfSessions project={wish.project} value={wish.sessionGroup} error={why("sessionGroup")} onChange={(sessionGroup) => onChange({ sessionGroup })} />
-        <Switch label={t("May be ended for others")} description={t("Of a higher priority, where its resource group does that")} checked={wish.preemptible} onChange={(e) => onChange({ preemptible: e.currentTarget.checked })} />
+        <Switch label={t("Preemptible")} description={t("Sessions with a higher priority may stop it, if its resource group allows that.")} checked={wish.preemptible} onChange={(e) => onChange({ preemptible: e.currentTarget.checked })} />
       </div>
     </details>
   );

@@ -142,14 +142,14 @@ export function check(wish: Wish): Record<string, string> {
   if (!wish.image) wrong.image = "Choose an image.";
   if (wish.mode === "batch" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
   const name = wish.name.trim();
-  if (name && (name.length > 64)) wrong.name = "At most 64 characters.";
-  if (!(wish.cpu > 0)) wrong["slots.cpu"] = "More than nothing.";
-  if (!(wish.mem > 0)) wrong["slots.mem"] = "More than nothing.";
-  if (wish.mode === "batch" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt))) wrong.startsAt = "A day and a time.";
-  if (wish.lifetime.trim() && parseTime(wish.lifetime) === null) wrong.lifetime = "A time such as 30min, 12h or 2d, or nothing.";
-  if (wish.disk.trim() && parseSize(wish.disk) === null) wrong.diskBytes = "A size such as 40 GiB, or nothing.";
+  if (name && (name.length > 64)) wrong.name = "Use at most 64 characters.";
+  if (!(wish.cpu > 0)) wrong["slots.cpu"] = "Enter a number above 0.";
+  if (!(wish.mem > 0)) wrong["slots.mem"] = "Enter a number above 0.";
+  if (wish.mode === "batch" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt))) wrong.startsAt = "Enter a date and a time.";
+  if (wish.lifetime.trim() && parseTime(wish.lifetime) === null) wrong.lifetime = "Enter a time such as 30min, 12h or 2d, or leave empty.";
+  if (wish.disk.trim() && parseSize(wish.disk) === null) wrong.diskBytes = "Enter a size such as 40 GiB, or leave empty.";
   const priority = Number(wish.priority);
-  if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100) wrong.priority = "From 0 to 100.";
+  if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100) wrong.priority = "Enter a number from 0 to 100.";
   return wrong;
 }
 

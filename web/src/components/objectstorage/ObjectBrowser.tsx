@@ -38,16 +38,16 @@ export function ObjectBrowser({ storage, path, onOpen, onChoose }: Props) {
     { head: t("Name"), cell: (o) => o.directory ? <button type="button" className="linkish" onClick={() => onOpen(o.path)}>{o.name}/</button>
       : onChoose ? <button type="button" className="linkish" onClick={() => onChoose(o.path)}>{o.name}</button> : o.name },
     { head: t("Size"), num: true, cell: (o) => o.directory ? "" : bytes(o.size) },
-    { head: t("Changed"), cell: (o) => <span className="dim nowrap">{o.modifiedAt ? when(o.modifiedAt) : ""}</span> },
+    { head: t("Modified"), cell: (o) => <span className="dim nowrap">{o.modifiedAt ? when(o.modifiedAt) : ""}</span> },
   ];
   return (
     <div className="stack small">
       <Crumbs name={storage.name} path={path} onOpen={onOpen} />
-      <FailureNote failure={failure} what={t("It could not be listed")} />
-      {page && rows.length === 0 ? <p className="dim">{t("Nothing is here.")}</p> : null}
+      <FailureNote failure={failure} what={t("The objects could not be loaded")} />
+      {page && rows.length === 0 ? <p className="dim">{t("No objects here")}</p> : null}
       {rows.length > 0 ? (
         <div role="region" aria-label={storage.name} tabIndex={0} style={{ maxHeight: 320, overflowY: "auto" }}>
-          <Table label={t("What is there")} rows={rows} columns={columns} />
+          <Table label={t("Objects")} rows={rows} columns={columns} />
         </div>
       ) : null}
       {page?.endCursor ? (

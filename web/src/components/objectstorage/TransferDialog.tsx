@@ -16,9 +16,9 @@ const ExportFolder = graphql(`mutation ExportFolder($input: ExportFolderInput!) 
 
 const fields = ["objectStorage", "path", "directory", "existing"] as const;
 const existings = [
-  { value: "update", label: "equal ones stay, others are replaced" },
-  { value: "overwrite", label: "they are replaced" },
-  { value: "fail", label: "they stay, and the task tells of them" },
+  { value: "update", label: "keep identical ones, replace all others" },
+  { value: "overwrite", label: "replace all" },
+  { value: "fail", label: "keep all, and list them as failures" },
 ] as const;
 type Existing = (typeof existings)[number]["value"];
 
@@ -52,7 +52,7 @@ export function TransferDialog({ way, folder, at = "", onClose, onDone }: Props)
     const common = { vfolder: folder.id, objectStorage: storage.id, existing };
     const done = into ? await bringing.run({ input: { ...common, path: place, directory: inFolder } }) : await sending.run({ input: { ...common, path: inFolder, directory: place } });
     if (!done) return;
-    toast({ text: into ? t("Objects are on their way into {{name}}.", { name: folder.name }) : t("Files of {{name}} are on their way.", { name: folder.name }) });
+    toast({ text: into ? t("The import into {{name}} has started.", { name: folder.name }) : t("The export of {{name}} has started.", { name: folder.name }) });
     onDone();
     onClose();
   }
@@ -62,23 +62,23 @@ export function TransferDialog({ way, folder, at = "", onClose, onDone }: Props)
       {(wrong) => (
         <>
           {data && all.length === 0 ? (
-            <p>{t("There is no object storage that you may use for this.")} <Link to="/object-storages" onClick={onClose}>{t("Add one")}</Link></p>
+            <p>{t("No object storage is available for this.")} <Link to="/object-storages" onClick={onClose}>{t("Add an object storage")}</Link></p>
           ) : (
-            <Select label={into ? t("From the object storage") : t("To the object storage")} data-autofocus value={storage?.id ?? null} error={wrong.objectStorage} allowDeselect={false}
+            <Select label={into ? t("Source object storage") : t("Destination object storage")} data-autofocus value={storage?.id ?? null} error={wrong.objectStorage} allowDeselect={false}
               onChange={(id) => { setChosen(id); setPlace(""); }} data={all.map((s) => ({ value: s.id, label: `${s.name} (${placeIn(s)})` }))} />
           )}
           {storage ? (
             <>
               <div className="row" style={{ alignItems: "flex-end" }}>
-                <TextInput style={{ flex: 1 }} label={into ? t("What, in the storage") : t("Where to, in the storage")} placeholder={into ? t("everything") : t("its top")} value={place} error={into ? wrong.path : wrong.directory}
+                <TextInput style={{ flex: 1 }} label={into ? t("Source path in the storage") : t("Destination path in the storage")} placeholder={into ? t("everything") : t("top level")} value={place} error={into ? wrong.path : wrong.directory}
                   onChange={(e) => setPlace(e.currentTarget.value)} />
-                <Button variant="default" aria-expanded={browsing} onClick={() => setBrowsing(!browsing)}>{t("Look")}</Button>
+                <Button variant="default" aria-expanded={browsing} onClick={() => setBrowsing(!browsing)}>{t("Browse")}</Button>
               </div>
               {browsing ? <ObjectBrowser storage={storage} path={place.replace(/\/+$/, "")} onOpen={setPlace} onChoose={into ? setPlace : undefined} /> : null}
             </>
           ) : null}
-          <TextInput label={into ? t("Where to, in the folder") : t("What, of the folder")} placeholder={into ? t("its top") : t("everything")} value={inFolder} error={into ? wrong.directory : wrong.path} onChange={(e) => setInFolder(e.currentTarget.value)} />
-          <Select label={into ? t("Files that are there already") : t("Objects that are there already")} allowDeselect={false} value={existing} error={wrong.existing}
+          <TextInput label={into ? t("Destination path in the folder") : t("Source path in the folder")} placeholder={into ? t("top level") : t("everything")} value={inFolder} error={into ? wrong.directory : wrong.path} onChange={(e) => setInFolder(e.currentTarget.value)} />
+          <Select label={into ? t("Existing files") : t("Existing objects")} allowDeselect={false} value={existing} error={wrong.existing}
             onChange={(v) => setExisting(existings.find((x) => x.value === v)?.value ?? existing)} data={existings.map((x) => ({ value: x.value, label: t(x.label) }))} />
         </>
       )}

@@ -23,7 +23,7 @@ export function WhatFailed({ task }: { task: Task }) {
   if (!task.kind.startsWith("objectstorage.") || task.status !== "failed") return null;
   return (
     <>
-      <Button variant="subtle" size="compact-xs" aria-label={t("What failed of {{name}}", { name: task.title })} onClick={open}>{t("What failed")}</Button>
+      <Button variant="subtle" size="compact-xs" aria-label={t("Failures of {{name}}", { name: task.title })} onClick={open}>{t("Failures")}</Button>
       <Modal opened={opened} onClose={close} size="lg" title={task.title} closeButtonProps={{ "aria-label": t("Close") }}>
         {opened ? <Failures id={task.id} message={task.message} /> : null}
       </Modal>
@@ -36,8 +36,8 @@ function Failures({ id, message }: { id: string; message: string }) {
   const of = data?.node && "objectTransfer" in data.node ? data.node.objectTransfer : null;
   const more = of ? of.failed - of.failures.length : 0;
   const columns: Column<Row>[] = [
-    { head: t("What"), cell: (f) => <code>{f.path}</code> },
-    { head: t("Why not"), cell: (f) => f.error },
+    { head: t("Object"), cell: (f) => <code>{f.path}</code> },
+    { head: t("Reason"), cell: (f) => f.error },
   ];
   return (
     <div className="stack small">
@@ -45,8 +45,8 @@ function Failures({ id, message }: { id: string; message: string }) {
       {of && of.failures.length === 0 ? <p>{message}</p> : null}
       {of && of.failures.length > 0 ? (
         <>
-          <p className="dim">{t("{{moved}} arrived, {{left}} were there already, {{failed}} failed.", { moved: of.files - of.left - of.failed, left: of.left, failed: of.failed })}</p>
-          <Table label={t("What failed")} rows={of.failures.map((f, i) => ({ id: String(i), ...f }))} columns={columns} />
+          <p className="dim">{t("{{moved}} transferred, {{left}} already there, {{failed}} failed.", { moved: of.files - of.left - of.failed, left: of.left, failed: of.failed })}</p>
+          <Table label={t("Failures")} rows={of.failures.map((f, i) => ({ id: String(i), ...f }))} columns={columns} />
           {more > 0 ? <p className="dim">{t("and {{count}} more", { count: more })}</p> : null}
         </>
       ) : null}

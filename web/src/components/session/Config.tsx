@@ -6,31 +6,31 @@ import { amount, bySlot, bytes, duration, quote, slotName, when } from "../forma
 import { Mounts } from "./Mounts";
 
 /** What the viewer may not see, or what was removed since. */
-const gone = () => <span className="dim">{t("out of sight")}</span>;
+const gone = () => <span className="dim">{t("not visible to you")}</span>;
 
 /** What was asked for about when and where; nothing of it where nothing was. */
 function whenAndWhere(s: SessionDetail): [string, React.ReactNode][] {
   const facts: [string, React.ReactNode][] = [];
-  if (s.startsAt) facts.push([t("Not before"), when(s.startsAt)]);
+  if (s.startsAt) facts.push([t("Earliest start"), when(s.startsAt)]);
   if (s.dependsOn.length > 0) {
-    facts.push([t("After these sessions"), s.dependsOn.map((d, i) => (
-      <span key={d.id}>{i > 0 ? ", " : null}{d.needed ? <Link to="/sessions/$id" params={{ id: d.needed.id }}>{d.name}</Link> : d.name}{d.satisfied ? ` (${t("succeeded")})` : null}</span>
+    facts.push([t("Start after"), s.dependsOn.map((d, i) => (
+      <span key={d.id}>{i > 0 ? ", " : null}{d.needed ? <Link to="/sessions/$id" params={{ id: d.needed.id }}>{d.name}</Link> : d.name}{d.satisfied ? ` (${t("must succeed")})` : null}</span>
     ))]);
   }
-  if (s.diskBytes > 0) facts.push([t("Disk of each container"), t("{{size}}, folders not counted", { size: bytes(s.diskBytes) })]);
-  if (s.lifetime) facts.push([t("Runs for at most"), `${duration(s.lifetime * 1000)}${s.endsAt ? `, ${t("until {{at}}", { at: when(s.endsAt) })}` : ""}`]);
-  if (s.agents.length > 0) facts.push([t("On these agents"), `${s.agents.map((a) => a.name).join(", ")}${s.strictAgents ? "" : ` ${t("(or others)")}`}`]);
-  if (s.sessionGroup) facts.push([t("Placed with"), `${s.sessionGroup.name} (${t(s.sessionGroup.placement === "spread" ? "spread" : "together")}${s.sessionGroup.strict ? `, ${t("strictly")}` : ""})`]);
-  if (s.preemptible) facts.push([t("May be ended for others"), t("yes")]);
+  if (s.diskBytes > 0) facts.push([t("Disk per container"), t("{{size}}, without folders", { size: bytes(s.diskBytes) })]);
+  if (s.lifetime) facts.push([t("Time limit"), `${duration(s.lifetime * 1000)}${s.endsAt ? `, ${t("until {{at}}", { at: when(s.endsAt) })}` : ""}`]);
+  if (s.agents.length > 0) facts.push([t("Agents"), `${s.agents.map((a) => a.name).join(", ")}${s.strictAgents ? "" : ` ${t("(preferred)")}`}`]);
+  if (s.sessionGroup) facts.push([t("Session group"), `${s.sessionGroup.name} (${t(s.sessionGroup.placement === "spread" ? "spread" : "together")}${s.sessionGroup.strict ? `, ${t("strict")}` : ""})`]);
+  if (s.preemptible) facts.push([t("Preemptible"), t("yes")]);
   return facts;
 }
 
 export function Config({ session }: { session: SessionDetail }) {
   const facts: [string, React.ReactNode][] = [
-    [t("Id"), <span key="id"><code>{session.id}</code> <Copy value={session.id} label={t("Copy the id")} /></span>],
+    [t("ID"), <span key="id"><code>{session.id}</code> <Copy value={session.id} label={t("Copy ID")} /></span>],
     [t("Image"), <code key="image" title={session.image.digest}>{session.image.reference}</code>],
-    [t("Kind"), t(session.type)],
-    [t("Asked for"), Object.keys(session.slots).sort(bySlot).map((s) => `${slotName(s)} ${amount(s, session.slots[s]!)}`).join(", ")],
+    [t("Type"), t(session.type)],
+    [t("Requested"), Object.keys(session.slots).sort(bySlot).map((s) => `${slotName(s)} ${amount(s, session.slots[s]!)}`).join(", ")],
     [t("Command"), session.command.length > 0 ? <code key="command">{session.command.map(quote).join(" ")}</code> : <span key="none" className="dim">{t("none")}</span>],
     [t("Environment"), Object.keys(session.environment).length === 0 ? <span key="none" className="dim">{t("none")}</span> : (
       <div key="environment" className="stack small">{Object.entries(session.environment).map(([k, v]) => <code key={k}>{k}={v}</code>)}</div>
@@ -63,7 +63,7 @@ export function Config({ session }: { session: SessionDetail }) {
               <li key={a.id} className={a.freedAt ? "dim" : ""}>
                 {slotName(a.slot)} {amount(a.slot, a.amount)}
                 {a.device ? ` ${t("of")} ${a.device.deviceId} ${a.device.model}` : null}
-                {a.freedAt ? ` (${t("given back")} ${when(a.freedAt)})` : null}
+                {a.freedAt ? ` (${t("released")} ${when(a.freedAt)})` : null}
               </li>
             ))}
           </ul>

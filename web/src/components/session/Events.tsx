@@ -19,7 +19,7 @@ interface Event {
 const tone: Record<string, string> = { success: "tone-ok", retry: "tone-wait", failure: "tone-bad", expired: "tone-bad", info: "tone-done" };
 
 export function Events({ events }: { events: Event[] }) {
-  if (events.length === 0) return <Empty title={t("Nothing has happened yet")} />;
+  if (events.length === 0) return <Empty title={t("No events yet")} />;
   return (
     <div className="panel scroll-x">
       <table className="grid">
@@ -30,7 +30,7 @@ export function Events({ events }: { events: Event[] }) {
             <th>{t("Change")}</th>
             <th>{t("Result")}</th>
             <th>{t("Message")}</th>
-            <th className="num">{t("Took")}</th>
+            <th className="num">{t("Duration")}</th>
           </tr>
         </thead>
         <tbody>
@@ -47,7 +47,7 @@ export function Events({ events }: { events: Event[] }) {
                 </td>
                 <td className={tone[e.result] ?? ""}>
                   {t(e.result)}
-                  {e.attempt > 1 ? ` (${t("try {{n}}", { n: e.attempt })})` : null}
+                  {e.attempt > 1 ? ` (${t("attempt {{n}}", { n: e.attempt })})` : null}
                 </td>
                 <td>
                   {e.message} {e.code ? <code className="dim">{e.code}</code> : null}

@@ -22,7 +22,7 @@ export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
   if (left > near && !idle.warnedAt) return null;
   return (
     <span className="badge tone-wait" title={`${idle.checker}: ${idle.reason} ${when(idle.endsAt)}`}>
-      {idle.kind === "lifetime" ? t("ends in {{time}}", { time: duration(left) }) : t("unused, ends in {{time}}", { time: duration(left) })}
+      {idle.kind === "lifetime" ? t("stops in {{time}}", { time: duration(left) }) : t("idle, stops in {{time}}", { time: duration(left) })}
     </span>
   );
 }
@@ -38,9 +38,9 @@ export function IdleNote({ session, now, may }: { session: Parts & { id: string 
       <span role={idle?.warnedAt ? "alert" : undefined}>
         {idle ? (
           <>
-            <b className={idle.warnedAt || left < near ? "tone-wait" : undefined} title={when(idle.endsAt)}>{left > 0 ? t("Ends in {{time}}", { time: duration(left) }) : t("Ends now")}</b>: {idle.reason} <span className="dim">({t("check {{name}}", { name: idle.checker })}{idle.kind === "lifetime" ? null : `; ${t("use puts that off")}`})</span>
+            <b className={idle.warnedAt || left < near ? "tone-wait" : undefined} title={when(idle.endsAt)}>{left > 0 ? t("Stops in {{time}}", { time: duration(left) }) : t("Stops now")}</b>: {idle.reason} <span className="dim">({t("idle checker {{name}}", { name: idle.checker })}{idle.kind === "lifetime" ? null : `; ${t("any activity resets the time")}`})</span>
           </>
-        ) : idleExempt ? t("Idle checks leave it alone.") : <span className="dim">{t("No idle check would end it.")}</span>}
+        ) : idleExempt ? t("This session is exempt from idle checks.") : <span className="dim">{t("No idle checker would stop this session.")}</span>}
       </span>
       {may ? <Switch className="push" label={t("Exempt from idle checks")} checked={idleExempt} disabled={busy} onChange={(e) => void run({ input: { id: session.id, exempt: e.currentTarget.checked } })} /> : null}
     </section>

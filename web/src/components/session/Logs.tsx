@@ -45,11 +45,11 @@ export function Logs({ session, name, kernel, begun }: Props) {
     if (follow && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [follow, shown]);
 
-  if (!begun || !kernel) return <Empty title={t("No output before it runs")}>{t("Lines appear here as they are written.")}</Empty>;
+  if (!begun || !kernel) return <Empty title={t("No output before the session runs")}>{t("Lines appear here as they are written.")}</Empty>;
   return (
     <div className="stack small">
       <div className="row">
-        <TextInput data-filter placeholder={t("Find in the log  /")} aria-label={t("Find in the log")} value={find} w={240}
+        <TextInput data-filter placeholder={t("Search the log  /")} aria-label={t("Search the log")} value={find} w={240}
           onChange={(e) => setFind(e.currentTarget.value)} />
         {find ? <span className="dim" role="status">{t("{{count}} lines match", { count: shown.length })}</span> : null}
         <div className="push row">
@@ -60,10 +60,10 @@ export function Logs({ session, name, kernel, begun }: Props) {
           </Button>
         </div>
       </div>
-      {error ? <FailureNote failure={fromGraphQL(error)} what={t("The log could not be read")} /> : null}
+      {error ? <FailureNote failure={fromGraphQL(error)} what={t("The log could not be loaded")} /> : null}
       <pre ref={box} className={`logs${wrap ? " wrap" : ""}`} tabIndex={0} role="log" aria-label={t("Log of {{name}}", { name })} aria-live="off"
         onWheel={(e) => { if (e.deltaY < 0) setFollow(false); }}>
-        {shown.length === 0 ? <span className="line dim">{find ? "" : t("Nothing was written yet.")}</span> : null}
+        {shown.length === 0 ? <span className="line dim">{find ? "" : t("No output yet.")}</span> : null}
         {shown.slice(-painted).map((l) => (
           <div key={l.number} className="line">
             {find ? <Marked text={l.text} find={find} /> : l.text || " "}

@@ -50,7 +50,7 @@ export function Metrics({ session, live, usage }: Props) {
       </div>
       {usage.length > 0 ? (
         <p className="dim">
-          {t("Charged so far:")}{" "}
+          {t("Usage so far:")}{" "}
           {[...usage].sort((a, b) => bySlot(a.slot, b.slot)).map((u) => `${slotName(u.slot)} ${slotHours(u.slot, u.slotSeconds)} h`).join(" · ")}
         </p>
       ) : null}

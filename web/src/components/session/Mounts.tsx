@@ -13,7 +13,7 @@ function Name({ mount, kept }: { mount: Mount; kept: string | null }) {
   const folder = mount.vfolder;
   return (
     <>
-      {folder ? <Link to="/data/$id" params={{ id: folder.id }}>{folder.name}</Link> : kept ?? <span className="dim">{t("a folder out of sight")}</span>}
+      {folder ? <Link to="/data/$id" params={{ id: folder.id }}>{folder.name}</Link> : kept ?? <span className="dim">{t("a folder that you cannot see")}</span>}
       {mount.subpath ? `/${mount.subpath}` : ""}
     </>
   );
@@ -31,7 +31,7 @@ export function Mounts({ session }: { session: Session }) {
             <Name mount={m} kept={name} /> → <code className={kind === "taken" ? "struck" : undefined}>{m.target}</code>{" "}
             {kind === "taken" ? (
               <>
-                <span className="bad">{t("taken away ({{when}})", { when: when(since!) })}</span>
+                <span className="bad">{t("unmounted ({{when}})", { when: when(since!) })}</span>
                 <div className="dim"><Why text={why} /></div>
               </>
             ) : (
@@ -54,17 +54,17 @@ export function MountsNote({ session }: { session: Session }) {
   const limited = states.filter((s) => s.kind === "read_only" && s.since !== null);
   if (taken.length + limited.length === 0) return null;
   return (
-    <section className="panel pad stack small warned" role="status" aria-label={t("Folders that have changed")}>
+    <section className="panel pad stack small warned" role="status" aria-label={t("Changed folders")}>
       {taken.map(({ mount, since, name, why }) => (
         <div key={mount.id}>
-          <b className="bad"><Name mount={mount} kept={name} /> {t("was taken out of this session ({{when}}).", { when: when(since!) })}</b>{" "}
-          <Why text={why} /> {t("{{target}} is empty now and stays so in this session; programs that had it open were ended.", { target: mount.target })}
+          <b className="bad"><Name mount={mount} kept={name} /> {t("was unmounted from this session ({{when}}).", { when: when(since!) })}</b>{" "}
+          <Why text={why} /> {t("{{target}} is empty now and stays empty in this session. Programs that had it open were stopped.", { target: mount.target })}
         </div>
       ))}
       {limited.map(({ mount, since, name }) => (
         <div key={mount.id}>
-          <b className="tone-wait"><Name mount={mount} kept={name} /> {t("is read-only since {{when}}.", { when: when(since!) })}</b>{" "}
-          {t("The owner of the session may read its files, not change them. Writing to {{target}} fails until he may write again.", { target: mount.target })}
+          <b className="tone-wait"><Name mount={mount} kept={name} /> {t("has been read-only since {{when}}.", { when: when(since!) })}</b>{" "}
+          {t("The owner of the session can read its files, but not change them. Writes to {{target}} fail until the owner can write again.", { target: mount.target })}
         </div>
       ))}
     </section>

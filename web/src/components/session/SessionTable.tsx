@@ -44,7 +44,7 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
         <thead>
           <tr>
             <th className="pick">
-              <Checkbox aria-label={t("Select all that can be ended")} disabled={open.length === 0}
+              <Checkbox aria-label={t("Select all sessions that can be stopped")} disabled={open.length === 0}
                 checked={open.length > 0 && open.every((r) => picked.has(r.id))}
                 indeterminate={picked.size > 0 && !open.every((r) => picked.has(r.id))}
                 onChange={(e) => onPick(new Set(e.currentTarget.checked ? open.map((r) => r.id) : []))} />
@@ -52,7 +52,7 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
             <th>{t("Session")}</th>
             <th>{t("Status")}</th>
             <th>{t("Image")}</th>
-            <th>{t("Holds")}</th>
+            <th>{t("Resources")}</th>
             {owners ? <th>{t("Owner")}</th> : null}
             <th className="num">{t("Time")}</th>
             <th>{t("Created")}</th>

@@ -26,7 +26,7 @@ export default function Terminal({ session, status }: { session: string; status:
     const coming = ["pending", "scheduled", "preparing", "prepared", "creating"].includes(status);
     return (
       <div className="panel">
-        <Empty title={coming ? t("The terminal opens as soon as the session runs") : t("The session has ended")} />
+        <Empty title={coming ? t("The terminal opens when the session runs") : t("The session has ended")} />
       </div>
     );
   }
@@ -64,7 +64,7 @@ function Shell({ session, onAgain }: { session: string; onAgain: () => void }) {
         const frame = decode(event.data);
         if (frame.type === "output") term.write(frame.data);
         else if (frame.type === "started") {
-          if (tries > 0) term.write(`\r\n\x1b[2m${t("Connected again; this is a new shell.")}\x1b[0m\r\n`);
+          if (tries > 0) term.write(`\r\n\x1b[2m${t("Reconnected. This is a new shell.")}\x1b[0m\r\n`);
           tries = 0;
           setState({ is: "open" });
           ws.send(resize(term.cols, term.rows));
@@ -79,7 +79,7 @@ function Shell({ session, onAgain }: { session: string; onAgain: () => void }) {
       ws.onclose = () => {
         if (over) return;
         if (tries >= maxTries) {
-          setState({ is: "refused", message: t("The connection could not be made.") });
+          setState({ is: "refused", message: t("The connection failed.") });
           return;
         }
         setState({ is: "lost" });
@@ -121,8 +121,8 @@ function Shell({ session, onAgain }: { session: string; onAgain: () => void }) {
         <span className="dim">
           {state.is === "connecting" ? t("Connecting…") : null}
           {state.is === "open" ? t("Connected. Tab and Ctrl keys go to the shell.") : null}
-          {state.is === "lost" ? t("The connection was lost; trying again…") : null}
-          {state.is === "ended" ? t("The shell ended with code {{code}}.", { code: state.code }) : null}
+          {state.is === "lost" ? t("Connection lost. Reconnecting…") : null}
+          {state.is === "ended" ? t("The shell exited with code {{code}}.", { code: state.code }) : null}
           {state.is === "refused" ? state.message : null}
         </span>
         {state.is === "ended" || state.is === "refused" ? (

@@ -2,7 +2,7 @@ import { t } from "../../i18n";
 import { brief, clock, duration } from "../format";
 import { type TimelineSession, timeline } from "./timeline";
 
-const words = { queued: "Queued", placed: "Placed", pulling: "Pulling", starting: "Starting", running: "Running", ended: "Ended" };
+const words = { queued: "Pending", placed: "Scheduled", pulling: "Pulling", starting: "Starting", running: "Running", ended: "Ended" };
 
 export function Timeline({ session, now }: { session: TimelineSession; now: number }) {
   return (

@@ -20,12 +20,12 @@ export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () =>
   return (
     <>
       {mayRetry(task) ? (
-        <Button variant="subtle" size="compact-xs" loading={retry.busy} aria-label={t("Run {{name}} again", { name })} onClick={async () => { if (await retry.run(input)) onChanged?.(); }}>{t("Run again")}</Button>
+        <Button variant="subtle" size="compact-xs" loading={retry.busy} aria-label={t("Retry {{name}}", { name })} onClick={async () => { if (await retry.run(input)) onChanged?.(); }}>{t("Retry")}</Button>
       ) : null}
       {mayCancel(task) ? (
-        <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Cancel {{name}}", { name })} onClick={ask.open}>{goesOn(task) ? t("Cancel") : t("Give up")}</Button>
+        <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Cancel {{name}}", { name })} onClick={ask.open}>{goesOn(task) ? t("Cancel") : t("Abandon")}</Button>
       ) : null}
-      <Confirm opened={asking} title={t("Cancel {{name}}?", { name })} action={t("Cancel it")} busy={cancel.busy} failure={cancel.failure} onClose={close}
+      <Confirm opened={asking} title={t("Cancel {{name}}?", { name })} action={t("Cancel task")} busy={cancel.busy} failure={cancel.failure} onClose={close}
         onConfirm={async () => {
           if (!(await cancel.run(input))) return;
           close();

@@ -21,7 +21,7 @@ export function TaskState({ id, onClose }: { id: string; onClose: () => void }) 
       ) : <p className="dim">{t("Loading…")}</p>}
       {task && !goesOn(task) ? null : (
         <p className="dim">
-          {t("It goes on by itself, also when you leave.")} <Link to="/admin/tasks">{t("All tasks")}</Link>
+          {t("It continues even if you leave this page.")} <Link to="/admin/tasks">{t("All tasks")}</Link>
         </p>
       )}
       <div className="row" style={{ justifyContent: "flex-end" }}>

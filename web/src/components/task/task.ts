@@ -27,14 +27,14 @@ export const mayCancel = (task: Pick<Task, "kind" | "status">) => !forEver.has(t
 export const mayRetry = (task: Pick<Task, "kind" | "status">) => task.status === "failed" || (task.status === "cancelled" && task.kind !== "vfolder.clone");
 
 const cancelWords: Record<string, string> = {
-  "vfolder.clone": "What was copied is removed, and the clone goes away. The original stays as it is.",
-  "vfolder.copy_files": "It stops at its next step. Files that have arrived stay.",
-  "objectstorage.import": "It stops at once. Files that have arrived stay; you can run it again from there.",
-  "objectstorage.export": "It stops at once. Objects that have arrived stay, the parts of one on its way are taken back.",
-  "vfolder.hand_over": "The folder stays with its owner. Once its files are on their way, it can no longer be cancelled.",
+  "vfolder.clone": "The clone is deleted. The original folder is not affected.",
+  "vfolder.copy_files": "The task stops after its current step. Copied files stay.",
+  "objectstorage.import": "The task stops at once. Transferred files stay, and you can retry the task to continue.",
+  "objectstorage.export": "The task stops at once. Transferred objects stay, and the parts of an incomplete object are removed.",
+  "vfolder.hand_over": "The folder stays with its owner. The task cannot be cancelled after the transfer of the files has started.",
 };
 /** What becomes of a task that is cancelled, as a phrase to translate. */
-export const cancelWord = (kind: string) => cancelWords[kind] ?? "It stops at its next step. What it has done stays; you can run it again from there.";
+export const cancelWord = (kind: string) => cancelWords[kind] ?? "The task stops after its current step. Completed work stays, and you can retry the task to continue.";
 
 /** Reads tasks again and again while they go on; lists that show them follow. */
 export function useFollowed(ids: string[]): Task[] {

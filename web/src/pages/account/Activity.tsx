@@ -34,26 +34,26 @@ export function Activity() {
     <>
       <div className="page-head">
         <h1>{t("Activity")}</h1>
-        <span className="dim">{t("what you did, and what others did as you or to you")}</span>
-        <SegmentedControl className="push" aria-label={t("Which part of the activity")} value={show} onChange={setShow}
+        <span className="dim">{t("your actions, and actions of others as you or on your account")}</span>
+        <SegmentedControl className="push" aria-label={t("Filter the activity")} value={show} onChange={setShow}
           data={[{ value: "all", label: t("All") }, { value: "failed", label: t("Failed") }, { value: "others", label: t("By others") }]} />
       </div>
-      <PagedTable label={t("Activity")} pages={pages} empty={show === "failed" ? t("Nothing failed") : show === "others" ? t("Nobody else did anything to you") : t("Nothing yet")}
+      <PagedTable label={t("Activity")} pages={pages} empty={show === "failed" ? t("No failures") : show === "others" ? t("No activity by others") : t("No entries yet")}
         columns={[
-          { head: t("When"), cell: (e) => <span className="nowrap">{when(e.at)}</span> },
-          { head: t("What"), cell: (e) => (
+          { head: t("Time"), cell: (e) => <span className="nowrap">{when(e.at)}</span> },
+          { head: t("Action"), cell: (e) => (
             <>
               {t(actionName(e.action))} {e.entityId && e.entityId !== user.id ? <b>{names[e.entityId]}</b> : null}
               {e.actorId === user.id ? null : <div className="dim">{e.actorEmail ? t("by {{name}}", { name: e.actorEmail }) : t("by the platform")}</div>}
             </>
           ) },
-          { head: t("Outcome"), cell: (e) => (
+          { head: t("Result"), cell: (e) => (
             <>
               <Outcome tone={e.result === "OK" ? "ok" : "bad"}>{outcomes[e.result] ?? e.result}</Outcome>
               {e.message ? <div className="dim">{e.message}</div> : null}
             </>
           ) },
-          { head: t("From where"), cell: (e) => (
+          { head: t("Address"), cell: (e) => (
             <>
               {e.clientAddress}
               <div className="dim nowrap">{(e.credentialId && agentName(names[e.credentialId] ?? "")) || null}</div>

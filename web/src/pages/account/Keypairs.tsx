@@ -46,7 +46,7 @@ export function Keypairs() {
     } else {
       if (!(await remove.run({ input }))) return;
       setMade((old) => (old?.id === input.id ? null : old));
-      toast({ text: t("{{name}} is deleted.", { name }) });
+      toast({ text: t("{{name}} was deleted.", { name }) });
     }
     refetch();
     calm();
@@ -66,7 +66,7 @@ export function Keypairs() {
           values={[{ label: t("Access key"), value: made.accessKey }, { label: t("Secret"), value: made.secret }]} />
       ) : null}
       <section className="panel" aria-label={t("Your keypairs")}>
-        {data && list.length === 0 ? <Empty title={t("No keypairs")}>{t("A keypair signs requests, so that its secret never travels. It has all of your rights.")}</Empty> : null}
+        {data && list.length === 0 ? <Empty title={t("No keypairs")}>{t("A keypair signs requests, so that its secret is never sent. It has all your permissions.")}</Empty> : null}
         <ul className="rows">
           {list.map((k) => (
             <KeypairRow key={k.id} keypair={k} onEdit={() => setEditing(k)} onAsk={(what) => setAsking({ what, keypair: k })} onChanged={refetch} />
@@ -82,8 +82,8 @@ export function Keypairs() {
       ) : null}
       {editing ? <EditKeypair keypair={editing} onClose={() => setEditing(null)} /> : null}
       <Confirm opened={asking !== null} onConfirm={() => void confirmed()} onClose={calm} busy={rotate.busy || remove.busy} failure={rotate.failure ?? remove.failure}
-        title={asking?.what === "rotate" ? t("A new secret for {{name}}?", { name }) : t("Delete {{name}}?", { name })} action={asking?.what === "rotate" ? t("Make a new secret") : t("Delete")}>
-        {asking?.what === "rotate" ? t("The old secret is dead at once; programs need the new one.") : t("Programs that sign with it are refused at once. It cannot be brought back.")}
+        title={asking?.what === "rotate" ? t("A new secret for {{name}}?", { name }) : t("Delete {{name}}?", { name })} action={asking?.what === "rotate" ? t("Create a new secret") : t("Delete")}>
+        {asking?.what === "rotate" ? t("The old secret stops working at once. Update your programs with the new one.") : t("Programs that sign with it are refused at once. This cannot be undone.")}
       </Confirm>
     </>
   );

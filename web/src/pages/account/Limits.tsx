@@ -30,17 +30,17 @@ export function Limits() {
         <div className="push row">
           {projects.length > 1 ? <Select aria-label={t("Project")} w={180} value={project} onChange={(p) => setProject(p ?? "")} data={projects.map((p) => ({ value: p.id, label: p.name }))} /> : null}
           <Select aria-label={t("Resource group")} w={200} value={group} onChange={(g) => setGroup(g ?? "")}
-            data={[{ value: "", label: t("on any resource group") }, ...resourceGroups.map((g) => ({ value: g.id, label: t("on {{name}}", { name: g.name }) }))]} />
+            data={[{ value: "", label: t("in all resource groups") }, ...resourceGroups.map((g) => ({ value: g.id, label: t("in {{name}}", { name: g.name }) }))]} />
         </div>
       </div>
       <FailureNote failure={failure} />
-      {data && list.length === 0 ? <div className="panel empty dim">{t("Nothing is limited for you here.")}</div> : null}
+      {data && list.length === 0 ? <div className="panel empty dim">{t("You have no limits here.")}</div> : null}
       {list.length > 0 ? (
         <section className="panel scroll-x" aria-label={t("My limits")}>
           <LimitsTable list={list} />
         </section>
       ) : null}
-      <p className="dim">{t("What is not listed has no limit. Where several policies bind, the one that leaves least is shown.")}</p>
+      <p className="dim">{t("Resources that are not listed have no limit. If several policies apply, the limit that leaves the least is shown.")}</p>
       <Groups />
     </>
   );

@@ -43,22 +43,22 @@ export function Logins() {
     refetch();
     setTurn(turn + 1);
     if (ended < ending.length) return;
-    toast({ text: t("{{count}} logins have ended.", { count: ended }) });
+    toast({ text: t("{{count}} logins were revoked.", { count: ended }) });
     setEnding([]);
   }
   return (
     <>
       <div className="page-head">
         <h1>{t("Logins")}</h1>
-        <span className="dim">{t("browsers that are logged in as you")}</span>
+        <span className="dim">{t("browsers in which you are logged in")}</span>
         {others.length > 0 ? (
           <Button className="push" variant="default" onClick={() => setEnding(others)}>
-            {t("End all others")}
+            {t("Revoke all others")}
           </Button>
         ) : null}
       </div>
       <FailureNote failure={failure} />
-      <section className="panel" aria-label={t("Open logins")}>
+      <section className="panel" aria-label={t("Current logins")}>
         <ul className="rows">
           {logins.map((l) => (
             <li key={l.id}>
@@ -67,13 +67,13 @@ export function Logins() {
                   <b>{agentName(l.userAgent) || t("unknown browser")}</b> <span className="dim">{l.clientAddress}</span>
                 </div>
                 <div className="dim">
-                  {t("seen {{at}}", { at: when(l.lastSeenAt) })} · {t("since {{at}}", { at: when(l.createdAt) })} · {t("ends {{at}}", { at: when(l.expiresAt) })}
+                  {t("last seen {{at}}", { at: when(l.lastSeenAt) })} · {t("since {{at}}", { at: when(l.createdAt) })} · {t("expires {{at}}", { at: when(l.expiresAt) })}
                 </div>
               </div>
-              {l.current ? <span className="tag on">{t("this one")}</span> : (
-                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("End the login from {{address}}, seen {{at}}", { address: l.clientAddress, at: when(l.lastSeenAt) })}
+              {l.current ? <span className="tag on">{t("this login")}</span> : (
+                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the login from {{address}}, last seen {{at}}", { address: l.clientAddress, at: when(l.lastSeenAt) })}
                   onClick={() => setEnding([l])}>
-                  {t("End")}
+                  {t("Revoke")}
                 </Button>
               )}
             </li>
@@ -81,12 +81,12 @@ export function Logins() {
         </ul>
       </section>
       <LoginHistory turn={turn} />
-      <Confirm opened={ending.length > 0} title={t("End {{count}} logins?", { count: ending.length })} action={t("End")} busy={busy} failure={revoke.failure} onConfirm={() => void end()}
+      <Confirm opened={ending.length > 0} title={t("Revoke {{count}} logins?", { count: ending.length })} action={t("Revoke")} busy={busy} failure={revoke.failure} onConfirm={() => void end()}
         onClose={() => {
           revoke.clear();
           setEnding([]);
         }}>
-        {t("Whoever uses them has to log in again; terminals in them close at once. Sessions go on.")}
+        {t("Anyone who uses them must log in again, and their terminals close at once. Running sessions are not affected.")}
       </Confirm>
     </>
   );

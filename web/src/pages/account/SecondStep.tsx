@@ -41,7 +41,7 @@ export function SecondStep() {
         {data ? <span className={`tag${since ? " on" : ""}`}>{since ? t("on since {{at}}", { at: when(since) }) : t("off")}</span> : null}
       </div>
       <FailureNote failure={failure} />
-      <p>{t("Besides the password, a login then asks for a code that your phone shows. Who learns your password alone cannot get in.")}</p>
+      <p>{t("A login asks for the password and for a code from your phone. A stolen password alone is not enough.")}</p>
       {data && (!since || enrolling) ? (
         <section className="panel pad" aria-label={t("Turn on")}>
           <Enrol begin={t("Set up")} done={t("Done")} onBegin={() => setEnrolling(true)} onDone={() => {
@@ -73,12 +73,12 @@ function Renew() {
         setCode("");
         if (done) setCodes(done.regenerateRecoveryCodes.codes);
       }}>
-        <p className="dim">{t("They let you in without the phone. New ones replace all old ones.")}</p>
+        <p className="dim">{t("They let you log in without your phone. New codes replace all old ones.")}</p>
         <CodeInput value={code} error={field.code} onChange={setCode} />
         <FailureNote failure={rest} />
         <div>
           <Button type="submit" variant="default" loading={busy} disabled={!code.trim()}>
-            {t("Make new codes")}
+            {t("Generate new codes")}
           </Button>
         </div>
       </form>
@@ -102,7 +102,7 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
     const done = await run({ input: { password, code: code.trim() } });
     setCode("");
     if (!done) return;
-    if (!required) toast({ text: t("Two-step login is off.") });
+    if (!required) toast({ text: t("Two-step login was turned off.") });
     onDone();
     end();
   }
@@ -112,19 +112,19 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
         <h2 id="disable">{title}</h2>
       </div>
       <div className="body stack">
-        <p className="dim">{required ? t("Your domain requires the second step. For a new phone you set it up anew, at once.") : t("For a new phone, turn it off and set it up again.")}</p>
+        <p className="dim">{required ? t("Your domain requires two-step login. To use a new phone, set it up again.") : t("To use a new phone, turn two-step login off and set it up again.")}</p>
         <div>
           <Button variant="light" color="red" onClick={open}>
-            {required ? t("Set up anew…") : t("Turn off…")}
+            {required ? t("Set up again…") : t("Turn off…")}
           </Button>
         </div>
       </div>
       {opened ? (
-        <FormDialog title={required ? t("Set up two-step login anew?") : t("Turn off two-step login?")} failure={failure} fields={["password", "code"]} submit={required ? t("Go on") : t("Turn off")} busy={busy}
+        <FormDialog title={required ? t("Set up two-step login again?") : t("Turn off two-step login?")} failure={failure} fields={["password", "code"]} submit={required ? t("Continue") : t("Turn off")} busy={busy}
           disabled={!password || !code.trim()} onClose={end} onSubmit={() => void turnOff()}>
           {(wrong) => (
             <>
-              <p>{required ? t("The authenticator app and the recovery codes of now end; the new ones come next.") : t("From then on your password alone lets in. The recovery codes end with it.")}</p>
+              <p>{required ? t("The current authenticator app and recovery codes stop working. You set up new ones next.") : t("After that, your password alone is enough to log in. The recovery codes stop working.")}</p>
               <PasswordInput label={t("Password")} autoComplete="current-password" required data-autofocus value={password} error={wrong.password} aria-invalid={wrong.password !== undefined}
                 onChange={(e) => setPassword(e.currentTarget.value)} />
               <CodeInput value={code} error={wrong.code} onChange={setCode} />
@@ -138,7 +138,7 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
 
 function CodeInput({ value, error, onChange }: { value: string; error?: string; onChange: (code: string) => void }) {
   return (
-    <TextInput label={t("Code of your authenticator app, or a recovery code")} autoComplete="one-time-code" autoCapitalize="off" spellCheck={false} required
+    <TextInput label={t("Code from your authenticator app, or a recovery code")} autoComplete="one-time-code" autoCapitalize="off" spellCheck={false} required
       value={value} error={error} onChange={(e) => onChange(e.currentTarget.value)} />
   );
 }

@@ -27,28 +27,28 @@ export function SshKeys() {
     <>
       <div className="page-head">
         <h1>{t("SSH keys")}</h1>
-        <span className="dim">{t("only their public halves are kept here")}</span>
+        <span className="dim">{t("only the public keys are stored")}</span>
         <Button className="push" variant="default" onClick={() => setAdding("own")}>
           {t("Add your own")}
         </Button>
         <Button variant="default" onClick={() => setAdding("make")}>
-          {t("Make a key")}
+          {t("Generate a key")}
         </Button>
       </div>
       <FailureNote failure={failure} />
       {made ? (
         <Secret title={t("The private key of {{name}}", { name: made.name })} values={[{ label: t("Private key"), value: made.secret }]} file={fileOf(made.name)} onClose={() => setMade(null)}>
-          <p className="dim">{t("Give the file to nobody, and let nobody else read it: chmod 600.")}</p>
+          <p className="dim">{t("Do not share the file, and make it readable only for you: chmod 600.")}</p>
         </Secret>
       ) : null}
       <section className="panel" aria-label={t("Your SSH keys")}>
-        {data && keys.length === 0 ? <Empty title={t("No SSH keys")}>{t("Let the platform make one, or add the public half of your own.")}</Empty> : null}
+        {data && keys.length === 0 ? <Empty title={t("No SSH keys")}>{t("Generate a key here, or add the public key of your own.")}</Empty> : null}
         <ul className="rows">
           {keys.map((k) => (
             <li key={k.id}>
               <div className="entry">
                 <div className="row tight">
-                  <b>{k.name}</b> <span className="tag">{keyKind(k.publicKey)}</span> <span className="dim">{t("made {{at}}", { at: when(k.createdAt) })}</span>
+                  <b>{k.name}</b> <span className="tag">{keyKind(k.publicKey)}</span> <span className="dim">{t("created {{at}}", { at: when(k.createdAt) })}</span>
                 </div>
                 <div className="row tight">
                   <code className="dim">{k.fingerprint}</code> <Copy value={k.fingerprint} label={t("Copy the fingerprint of {{name}}", { name: k.name })} />
@@ -67,7 +67,7 @@ export function SshKeys() {
       {adding ? (
         <NewSshKey own={adding === "own"} onClose={() => setAdding(null)} onMade={(name, secret) => {
           if (secret) setMade({ name, secret });
-          else toast({ text: t("{{name}} is added.", { name }) });
+          else toast({ text: t("{{name}} was added.", { name }) });
           setAdding(null);
           refetch();
         }} />
@@ -79,11 +79,11 @@ export function SshKeys() {
         }}
         onConfirm={async () => {
           if (!deleting || !(await remove.run({ input: { id: deleting.id } }))) return;
-          toast({ text: t("{{name}} is deleted.", { name: deleting.name }) });
+          toast({ text: t("{{name}} was deleted.", { name: deleting.name }) });
           setDeleting(null);
           refetch();
         }}>
-        {t("Whoever has its private half cannot use it here any more.")}
+        {t("Its private key no longer works here.")}
       </Confirm>
     </>
   );

@@ -47,13 +47,13 @@ export function Tokens() {
           <div>
             <p className="dim">{t("Use it on the command line:")}</p>
             <Cli line={`berth login ${location.origin} --token -`} />
-            <p className="dim">{t("It is also the password of your folders in other programs, by SFTP or WebDAV:")}</p>
+            <p className="dim">{t("It is also the password for your folders in other programs, by SFTP or WebDAV:")}</p>
             <Cli line={`rclone config create berth webdav url=${location.origin}/storage/dav vendor=other user=me pass=TOKEN`} />
           </div>
         </Secret>
       ) : null}
       <section className="panel" aria-label={t("Valid tokens")}>
-        {!list.loading && list.rows.length === 0 ? <Empty title={t("No tokens")}>{t("A token lets a program act as you, as far as you allow.")}</Empty> : null}
+        {!list.loading && list.rows.length === 0 ? <Empty title={t("No tokens")}>{t("A token lets a program act as you, within the scopes that you choose.")}</Empty> : null}
         <ul className="rows">
           {list.rows.map((k) => (
             <li key={k.id}>
@@ -64,9 +64,9 @@ export function Tokens() {
                   {k.project ? <span className="tag on">{t("only {{project}}", { project: k.project.name })}</span> : null}
                 </div>
                 <div className="dim">
-                  {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} · {t("made {{at}}", { at: when(k.createdAt) })} ·{" "}
-                  {k.expiresAt === null ? t("no end") : over(k.expiresAt) ? <span className="bad">{t("ended {{at}}", { at: when(k.expiresAt) })}</span> : t("ends {{at}}", { at: when(k.expiresAt) })}
-                  {k.makerID ? ` · ${t("ends with the credential that made it")}` : ""}
+                  {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} · {t("created {{at}}", { at: when(k.createdAt) })} ·{" "}
+                  {k.expiresAt === null ? t("never expires") : over(k.expiresAt) ? <span className="bad">{t("expired {{at}}", { at: when(k.expiresAt) })}</span> : t("expires {{at}}", { at: when(k.expiresAt) })}
+                  {k.makerID ? ` · ${t("expires with the credential that created it")}` : ""}
                 </div>
               </div>
               <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke {{name}}", { name: k.name })} onClick={() => setRevoking(k)}>
@@ -90,11 +90,11 @@ export function Tokens() {
         }}
         onConfirm={async () => {
           if (!revoking || !(await revoke.run({ input: { id: revoking.id } }))) return;
-          toast({ text: t("{{name}} is revoked.", { name: revoking.name }) });
+          toast({ text: t("{{name}} was revoked.", { name: revoking.name }) });
           setRevoking(null);
           list.reload();
         }}>
-        {t("Programs that use it are refused at once, and so is everything that was made with it. It cannot be brought back.")}
+        {t("Programs that use it are refused at once, and so are all credentials that were created with it. This cannot be undone.")}
       </Confirm>
     </>
   );

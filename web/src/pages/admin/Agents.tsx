@@ -60,19 +60,19 @@ export function Agents() {
       <FailureNote failure={failure} />
       {superadmin ? <EvictionsNote /> : null}
       <section className="panel pad stack small" aria-labelledby="join">
-        <h2 id="join">{t("Let a machine join")}</h2>
+        <h2 id="join">{t("Add a machine")}</h2>
         <div className="row">
-          <Select aria-label={t("As what")} w={150} value={role} onChange={(r) => setRole(r as typeof role)} data={[{ value: "agent", label: t("agent") }, { value: "storage", label: t("storage proxy") }]} />
+          <Select aria-label={t("Role of the machine")} w={150} value={role} onChange={(r) => setRole(r as typeof role)} data={[{ value: "agent", label: t("agent") }, { value: "storage", label: t("storage proxy") }]} />
           <Button variant="light" loading={join.busy} disabled={!superadmin}
             onClick={async () => { const done = await join.run({ input: { role } }); if (done) setToken(done.createJoinToken); }}>
-            {t("Make a join token")}
+            {t("Create a join token")}
           </Button>
-          <span className="dim">{t("It works once, and for an hour.")}</span>
+          <span className="dim">{t("Single use, valid for one hour.")}</span>
         </div>
         {token ? (
           <div className="stack small" role="status">
             <Cli line={token.command} />
-            <span className="dim">{t("Run it on the new machine before {{at}}.", { at: when(token.expiresAt) })}</span>
+            <span className="dim">{t("Run this command on the new machine before {{at}}.", { at: when(token.expiresAt) })}</span>
           </div>
         ) : null}
       </section>

@@ -13,7 +13,7 @@ import { t } from "../../i18n";
 
 /** What the file cannot be narrowed to, as the filter's labels say it. */
 const labels: Record<keyof TrailFilter, string> = {
-  from: "From", to: "Until", actor: "Who", as: "In the name of", action: "Action", entity: "About", result: "Result", request: "Request id",
+  from: "From", to: "Until", actor: "Actor", as: "Acting as", action: "Action", entity: "Object", result: "Result", request: "Request ID",
 };
 
 export function Audit() {
@@ -31,13 +31,13 @@ export function Audit() {
   const today = new Date().toDateString();
 
   const columns: Column<Entry>[] = [
-    { head: t("When"), cell: (e) => <RowButton onOpen={() => setOpen(e)}><span className="nowrap">{new Date(e.at).toDateString() === today ? clock(e.at) : when(e.at)}</span></RowButton> },
-    { head: t("Who"), cell: (e) => <>{e.actorEmail || <span className="dim">{t("nobody")}</span>}{e.actedAsId ? <span className="dim"> {t("as {{email}}", { email: e.actedAs?.email ?? t("another") })}</span> : null}</> },
+    { head: t("Time"), cell: (e) => <RowButton onOpen={() => setOpen(e)}><span className="nowrap">{new Date(e.at).toDateString() === today ? clock(e.at) : when(e.at)}</span></RowButton> },
+    { head: t("Actor"), cell: (e) => <>{e.actorEmail || <span className="dim">{t("unknown")}</span>}{e.actedAsId ? <span className="dim"> {t("as {{email}}", { email: e.actedAs?.email ?? t("another user") })}</span> : null}</> },
     { head: t("Action"), cell: (e) => <code>{e.action}</code> },
-    { head: t("About"), wide: true, cell: (e) => entityName(e.entity) },
+    { head: t("Object"), wide: true, cell: (e) => entityName(e.entity) },
     { head: t("Result"), cell: (e) => <span className={tone(e.result)} title={e.message}>{e.result}</span> },
-    { head: t("Took"), wide: true, num: true, cell: (e) => <span className="nowrap">{spent(e.durationUs)}</span> },
-    { head: t("From address"), wide: true, cell: (e) => <span className="mono dim">{e.clientAddress}</span> },
+    { head: t("Duration"), wide: true, num: true, cell: (e) => <span className="nowrap">{spent(e.durationUs)}</span> },
+    { head: t("Client address"), wide: true, cell: (e) => <span className="mono dim">{e.clientAddress}</span> },
   ];
   return (
     <>
@@ -46,7 +46,7 @@ export function Audit() {
         <span className="dim" role="status">{pages.total === null ? "" : t("{{count}} rows", { count: pages.total })}</span>
         <div className="push row">
           <Button variant="default" loading={pages.loading} onClick={pages.reload}>
-            {t("Read again")}
+            {t("Refresh")}
           </Button>
           {without.length === 0 ? (
             <Button component="a" variant="default" href={exportUrl(meant)} download="audit.csv">
@@ -58,11 +58,11 @@ export function Audit() {
       <TrailFilters filter={filter} emails={emails} onChange={narrow} onClear={() => void navigate({ search: {}, replace: true })} />
       {without.length > 0 ? (
         <p className="dim links">
-          {t("A file cannot be narrowed by: {{fields}}.", { fields: without.map((key) => t(labels[key])).join(", ") })}{" "}
-          <a href={exportUrl(meant)} download="audit.csv">{t("Download it without")}</a>
+          {t("A CSV file cannot be filtered by: {{fields}}.", { fields: without.map((key) => t(labels[key])).join(", ") })}{" "}
+          <a href={exportUrl(meant)} download="audit.csv">{t("Download without these filters")}</a>
         </p>
       ) : null}
-      <PagedTable label={t("Audit log")} pages={pages} columns={columns} selected={open?.id} empty={t("No row matches")} />
+      <PagedTable label={t("Audit log")} pages={pages} columns={columns} selected={open?.id} empty={t("No matching entries")} />
       {open ? <TrailRow entry={open} onClose={() => setOpen(null)} onFilter={(more) => { setOpen(null); narrow(more); }} /> : null}
     </>
   );

@@ -47,10 +47,10 @@ export function Domains() {
     { head: t("Status"), cell: (d) => <Status status={d.active ? "active" : "inactive"} /> },
     { head: t("Users"), num: true, cell: (d) => d.users.totalCount },
     { head: t("Projects"), num: true, cell: (d) => d.projects.totalCount },
-    { head: t("Who may sign up"), wide: true, cell: (d) => t(signUps[d.signUp]) },
-    { head: t("Two-step login"), wide: true, cell: (d) => (d.totpRequired ? t("must") : t("may")) },
+    { head: t("Who can sign up"), wide: true, cell: (d) => t(signUps[d.signUp]) },
+    { head: t("Two-step login"), wide: true, cell: (d) => (d.totpRequired ? t("required") : t("optional")) },
     { head: t("Policy"), wide: true, cell: (d) => <span className="dim">{[...new Set(d.policies.map((a) => a.policy.name))].join(", ")}</span> },
-    { head: t("Holds now"), wide: true, cell: (d) => <span className="dim nowrap">{slotsLine(d.occupied)}</span> },
+    { head: t("Resources in use"), wide: true, cell: (d) => <span className="dim nowrap">{slotsLine(d.occupied)}</span> },
   ];
   return (
     <>
@@ -85,7 +85,7 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: (id: string)
         <>
           <TextInput label={t("Name")} required data-autofocus value={draft.name} error={wrong.name} onChange={(e) => set({ name: e.currentTarget.value })} />
           <TextInput label={t("Description")} value={draft.description} error={wrong.description} onChange={(e) => set({ description: e.currentTarget.value })} />
-          <PolicyPick label={t("Policy")} description={t("Limits for everybody in it together, such as its total slots.")} placeholder={t("none")} value={draft.policy} error={wrong.policy} onChange={(policy) => set({ policy })} />
+          <PolicyPick label={t("Policy")} description={t("Limits for all users of the domain together, such as total slots.")} placeholder={t("none")} value={draft.policy} error={wrong.policy} onChange={(policy) => set({ policy })} />
         </>
       )}
     </FormDialog>

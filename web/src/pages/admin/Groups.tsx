@@ -30,7 +30,7 @@ export function Groups() {
   const columns: Column<Group>[] = [
     { head: t("Resource group"), cell: (g) => <RowButton onOpen={() => show(g.id)}>{g.name}</RowButton> },
     { head: t("Open to"), cell: (g) => <span className={g.active ? undefined : "dim"}>{t(...openTo(g))}</span> },
-    { head: t("Types of sessions"), cell: (g) => (g.sessionTypes.length === sessionTypes.length ? <span className="dim">{t("all")}</span> : sessionTypes.filter((s) => g.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")) },
+    { head: t("Session types"), cell: (g) => (g.sessionTypes.length === sessionTypes.length ? <span className="dim">{t("all")}</span> : sessionTypes.filter((s) => g.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")) },
     { head: t("Agents"), num: true, cell: (g) => g.agents.totalCount },
     { head: t("Description"), wide: true, cell: (g) => <span className="dim">{g.description}</span> },
   ];
@@ -39,14 +39,14 @@ export function Groups() {
       <div className="page-head">
         <h1>{t("Resource groups")}</h1>
         <SegmentedControl aria-label={t("View")} value={view ?? "list"} onChange={(v) => void navigate({ search: v === "who" ? { view: "who" } : {} })}
-          data={[{ value: "list", label: t("Groups") }, { value: "who", label: t("Who may use which") }]} />
+          data={[{ value: "list", label: t("Groups") }, { value: "who", label: t("Access") }]} />
         {mayCreate(viewer, "resource_group") ? <Button className="push" onClick={() => setEdited("new")}>{t("New group")}</Button> : null}
       </div>
       {view === "who" ? (
         <WhichGroups whose={whose} onChange={(more) => void navigate({ search: { view: "who", ...more }, replace: true })} onOpen={show} />
       ) : (
-        <PagedTable label={t("Resource groups")} pages={pages} columns={columns} selected={open} empty={t("No resource group")}>
-          {t("Agents stand in groups; without one, no session can start.")}
+        <PagedTable label={t("Resource groups")} pages={pages} columns={columns} selected={open} empty={t("No resource groups")}>
+          {t("Each agent belongs to a resource group. Without one, no session can start.")}
         </PagedTable>
       )}
       {shown ? <GroupPanel group={shown} onEdit={() => setEdited(shown)} onClose={() => show(undefined)} onDone={pages.reload} /> : null}

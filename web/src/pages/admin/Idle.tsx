@@ -30,9 +30,9 @@ export function Idle() {
   const shown = pages.rows.find((c) => c.id === open);
   const columns: Column<Checker>[] = [
     { head: t("Checker"), cell: (c) => <RowButton onOpen={() => show(c.id)}>{c.name}</RowButton> },
-    { head: t("Ends sessions for"), cell: (c) => <>{t(kindOf(c.kind).label)} <span className="dim">{t(...looksFor(c))}</span></> },
-    { head: t("Binds"), cell: (c) => (c.bindings.length === 0 ? <span className="dim">{t("nothing yet")}</span> : c.bindings.map(bound).join(", ")) },
-    { head: t("In force"), cell: (c) => (c.enabled ? t("yes") : <span className="tone-wait">{t("no")}</span>) },
+    { head: t("Criterion"), cell: (c) => <>{t(kindOf(c.kind).label)} <span className="dim">{t(...looksFor(c))}</span></> },
+    { head: t("Bound to"), cell: (c) => (c.bindings.length === 0 ? <span className="dim">{t("not bound")}</span> : c.bindings.map(bound).join(", ")) },
+    { head: t("Enabled"), cell: (c) => (c.enabled ? t("yes") : <span className="tone-wait">{t("no")}</span>) },
     { head: t("Description"), wide: true, cell: (c) => <span className="dim">{c.description}</span> },
   ];
   return (
@@ -41,8 +41,8 @@ export function Idle() {
         <h1>{t("Idle checkers")}</h1>
         {may ? <Button className="push" onClick={() => setEdited("new")}>{t("New checker")}</Button> : null}
       </div>
-      <PagedTable label={t("Idle checkers")} pages={pages} columns={columns} selected={open} empty={t("No idle checker")}>
-        {t("Sessions run until their owners end them.")}
+      <PagedTable label={t("Idle checkers")} pages={pages} columns={columns} selected={open} empty={t("No idle checkers")}>
+        {t("Sessions run until their owners stop them.")}
       </PagedTable>
       {shown ? <CheckerPanel checker={shown} may={may} onEdit={() => setEdited(shown)} onClose={() => show(undefined)} onDone={pages.reload} /> : null}
       {edited ? <CheckerDialog checker={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} /> : null}

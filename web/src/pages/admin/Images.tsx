@@ -41,7 +41,7 @@ export function Images() {
           setReference("");
           refetch();
         }}>
-          <TextInput aria-label={t("Reference of an image")} placeholder="registry.example:5000/name:tag" w={260} value={reference} disabled={!superadmin} onChange={(e) => setReference(e.currentTarget.value)} />
+          <TextInput aria-label={t("Image reference")} placeholder="registry.example:5000/name:tag" w={260} value={reference} disabled={!superadmin} onChange={(e) => setReference(e.currentTarget.value)} />
           <Button type="submit" variant="default" loading={register.busy} disabled={!superadmin || !reference.trim()}>
             {t("Register")}
           </Button>
@@ -58,7 +58,7 @@ export function Images() {
                 <th>{t("Reference")}</th>
                 <th>{t("Architecture")}</th>
                 <th className="num">{t("Size")}</th>
-                <th>{t("Needs at least")}</th>
+                <th>{t("Minimum resources")}</th>
                 <th>{t("State")}</th>
                 <th><span className="dim">{t("Actions")}</span></th>
               </tr>
@@ -71,10 +71,10 @@ export function Images() {
                   <td>{i.architecture}</td>
                   <td className="num nowrap">{bytes(i.sizeBytes)}</td>
                   <td>{slotsLine(i.minimumSlots)}</td>
-                  <td>{i.status === "alive" ? t("there") : <span className="tone-bad">{t("gone")}</span>}</td>
+                  <td>{i.status === "alive" ? t("available") : <span className="tone-bad">{t("missing")}</span>}</td>
                   <td style={{ width: 1 }}>
-                    <Button variant="subtle" color="red" size="compact-xs" disabled={!superadmin} aria-label={t("Forget {{name}}", { name: i.name })} onClick={() => setGone(i)}>
-                      {t("Forget")}
+                    <Button variant="subtle" color="red" size="compact-xs" disabled={!superadmin} aria-label={t("Unregister {{name}}", { name: i.name })} onClick={() => setGone(i)}>
+                      {t("Unregister")}
                     </Button>
                   </td>
                 </tr>
@@ -83,10 +83,10 @@ export function Images() {
           </table>
         </div>
       ) : null}
-      <Confirm opened={gone !== null} title={t("Forget this image?")} action={t("Forget")} busy={forget.busy} failure={forget.failure}
+      <Confirm opened={gone !== null} title={t("Unregister this image?")} action={t("Unregister")} busy={forget.busy} failure={forget.failure}
         onClose={() => { forget.clear(); setGone(null); }}
         onConfirm={async () => { if (await forget.run({ input: { id: gone!.id } })) { setGone(null); refetch(); } }}>
-        {t("{{name}} can no longer be launched. It stays in its registry; a scan brings it back.", { name: gone?.name ?? "" })}
+        {t("{{name}} can no longer be launched. It stays in its registry, and a scan registers it again.", { name: gone?.name ?? "" })}
       </Confirm>
     </>
   );

@@ -50,7 +50,7 @@ export function Invitations() {
         <FailureNote failure={failure} />
         {data && rows.length === 0 ? (
           <div className="panel">
-            <Empty title={q ? t("No invitation matches") : t("No invitations")}>{q ? null : t("An invitation lets one person sign up where the domain takes sign-ups.")}</Empty>
+            <Empty title={q ? t("No invitation matches") : t("No invitations")}>{q ? null : t("An invitation lets one person sign up, if the domain allows sign-ups.")}</Empty>
           </div>
         ) : null}
         {rows.length > 0 ? (
@@ -60,7 +60,7 @@ export function Invitations() {
               { head: t("Status"), cell: (i) => <Status status={invitationStatus(i)} /> },
               ...(seesAll(viewer) ? [{ head: t("Domain"), cell: (i: Row) => i.domain.name }] : []),
               { head: t("Project"), wide: true, cell: (i) => i.project?.name ?? "" },
-              { head: t("Made"), wide: true, cell: (i) => <span className="dim nowrap">{when(i.createdAt)}</span> },
+              { head: t("Created"), wide: true, cell: (i) => <span className="dim nowrap">{when(i.createdAt)}</span> },
               { head: t("Until"), cell: (i) => <span className="dim nowrap">{i.usedAt ? t("used {{at}}", { at: when(i.usedAt) }) : when(i.expiresAt)}</span> },
               { head: "", num: true, cell: (i) => revokes && invitationStatus(i) === "open" ? (
                 <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the invitation of {{email}}", { email: i.email })} onClick={() => { clear(); setGoing(i); }}>
@@ -72,7 +72,7 @@ export function Invitations() {
       </section>
       <Confirm opened={going !== null} title={t("Revoke the invitation of {{email}}?", { email: going?.email ?? "" })} action={t("Revoke")} busy={busy} failure={refused} onClose={() => setGoing(null)}
         onConfirm={async () => { if (going && (await run({ input: { id: going.id } }))) setGoing(null); }}>
-        <p>{t("Its link lets nobody in any more.")}</p>
+        <p>{t("Its link stops working.")}</p>
       </Confirm>
       {making ? <NewInvitation onClose={() => make(false)} onDone={refetch} /> : null}
     </>

@@ -31,7 +31,7 @@ export function Policies() {
       <div className="page-head">
         <h1>{t("Policies")}</h1>
         <SegmentedControl aria-label={t("View")} value={view ?? "list"} onChange={(v) => void navigate({ search: v === "who" ? { view: "who" } : {} })}
-          data={[{ value: "list", label: t("Policies") }, { value: "who", label: t("What binds whom") }]} />
+          data={[{ value: "list", label: t("Policies") }, { value: "who", label: t("Effective limits") }]} />
         {view === "who" ? null : <span className="dim">{t("limits for domains, projects, users and keypairs")}</span>}
       </div>
       {view === "who" ? <WhatBinds place={place} onChange={(more) => void navigate({ search: (old) => ({ ...old, ...more }), replace: true })} /> : <List />}
@@ -48,7 +48,7 @@ function List() {
   const shown = pages.rows.find((p) => p.id === open);
   const columns: Column<Policy>[] = [
     { head: t("Policy"), cell: (p) => <RowButton onOpen={() => setOpen(p.id)}>{p.name}</RowButton> },
-    { head: t("What it limits"), cell: (p) => <PolicyWords policy={p} /> },
+    { head: t("Limits"), cell: (p) => <PolicyWords policy={p} /> },
   ];
   return (
     <>
@@ -57,7 +57,7 @@ function List() {
         {mayCreate(viewer, "resource_policy") ? <Button className="push" onClick={() => setEdited("new")}>{t("New policy")}</Button> : null}
       </div>
       <PagedTable label={t("Policies")} pages={pages} columns={columns} selected={open} empty={q ? t("No policy matches") : t("No policies")}>
-        {q ? null : t("Without one, only the size of the cluster limits people.")}
+        {q ? null : t("Without a policy, only the size of the cluster limits users.")}
       </PagedTable>
       {shown ? <PolicyPanel policy={shown} onEdit={() => setEdited(shown)} onClose={() => setOpen(null)} onGone={pages.reload} /> : null}
       {edited ? <PolicyDialog policy={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} /> : null}

@@ -37,12 +37,12 @@ export function Presets() {
   const groups = nodesOf(data?.resourceGroups);
   const columns: Column<Row>[] = [
     { head: t("Preset"), cell: (p) => <><b className="nowrap">{p.name}</b>{p.description ? <div className="dim">{p.description}</div> : null}</> },
-    { head: t("Asks for"), cell: (p) => <>{slotsLine(p.slots)}{p.shmBytes > 0 ? <span className="dim"> · {t("{{size}} shared memory", { size: bytes(p.shmBytes) })}</span> : null}</> },
-    { head: t("For the group"), cell: (p) => p.resourceGroup?.name ?? <span className="dim">{t("all")}</span> },
-    { head: t("For you"), wide: true, cell: (p) => <PresetFit fit={p.fit} /> },
+    { head: t("Requested slots"), cell: (p) => <>{slotsLine(p.slots)}{p.shmBytes > 0 ? <span className="dim"> · {t("{{size}} shared memory", { size: bytes(p.shmBytes) })}</span> : null}</> },
+    { head: t("Resource group"), cell: (p) => p.resourceGroup?.name ?? <span className="dim">{t("all")}</span> },
+    { head: t("Availability for you"), wide: true, cell: (p) => <PresetFit fit={p.fit} /> },
     { head: t("Actions"), num: true, cell: (p) => (
       <span className="nowrap">
-        {p.permissions.includes("update") ? <Button variant="subtle" size="compact-xs" aria-label={t("Change {{name}}", { name: p.name })} onClick={() => setEdited(p)}>{t("Change")}</Button> : null}
+        {p.permissions.includes("update") ? <Button variant="subtle" size="compact-xs" aria-label={t("Edit {{name}}", { name: p.name })} onClick={() => setEdited(p)}>{t("Edit")}</Button> : null}
         {p.permissions.includes("delete") ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete {{name}}", { name: p.name })} onClick={() => { remove.clear(); setGoing(p); }}>{t("Delete")}</Button> : null}
       </span>
     ) },
@@ -57,19 +57,19 @@ export function Presets() {
     <>
       <div className="page-head">
         <h1>{t("Presets")}</h1>
-        <span className="dim">{t("named sizes, offered when one launches a session")}</span>
+        <span className="dim">{t("named sizes to choose from when launching a session")}</span>
       </div>
       <div className="row">
         <Select aria-label={t("Resource group")} w={260} allowDeselect={false} value={group ?? ""} onChange={(g) => setGroup(g || undefined)}
-          data={[{ value: "", label: t("Those for all groups") }, ...groups.map((g) => ({ value: g.id, label: t("All that {{group}} offers", { group: g.name }) }))]} />
+          data={[{ value: "", label: t("Presets for all groups") }, ...groups.map((g) => ({ value: g.id, label: t("All presets in {{group}}", { group: g.name }) }))]} />
         {mayCreate(viewer, "resource_preset") ? <Button className="push" onClick={() => setEdited("new")}>{t("New preset")}</Button> : null}
       </div>
       <FailureNote failure={failure} />
-      {data && rows.length === 0 ? <div className="panel"><Empty title={t("No presets")}>{t("People then choose among three usual sizes, or type their own.")}</Empty></div> : null}
+      {data && rows.length === 0 ? <div className="panel"><Empty title={t("No presets")}>{t("Users then choose one of three default sizes, or enter their own.")}</Empty></div> : null}
       {rows.length > 0 ? <Table label={t("Presets")} rows={rows} columns={shown} /> : null}
       {edited ? <PresetDialog preset={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={(p) => { setGroup(p ?? group); refetch(); }} /> : null}
       <Confirm opened={going !== null} title={t("Delete {{name}}?", { name: going?.name ?? "" })} action={t("Delete")} busy={remove.busy} failure={remove.failure} onClose={() => setGoing(null)} onConfirm={() => void confirmed()}>
-        {t("Sessions that began with it go on.")}
+        {t("Running sessions that use it are not affected.")}
       </Confirm>
     </>
   );

@@ -64,7 +64,7 @@ export function Projects() {
     { head: t("Type"), cell: (p) => t(projectTypes[p.type]) },
     { head: t("Status"), cell: (p) => <Status status={p.active ? "active" : "inactive"} /> },
     { head: t("Policy"), wide: true, cell: (p) => <span className="dim">{[...new Set(p.policies.map((a) => a.policy.name))].join(", ")}</span> },
-    { head: t("Holds now"), wide: true, cell: (p) => <span className="dim nowrap">{slotsLine(p.occupied)}</span> },
+    { head: t("Resources in use"), wide: true, cell: (p) => <span className="dim nowrap">{slotsLine(p.occupied)}</span> },
     { head: t("Created"), wide: true, cell: (p) => <span className="dim nowrap">{when(p.createdAt)}</span> },
   ];
   const narrowed = q || type || active || domain;
@@ -79,7 +79,7 @@ export function Projects() {
         <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />
         {many ? <DomainPick key={chosen?.label} bare label={t("Domain")} placeholder={t("All domains")} w={160} value={domain ?? null} chosen={chosen} onChange={(id) => show({ domain: id ?? undefined })} /> : null}
         <FilterSelect label={t("Type")} any={t("All types")} value={type} onChange={(v) => setType(v as ProjectType)} options={Object.entries(projectTypes).map(([value, label]) => ({ value, label: t(label) }))} />
-        <FilterSelect label={t("Status")} any={t("Active or not")} value={active} onChange={setActive} options={[{ value: "active", label: t("Active") }, { value: "inactive", label: t("Inactive") }]} />
+        <FilterSelect label={t("Status")} any={t("Any status")} value={active} onChange={setActive} options={[{ value: "active", label: t("Active") }, { value: "inactive", label: t("Inactive") }]} />
       </div>
       <PagedTable label={t("Projects")} pages={pages} columns={columns} selected={open} empty={narrowed ? t("No project matches") : t("No projects")} />
       {open ? <ProjectPanel key={open} id={open} onClose={() => show({ open: undefined })} onGone={() => { show({ open: undefined }); pages.reload(); }} /> : null}

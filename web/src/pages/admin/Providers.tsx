@@ -35,21 +35,21 @@ export function Providers() {
         {may("create") ? <Button className="push" onClick={() => edit("new")}>{t("New provider")}</Button> : null}
       </div>
       <FailureNote failure={failure} />
-      {data && list.length === 0 ? <div className="panel"><Empty title={t("No login providers")}>{t("With one, people log in where they already have an account.")}</Empty></div> : null}
+      {data && list.length === 0 ? <div className="panel"><Empty title={t("No login providers")}>{t("With a login provider, users log in with an account that they already have.")}</Empty></div> : null}
       {list.length > 0 ? (
         <Table label={t("Login providers")} rows={list}
           columns={[
             { head: t("Provider"), cell: (p) => <>{may("update") ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>} <span className="dim">{p.displayName}</span></> },
             { head: t("Status"), cell: (p) => <Status status={p.active ? "active" : "inactive"} /> },
             { head: t("Issuer"), wide: true, cell: (p) => <span className="mono">{p.issuer}</span> },
-            { head: t("Makes users"), cell: (p) => p.autoProvision ? t("of {{domains}}", { domains: p.emailDomains.join(", ") }) : t("no") },
-            { head: t("In"), wide: true, cell: (p) => [p.domain.name, p.project?.name].filter(Boolean).join(" / ") },
+            { head: t("Creates accounts"), cell: (p) => p.autoProvision ? t("for {{domains}}", { domains: p.emailDomains.join(", ") }) : t("no") },
+            { head: t("New users join"), wide: true, cell: (p) => [p.domain.name, p.project?.name].filter(Boolean).join(" / ") },
             ...(may("update") || may("delete") ? [{ head: "", num: true, cell: (p: Provider) => (
               <span className="row keep" style={{ justifyContent: "flex-end" }}>
                 {p.active ? (
                   <Button component="a" variant="subtle" size="compact-xs" href={`/auth/oidc/${encodeURIComponent(p.name)}/start`} target="_blank" rel="noopener"
-                    title={t("Opens its login page. If you go through with it, you are logged in as whom it names.")} aria-label={t("Try to log in by {{name}}", { name: p.name })}>
-                    {t("Try it")}
+                    title={t("Opens the login page of the provider. If you log in there, you are logged in here as that user.")} aria-label={t("Test the login with {{name}}", { name: p.name })}>
+                    {t("Test")}
                   </Button>
                 ) : null}
                 {may("update") ? <Button variant="subtle" size="compact-xs" aria-label={p.active ? t("Deactivate {{name}}", { name: p.name }) : t("Activate {{name}}", { name: p.name })} onClick={() => void update.run({ input: { id: p.id, active: !p.active } })}>
@@ -65,11 +65,11 @@ export function Providers() {
       <Confirm opened={going !== null} title={t("Delete {{name}}?", { name: going?.name ?? "" })} action={t("Delete")} typed={going?.name} busy={remove.busy} failure={remove.failure} onClose={() => setGoing(null)}
         onConfirm={async () => {
           if (!going || !(await remove.run({ input: { id: going.id } }))) return;
-          toast({ text: t("{{name}} is gone.", { name: going.name }) });
+          toast({ text: t("{{name}} was deleted.", { name: going.name }) });
           setGoing(null);
           refetch();
         }}>
-        <p>{t("Nobody logs in by it any more. The users whom it vouched for stay, and log in by their password, if they have one.")}</p>
+        <p>{t("No one can log in with it any more. Its users stay, and log in with their passwords if they have one.")}</p>
       </Confirm>
       {edited ? <ProviderDialog provider={edited === "new" ? null : edited} onClose={() => edit(null)} onDone={refetch} /> : null}
     </>

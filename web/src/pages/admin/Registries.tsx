@@ -47,7 +47,7 @@ export function Registries({ registries, may, onDone }: Props) {
     if (!done) return;
     const { results } = done.scanRegistry;
     for (const r of results.filter((x) => x.error).slice(0, 3)) toast({ failure: { code: "UNAVAILABLE", message: `${r.reference}: ${r.error}` } });
-    toast({ text: t("{{count}} tags read.", { count: results.length }) });
+    toast({ text: t("{{count}} tags were scanned.", { count: results.length }) });
     onDone();
   }
   return (
@@ -58,17 +58,17 @@ export function Registries({ registries, may, onDone }: Props) {
           {t("Add a registry")}
         </Button>
       </div>
-      {registries?.length === 0 ? <Empty title={t("No registry yet")} cli="berth image registry create local 127.0.0.1:5000 --plain-http" /> : null}
+      {registries?.length === 0 ? <Empty title={t("No registries yet")} cli="berth image registry create local 127.0.0.1:5000 --plain-http" /> : null}
       <ul className="rows">
         {(registries ?? []).map((r) => (
           <li key={r.id}>
-            <b>{r.name}</b> <code>{r.host}</code> {r.plainHttp ? <span className="dim">{t("plain http")}</span> : null}
+            <b>{r.name}</b> <code>{r.host}</code> {r.plainHttp ? <span className="dim">{t("plain HTTP")}</span> : null}
             <span className="push dim">{r.lastScannedAt ? t("scanned {{at}}", { at: when(r.lastScannedAt) }) : t("never scanned")}</span>
             <Button variant="light" size="compact-xs" loading={scanning === r.id} disabled={!may} aria-label={t("Scan {{name}}", { name: r.name })} onClick={() => void scanOne(r.id)}>
               {t("Scan")}
             </Button>
-            <Button variant="subtle" size="compact-xs" disabled={!may} aria-label={t("Change {{name}}", { name: r.name })} onClick={() => setEdited(r)}>
-              {t("Change")}
+            <Button variant="subtle" size="compact-xs" disabled={!may} aria-label={t("Edit {{name}}", { name: r.name })} onClick={() => setEdited(r)}>
+              {t("Edit")}
             </Button>
             <Button variant="subtle" color="red" size="compact-xs" disabled={!may} aria-label={t("Remove {{name}}", { name: r.name })} onClick={() => { remove.clear(); setRemoved(r); }}>
               {t("Remove")}
@@ -79,7 +79,7 @@ export function Registries({ registries, may, onDone }: Props) {
       {edited ? <RegistryForm key={edited === "new" ? "new" : edited.id} registry={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={onDone} /> : null}
       <Confirm opened={removed !== null} title={t("Remove the registry {{name}}?", { name: removed?.name ?? "" })} action={t("Remove")} busy={remove.busy} failure={remove.failure} onClose={() => setRemoved(null)}
         onConfirm={async () => { if (removed && (await remove.run({ input: { id: removed.id } }))) { setRemoved(null); onDone(); } }}>
-        {t("Its images can no longer be launched here. The registry itself keeps them.")}
+        {t("Its images can no longer be launched. The registry itself keeps them.")}
       </Confirm>
     </section>
   );
@@ -103,13 +103,13 @@ function RegistryForm({ registry, onClose, onDone }: { registry: Registry | null
     onClose();
   }
   return (
-    <Modal opened onClose={onClose} title={<h2>{registry ? t("Change {{name}}", { name: registry.name }) : t("Add a registry")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={onClose} title={<h2>{registry ? t("Edit {{name}}", { name: registry.name }) : t("Add a registry")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
       <form className="stack" onSubmit={submit}>
         <TextInput label={t("Name")} required data-autofocus value={draft.name} error={field.name} onChange={(e) => set({ name: e.currentTarget.value })} />
         <TextInput label={t("Host and port")} required disabled={registry !== null} placeholder="registry.example:5000" value={draft.host} error={field.host} onChange={(e) => set({ host: e.currentTarget.value })} />
-        <Checkbox label={t("Speaks plain http")} checked={draft.plainHttp} onChange={(e) => set({ plainHttp: e.currentTarget.checked })} />
-        {registry ? <Checkbox label={t("Log in without a password from now on")} checked={anonymous} onChange={(e) => setAnonymous(e.currentTarget.checked)} /> : null}
-        <TextInput label={registry ? t("New user; leave empty to keep user and password") : t("User, if it asks for one")} disabled={anonymous} value={draft.username} error={field.username} onChange={(e) => set({ username: e.currentTarget.value })} />
+        <Checkbox label={t("Use plain HTTP")} checked={draft.plainHttp} onChange={(e) => set({ plainHttp: e.currentTarget.checked })} />
+        {registry ? <Checkbox label={t("From now on, log in without a password")} checked={anonymous} onChange={(e) => setAnonymous(e.currentTarget.checked)} /> : null}
+        <TextInput label={registry ? t("New user. Leave empty to keep the stored user and password.") : t("User, if the registry requires one")} disabled={anonymous} value={draft.username} error={field.username} onChange={(e) => set({ username: e.currentTarget.value })} />
         <PasswordInput label={t("Password")} autoComplete="off" disabled={anonymous} value={draft.password} error={field.password} onChange={(e) => set({ password: e.currentTarget.value })} />
         <FailureNote failure={rest} />
         <Button type="submit" loading={create.busy || update.busy} disabled={!draft.name || !draft.host}>

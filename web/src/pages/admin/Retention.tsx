@@ -22,12 +22,12 @@ type Row = ResultOf<typeof RetentionQuery>["retention"][number];
 const known: Record<string, { label: string; usual: number }> = {
   audit: { label: "Audit log", usual: 365 },
   logins: { label: "Login history", usual: 365 },
-  sessions_history: { label: "History of sessions that ended", usual: 365 },
-  tasks: { label: "Tasks that ended", usual: 90 },
-  trash: { label: "Trash of folders", usual: 30 },
-  sessions: { label: "Sessions that ended, with their usage", usual: 0 },
-  session_logs: { label: "Logs of sessions that ended", usual: 7 },
-  login_sessions: { label: "Logins that ended", usual: 30 },
+  sessions_history: { label: "History of ended sessions", usual: 365 },
+  tasks: { label: "Finished tasks", usual: 90 },
+  trash: { label: "Folders in the trash", usual: 30 },
+  sessions: { label: "Ended sessions, with their usage", usual: 0 },
+  session_logs: { label: "Logs of ended sessions", usual: 7 },
+  login_sessions: { label: "Ended logins", usual: 30 },
 };
 
 const longest = 3650;
@@ -38,7 +38,7 @@ export function Retention() {
     <>
       <div className="page-head">
         <h1>{t("Retention")}</h1>
-        <span className="dim">{t("what is older is removed within the hour")}</span>
+        <span className="dim">{t("older records are removed within the hour")}</span>
       </div>
       <FailureNote failure={failure} />
       <div className="panel scroll-x">
@@ -46,10 +46,10 @@ export function Retention() {
           <thead>
             <tr>
               <th scope="col">{t("Rows")}</th>
-              <th scope="col">{t("Kept for, in days")}</th>
-              <th scope="col" className="wide">{t("Usual")}</th>
+              <th scope="col">{t("Retention in days")}</th>
+              <th scope="col" className="wide">{t("Default")}</th>
               <th scope="col" className="num wide">{t("Removed so far")}</th>
-              <th scope="col" className="wide">{t("Last looked at")}</th>
+              <th scope="col" className="wide">{t("Last cleanup")}</th>
             </tr>
           </thead>
           <tbody>
@@ -71,22 +71,22 @@ function Line({ row, onDone }: { row: Row; onDone: () => void }) {
   async function save(event: React.FormEvent) {
     event.preventDefault();
     if (!(await run({ input: { category: row.category, days: Number(days) } }))) return;
-    toast({ text: t("{{name}}: kept for {{days}} days from now on.", { name, days: Number(days) }) });
+    toast({ text: t("{{name}}: retention is now {{days}} days.", { name, days: Number(days) }) });
     onDone();
   }
-  const spoken = (n: number) => (n === 0 ? t("for ever") : t("{{count}} days", { count: n }));
+  const spoken = (n: number) => (n === 0 ? t("forever") : t("{{count}} days", { count: n }));
   return (
     <tr>
       <th scope="row" style={{ color: "var(--text)", fontSize: "inherit" }}>{name}</th>
       <td>
         {superadmin ? (
           <form className="row" onSubmit={save} noValidate>
-            <NumberInput aria-label={t("Days that {{name}} is kept; 0 is for ever", { name })} w={110} allowDecimal={false} clampBehavior="none" value={days} max={longest}
+            <NumberInput aria-label={t("Retention of {{name}} in days; 0 means forever", { name })} w={110} allowDecimal={false} clampBehavior="none" value={days} max={longest}
               error={field.days} onChange={(n) => { setDays(n); clear(); }} />
-            <Button type="submit" variant="default" loading={busy} disabled={days === "" || Number(days) === row.days} aria-label={t("Set how long {{name}} is kept", { name })}>
+            <Button type="submit" variant="default" loading={busy} disabled={days === "" || Number(days) === row.days} aria-label={t("Set the retention of {{name}}", { name })}>
               {t("Set")}
             </Button>
-            <span className="dim">{Number(days) === 0 && days !== "" ? t("for ever") : null}</span>
+            <span className="dim">{Number(days) === 0 && days !== "" ? t("forever") : null}</span>
             <FailureNote failure={rest} />
           </form>
         ) : spoken(row.days)}

@@ -28,22 +28,22 @@ export function Roles() {
   const shown = pages.rows.find((r) => r.id === open);
   const columns: Column<Role>[] = [
     { head: t("Role"), cell: (r) => <RowButton onOpen={() => setOpen(r.id)}>{r.name}</RowButton> },
-    { head: t("What it allows"), cell: (r) => <Words role={r} /> },
-    { head: t("Held"), num: true, cell: (r) => (r.grants.length === 0 ? <span className="dim">{t("never")}</span> : <span className="nowrap">{t("{{count}} times", { count: r.grants.length })}</span>) },
+    { head: t("Permissions"), cell: (r) => <Words role={r} /> },
+    { head: t("Grants"), num: true, cell: (r) => (r.grants.length === 0 ? <span className="dim">{t("never")}</span> : <span className="nowrap">{t("{{count}} times", { count: r.grants.length })}</span>) },
     { head: t("Description"), wide: true, cell: (r) => <span className="dim">{r.description}</span> },
   ];
   return (
     <>
       <div className="page-head">
         <h1>{t("Roles")}</h1>
-        <span className="dim">{t("permissions beside those of user, domain admin, superadmin and monitor")}</span>
+        <span className="dim">{t("permissions in addition to those of the built-in roles")}</span>
       </div>
       <div className="row">
         <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />
         {mayCreate(viewer, "role") ? <Button className="push" onClick={() => setEdited("new")}>{t("New role")}</Button> : null}
       </div>
       <PagedTable label={t("Roles")} pages={pages} columns={columns} selected={open} empty={q ? t("No role matches") : t("No roles")}>
-        {q ? null : t("A role lets somebody do a few things more in a domain, a project or on one object.")}
+        {q ? null : t("A role gives a user additional permissions in a domain, in a project or on one object.")}
       </PagedTable>
       {shown ? <RolePanel role={shown} onEdit={() => setEdited(shown)} onClose={() => setOpen(null)} onDone={pages.reload} /> : null}
       {edited ? <RoleDialog role={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} /> : null}

@@ -34,8 +34,8 @@ export function Tasks() {
     { head: t("Task"), cell: (x) => <><b>{x.title || x.kind}</b>{x.message ? <div className={x.status === "failed" ? "bad" : "dim"}>{x.message}</div> : null}</> },
     { head: t("Status"), cell: (x) => <><Status status={x.status} />{x.attempt > 1 && x.status !== "done" ? <div className="dim nowrap">{t("attempt {{n}}", { n: x.attempt })}</div> : null}</> },
     { head: t("Progress"), cell: (x) => <Progress task={x} /> },
-    { head: t("Asked for"), wide: true, cell: (x) => <span className="dim nowrap">{when(x.createdAt)}</span> },
-    { head: t("Took"), wide: true, cell: (x) => <span className="dim nowrap">{x.startedAt && x.endedAt ? duration(Date.parse(x.endedAt) - Date.parse(x.startedAt)) : ""}</span> },
+    { head: t("Requested"), wide: true, cell: (x) => <span className="dim nowrap">{when(x.createdAt)}</span> },
+    { head: t("Duration"), wide: true, cell: (x) => <span className="dim nowrap">{x.startedAt && x.endedAt ? duration(Date.parse(x.endedAt) - Date.parse(x.startedAt)) : ""}</span> },
     { head: "", num: true, cell: (x) => (changes ? <TaskButtons task={x} /> : null) },
   ];
   return (
@@ -44,15 +44,15 @@ export function Tasks() {
         <h1>{t("Tasks")}</h1>
         <span className="dim" role="status">{pages.total === null ? "" : pages.total}</span>
         <div className="push row">
-          <Button variant="default" loading={pages.loading} onClick={pages.reload}>{t("Read again")}</Button>
+          <Button variant="default" loading={pages.loading} onClick={pages.reload}>{t("Refresh")}</Button>
         </div>
       </div>
       <div className="row">
         <FilterSelect label={t("Status")} any={t("All")} value={status} onChange={(v) => setStatus(statuses.find((s) => s === v))}
-          options={[{ value: "waiting", label: t("Waiting") }, { value: "running", label: t("Running") }, { value: "done", label: t("Done") }, { value: "failed", label: t("Failed") }, { value: "cancelled", label: t("Cancelled") }]} />
+          options={[{ value: "waiting", label: t("Pending") }, { value: "running", label: t("Running") }, { value: "done", label: t("Done") }, { value: "failed", label: t("Failed") }, { value: "cancelled", label: t("Cancelled") }]} />
       </div>
       <PagedTable label={t("Tasks")} pages={pages} columns={columns} empty={status ? t("No task matches") : t("No tasks")}>
-        {status ? null : t("Long work, such as the purge of a user, shows here while it goes on and after.")}
+        {status ? null : t("Long-running work, such as purging a user, is listed here while it runs and afterwards.")}
       </PagedTable>
     </>
   );

@@ -88,8 +88,8 @@ export function Users() {
           onChange={(id) => narrow({ project: id ?? undefined })} />
         <FilterSelect label={t("Role")} any={t("All roles")} value={filter.role} onChange={(role) => narrow({ role: role as People["role"] })}
           options={Object.entries(roleNames).map(([value, label]) => ({ value, label: t(label) }))} />
-        <FilterSelect label={t("Status")} any={t("All but deleted")} value={filter.status} onChange={(status) => narrow({ status: status as People["status"] })}
-          options={[{ value: "active", label: t("Active") }, { value: "inactive", label: t("Inactive") }, { value: "before_verification", label: t("Awaits approval") }, { value: "deleted", label: t("Deleted") }]} />
+        <FilterSelect label={t("Status")} any={t("All except deleted")} value={filter.status} onChange={(status) => narrow({ status: status as People["status"] })}
+          options={[{ value: "active", label: t("Active") }, { value: "inactive", label: t("Inactive") }, { value: "before_verification", label: t("Pending approval") }, { value: "deleted", label: t("Deleted") }]} />
       </div>
       <PagedTable label={t("Users")} pages={pages} columns={columns} selected={filter.open} empty={narrowed ? t("No user matches") : t("No users")} />
       {filter.open ? <UserPanel key={filter.open} id={filter.open} onClose={() => narrow({ open: undefined })} onMoved={pages.reload} /> : null}

@@ -19,9 +19,9 @@ const tones: Record<string, string> = { healthy: "tone-ok", degraded: "tone-wait
 
 /** Bytes read and written in a second, of what the product tells. */
 function pace({ performance: p }: Volume): string {
-  if (p === null) return t("not told");
+  if (p === null) return t("not reported");
   const flow = (n: number | null, key: string) => (n === null ? [] : [t(key, { rate: `${bytes(n)}/s` })]);
-  return [...flow(p.readBytesPerSecond, "{{rate}} read"), ...flow(p.writeBytesPerSecond, "{{rate}} written")].join(" · ") || t("not told");
+  return [...flow(p.readBytesPerSecond, "{{rate}} read"), ...flow(p.writeBytesPerSecond, "{{rate}} written")].join(" · ") || t("not reported");
 }
 
 /** Where folders live, how it is there, and who may use it for what. */
@@ -35,23 +35,23 @@ export function Volumes() {
     { head: t("State"), cell: (v) => <><span className={tones[v.health]}>{t(v.health)}</span>{v.healthMessage ? <div className="dim">{v.healthMessage}</div> : null}</> },
     { head: t("Used"), num: true, cell: (v) => (
       <span className="nowrap">
-        {bytes(v.usedBytes)}{v.elastic ? <span className="dim"> {t("it grows by itself")}</span> : <span className="dim"> / {bytes(v.totalBytes)}</span>}
-        {v.elastic ? null : <Meter label={t("Room on {{name}}", { name: v.name })} used={v.usedBytes} limit={v.totalBytes} full={0.9} />}
+        {bytes(v.usedBytes)}{v.elastic ? <span className="dim"> {t("no fixed size")}</span> : <span className="dim"> / {bytes(v.totalBytes)}</span>}
+        {v.elastic ? null : <Meter label={t("Space on {{name}}", { name: v.name })} used={v.usedBytes} limit={v.totalBytes} full={0.9} />}
       </span>
     ) },
-    { head: t("Pace"), wide: true, cell: (v) => <span className="dim nowrap">{pace(v)}</span> },
-    { head: t("Who may use it"), wide: true, cell: (v) => (v.grants.length === 0 ? <span className="tone-wait">{t("nobody")}</span> : <span className="dim">{v.grants.slice(0, 3).map(spoken).join(", ")}{v.grants.length > 3 ? " …" : ""}</span>) },
+    { head: t("Throughput"), wide: true, cell: (v) => <span className="dim nowrap">{pace(v)}</span> },
+    { head: t("Who can use it"), wide: true, cell: (v) => (v.grants.length === 0 ? <span className="tone-wait">{t("no one")}</span> : <span className="dim">{v.grants.slice(0, 3).map(spoken).join(", ")}{v.grants.length > 3 ? " …" : ""}</span>) },
     { head: t("Limits"), wide: true, cell: (v) => <span className="dim">{t(v.enforcement)}</span> },
-    { head: t("Kind"), wide: true, cell: (v) => <span className="dim">{v.backend}</span> },
+    { head: t("Type"), wide: true, cell: (v) => <span className="dim">{v.backend}</span> },
   ];
   return (
     <>
       <div className="page-head">
         <h1>{t("Volumes")}</h1>
-        <span className="dim">{t("where folders live, and what they may be used for")}</span>
+        <span className="dim">{t("where folders are stored, and who can use them")}</span>
       </div>
       <FailureNote failure={failure} />
-      {data && rows.length === 0 ? <div className="panel"><Empty title={t("No volume")}>{t("A volume appears when a storage proxy that serves it is running.")}</Empty></div> : null}
+      {data && rows.length === 0 ? <div className="panel"><Empty title={t("No volume")}>{t("A volume appears when a storage proxy that serves it starts.")}</Empty></div> : null}
       {rows.length > 0 ? <Table label={t("Volumes")} rows={rows} columns={columns} selected={open} /> : null}
       {rows.length > 0 ? <VolumeMatrix volumes={rows} onOpen={setOpen} /> : null}
       <Capabilities volumes={rows} />

@@ -26,15 +26,15 @@ export function DrainDialog({ agent, onClose }: { agent: AgentRow; onClose: () =
       disabled={seconds === null} danger={action === "terminate"} fields={["after", "deadline", "action", "reason"]}>
       {(wrong) => (
         <>
-          <p>{t("Nothing new starts on it from now on, and the owners of its sessions are told. {{count}} sessions are on it.", { count: agent.sessionsLeft })}</p>
-          <TextInput label={t("Time until the deadline")} required data-autofocus description={t("Such as 30min, 2h or 1d; 0 for at once.")} value={after}
-            error={wrong.after ?? wrong.deadline ?? (seconds === null ? t("A time such as 10min, 12h or 7d.") : undefined)} onChange={(e) => setAfter(e.currentTarget.value)} />
+          <p>{t("No new session starts on it, and the owners of its sessions are notified. It has {{count}} sessions.", { count: agent.sessionsLeft })}</p>
+          <TextInput label={t("Time until the deadline")} required data-autofocus description={t("Such as 30min, 2h or 1d. Enter 0 for no delay.")} value={after}
+            error={wrong.after ?? wrong.deadline ?? (seconds === null ? t("Enter a time such as 10min, 12h or 7d.") : undefined)} onChange={(e) => setAfter(e.currentTarget.value)} />
           <fieldset className="legendless">
-            <legend>{t("What is left at the deadline")}</legend>
-            <SegmentedControl aria-label={t("What is left at the deadline")} value={action} onChange={(v) => setAction(v as typeof action)} data={drainActions.map((a) => ({ value: a.value, label: t(a.label) }))} />
+            <legend>{t("Sessions left at the deadline")}</legend>
+            <SegmentedControl aria-label={t("Sessions left at the deadline")} value={action} onChange={(v) => setAction(v as typeof action)} data={drainActions.map((a) => ({ value: a.value, label: t(a.label) }))} />
             <p className="dim">{drainActions.filter((a) => a.value === action).map((a) => t(a.help))}</p>
           </fieldset>
-          <TextInput label={t("Reason")} description={t("Owners of sessions on it can read it.")} maxLength={200} value={reason} error={wrong.reason} onChange={(e) => setReason(e.currentTarget.value)} />
+          <TextInput label={t("Reason")} description={t("Owners of its sessions can read the reason.")} maxLength={200} value={reason} error={wrong.reason} onChange={(e) => setReason(e.currentTarget.value)} />
         </>
       )}
     </FormDialog>

@@ -9,8 +9,8 @@ export function EvictionsNote() {
   const { data } = useLiveQuery({ query: EvictionsQuery });
   return (data?.cluster.evictionsStopped ?? []).map((g) => (
     <div key={g.resourceGroup} className="failure" role="alert">
-      <b>{t("{{lost}} of {{all}} agents in {{group}} are out of reach.", { lost: g.unreachable, all: g.agents, group: g.resourceGroup })}</b>{" "}
-      {t("That is too many for a fault of the machines, so no session there ends for a lost agent until more are back.")}
+      <b>{t("{{lost}} of {{all}} agents in {{group}} are unreachable.", { lost: g.unreachable, all: g.agents, group: g.resourceGroup })}</b>{" "}
+      {t("So many lost agents point to a network fault. No session of a lost agent is ended there until more agents reconnect.")}
     </div>
   ));
 }

@@ -12,7 +12,7 @@ const ManagersQuery = graphql(`
 export function ManagersTable() {
   const { data } = useLiveQuery({ query: ManagersQuery });
   const rows = [
-    ...(data?.cluster.managers ?? []).map((m) => ({ id: m.id, name: m.address, role: t("manager"), version: m.version, state: m.leads ? t("leads") : t("alive") })),
+    ...(data?.cluster.managers ?? []).map((m) => ({ id: m.id, name: m.address, role: t("manager"), version: m.version, state: m.leads ? t("leader") : t("alive") })),
     ...(data?.cluster.storageProxies ?? []).map((p) => ({
       id: p.name, name: p.name, role: t("storage proxy"), version: p.version, state: t("last seen {{at}}", { at: when(p.lastSeenAt) }),
     })),

@@ -27,7 +27,7 @@ export function PluginsDialog({ agent, may, onClose }: { agent: AgentRow; may: b
             ) : null}
           </div>
         ))}
-        {may ? <p className="dim">{t("Sessions keep their devices while a plugin restarts. New sessions wait for it.")}</p> : null}
+        {may ? <p className="dim">{t("Sessions keep their devices while a plugin restarts. New sessions wait until the restart has finished.")}</p> : null}
         <FailureNote failure={failure} />
       </div>
     </Modal>

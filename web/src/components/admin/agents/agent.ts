@@ -15,6 +15,6 @@ export const UpdateAgent = graphql(`
 
 /** What becomes of sessions that are still there at the deadline of a drain. */
 export const drainActions = [
-  { value: "reschedule", label: "Start anew elsewhere", help: "They wait for another place; what was in their containers is lost." },
-  { value: "terminate", label: "End", help: "They end." },
+  { value: "reschedule", label: "Reschedule", help: "The sessions are pending until another agent has capacity. Data in their containers is lost." },
+  { value: "terminate", label: "Stop", help: "The sessions are stopped." },
 ] as const;

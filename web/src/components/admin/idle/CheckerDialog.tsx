@@ -31,7 +31,7 @@ export function CheckerDialog({ checker, onClose, onDone }: { checker: Checker |
     onClose();
   }
   return (
-    <FormDialog title={checker ? t("Change {{name}}", { name: checker.name }) : t("New idle checker")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={checker ? t("Save") : t("Create")}
+    <FormDialog title={checker ? t("Edit {{name}}", { name: checker.name }) : t("New idle checker")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={checker ? t("Save") : t("Create")}
       busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={!ready} fields={Object.keys(input)}>
       {(refused) => {
         const time = (key: Time, label: string, help?: string) => (
@@ -41,17 +41,17 @@ export function CheckerDialog({ checker, onClose, onDone }: { checker: Checker |
           <>
             <TextInput label={t("Name")} required data-autofocus value={draft.name} error={refused.name} onChange={(e) => set({ name: e.currentTarget.value })} />
             <TextInput label={t("Description")} value={draft.description} error={refused.description} onChange={(e) => set({ description: e.currentTarget.value })} />
-            <Switch label={t("In force")} description={t("Where it is bound")} checked={draft.enabled} onChange={(e) => set({ enabled: e.currentTarget.checked })} />
-            <Select label={t("Ends sessions for")} allowDeselect={false} disabled={checker !== null} inputWrapperOrder={["label", "input", "description", "error"]} value={draft.kind}
+            <Switch label={t("Enabled")} description={t("It takes effect where it is bound.")} checked={draft.enabled} onChange={(e) => set({ enabled: e.currentTarget.checked })} />
+            <Select label={t("Criterion")} allowDeselect={false} disabled={checker !== null} inputWrapperOrder={["label", "input", "description", "error"]} value={draft.kind}
               data={checkerKinds.map((k) => ({ value: k.value, label: t(k.label) }))} description={t(kindOf(draft.kind).help)} onChange={(kind) => kind && set({ kind: kind as Draft["kind"] })} />
             {measures(draft.kind) ? <Thresholds draft={draft} error={refused.thresholds ?? typed.thresholds} onChange={set} /> : null}
             <div className="pairs">
               {time("timeout", t(kindOf(draft.kind).timeout))}
-              {time("warning", t("Warned before"), t("The owner is told."))}
-              {time("grace", t("Grace for new sessions"))}
-              {time("newUserGrace", t("Grace for new users"))}
+              {time("warning", t("Warning time"), t("How long before the stop the owner is warned."))}
+              {time("grace", t("Grace period for new sessions"))}
+              {time("newUserGrace", t("Grace period for new users"))}
             </div>
-            <Checkbox.Group label={t("Types of sessions")} value={draft.sessionTypes} error={refused.sessionTypes ?? typed.sessionTypes} onChange={(types) => set({ sessionTypes: types })}>
+            <Checkbox.Group label={t("Session types")} value={draft.sessionTypes} error={refused.sessionTypes ?? typed.sessionTypes} onChange={(types) => set({ sessionTypes: types })}>
               <div className="row" style={{ marginTop: 4 }}>
                 {sessionTypes.map((s) => <Checkbox key={s.value} value={s.value} label={t(s.label)} />)}
               </div>

@@ -43,27 +43,27 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
     <SidePanel title={checker.name} onClose={onClose}>
       <Part title={t("Settings")} aside={may ? (
         <>
-          <Button variant="default" onClick={onEdit}>{t("Change")}</Button>
+          <Button variant="default" onClick={onEdit}>{t("Edit")}</Button>
           <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button>
         </>
       ) : null}>
         <dl className="facts">
           {checker.description ? <><dt>{t("Description")}</dt><dd>{checker.description}</dd></> : null}
-          <dt>{t("Ends sessions for")}</dt>
+          <dt>{t("Criterion")}</dt>
           <dd>{t(kindOf(checker.kind).label)}: {t(...looksFor(checker))}</dd>
-          <dt>{t("In force")}</dt>
+          <dt>{t("Enabled")}</dt>
           <dd>{checker.enabled ? t("yes") : t("no")}</dd>
-          <dt>{t("Warned before")}</dt>
+          <dt>{t("Warning time")}</dt>
           <dd>{printTime(checker.warning)}</dd>
-          {checker.grace > 0 ? <><dt>{t("Grace for new sessions")}</dt><dd>{printTime(checker.grace)}</dd></> : null}
-          {checker.newUserGrace > 0 ? <><dt>{t("Grace for new users")}</dt><dd>{printTime(checker.newUserGrace)}</dd></> : null}
-          <dt>{t("Types of sessions")}</dt>
+          {checker.grace > 0 ? <><dt>{t("Grace period for new sessions")}</dt><dd>{printTime(checker.grace)}</dd></> : null}
+          {checker.newUserGrace > 0 ? <><dt>{t("Grace period for new users")}</dt><dd>{printTime(checker.newUserGrace)}</dd></> : null}
+          <dt>{t("Session types")}</dt>
           <dd>{sessionTypes.filter((s) => checker.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
         </dl>
       </Part>
-      <Part title={t("Binds")} aside={may ? <Button variant="light" onClick={() => setBinding(true)}>{t("Bind")}</Button> : null}>
-        {checker.bindings.length === 0 ? <p className="dim">{t("Nothing yet: it ends no session.")}</p> : (
-          <ul className="rows" aria-label={t("Binds")}>
+      <Part title={t("Bound to")} aside={may ? <Button variant="light" onClick={() => setBinding(true)}>{t("Bind")}</Button> : null}>
+        {checker.bindings.length === 0 ? <p className="dim">{t("It is not bound yet, so it stops no sessions.")}</p> : (
+          <ul className="rows" aria-label={t("Bound to")}>
             {checker.bindings.map((b) => (
               <li key={b.id}>
                 <span>{bound(b)}</span>
@@ -78,12 +78,12 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
           </ul>
         )}
       </Part>
-      <Part title={t("At this moment")}>
-        {checker.bindings.length > 0 ? <Trial key={JSON.stringify(checker)} checker={checker.id} /> : <p className="dim">{t("It is tried where it is bound.")}</p>}
+      <Part title={t("Dry run")}>
+        {checker.bindings.length > 0 ? <Trial key={JSON.stringify(checker)} checker={checker.id} /> : <p className="dim">{t("The sessions that it would stop now, in all places where it is bound.")}</p>}
       </Part>
       {binding ? <BindDialog checker={checker} onClose={() => setBinding(false)} onDone={onDone} /> : null}
       <Confirm opened={deleting} title={t("Delete {{name}}?", { name: checker.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
-        {t("It ends no session any more. What runs goes on.")}
+        {t("It no longer stops sessions. Running sessions are not affected.")}
       </Confirm>
     </SidePanel>
   );
@@ -94,7 +94,7 @@ export function bound(b: Binding): string {
   if (b.everywhere) return t("everywhere");
   if (b.domain) return t("domain {{name}}", { name: b.domain.name });
   if (b.project) return t("project {{name}}", { name: b.project.name });
-  return b.resourceGroup ? t("resource group {{name}}", { name: b.resourceGroup.name }) : t("out of sight");
+  return b.resourceGroup ? t("resource group {{name}}", { name: b.resourceGroup.name }) : t("not visible to you");
 }
 
 const placeOf = (checker: string, b: Binding) => ({
@@ -118,11 +118,11 @@ function BindDialog({ checker, onClose, onDone }: { checker: Checker; onClose: (
         const pick = { required: true, value: id, onChange: setId, error: wrong[kind] };
         return (
           <>
-            <SegmentedControl aria-label={t("What it binds")} value={kind} data={places.map((p) => ({ value: p.value, label: t(p.label) }))} onChange={(k) => { setKind(k as typeof kind); setId(null); }} />
+            <SegmentedControl aria-label={t("Bind to")} value={kind} data={places.map((p) => ({ value: p.value, label: t(p.label) }))} onChange={(k) => { setKind(k as typeof kind); setId(null); }} />
             {kind === "domain" ? <DomainPick label={t("Domain")} {...pick} /> : null}
             {kind === "project" ? <ProjectPick label={t("Project")} {...pick} /> : null}
             {kind === "resourceGroup" ? <GroupPick label={t("Resource group")} {...pick} /> : null}
-            {kind === "everywhere" ? <p>{t("It then looks at the sessions of everybody.")}</p> : null}
+            {kind === "everywhere" ? <p>{t("It then checks the sessions of all users.")}</p> : null}
           </>
         );
       }}

@@ -8,7 +8,7 @@ export function Thresholds({ draft, error, onChange }: { draft: Draft; error?: s
   const change = (at: number, more: Partial<Draft["thresholds"][number]>) => onChange({ thresholds: list.map((x, i) => (i === at ? { ...x, ...more } : x)) });
   return (
     <fieldset className="legendless stack small">
-      <legend>{t("Unused means at most")}</legend>
+      <legend>{t("Idle thresholds")}</legend>
       {list.map((x, i) => (
         <div key={i} className="row" style={{ alignItems: "flex-end" }}>
           <TextInput w={160} aria-label={t("Slot {{n}}", { n: i + 1 })} placeholder={t("such as cpu or cuda")} value={x.slot} onChange={(e) => change(i, { slot: e.currentTarget.value })} />
@@ -18,10 +18,10 @@ export function Thresholds({ draft, error, onChange }: { draft: Draft; error?: s
       ))}
       {error ? <p className="bad" role="alert">{error}</p> : null}
       <div className="row">
-        <Button variant="default" size="compact-sm" onClick={() => onChange({ thresholds: [...list, { slot: "", percent: 5 }] })}>{t("One more")}</Button>
+        <Button variant="default" size="compact-sm" onClick={() => onChange({ thresholds: [...list, { slot: "", percent: 5 }] })}>{t("Add another")}</Button>
         {list.length > 1 ? (
-          <SegmentedControl aria-label={t("Of several")} value={draft.match} onChange={(match) => onChange({ match: match as Draft["match"] })}
-            data={[{ value: "all", label: t("all of them") }, { value: "any", label: t("one is enough") }]} />
+          <SegmentedControl aria-label={t("With several thresholds")} value={draft.match} onChange={(match) => onChange({ match: match as Draft["match"] })}
+            data={[{ value: "all", label: t("all must be met") }, { value: "any", label: t("one is enough") }]} />
         ) : null}
       </div>
     </fieldset>

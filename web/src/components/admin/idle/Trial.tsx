@@ -23,20 +23,20 @@ export function Trial(asked: { checker?: string; input?: VariablesOf<typeof Tria
   const [settled] = useDebouncedValue(JSON.stringify(asked), 400);
   const [{ data, error, fetching }] = useQuery({ query: TrialQuery, variables: JSON.parse(settled) as typeof asked, requestPolicy: "network-only" });
   const run = data?.idleDryRun;
-  if (!run) return error ? <FailureNote failure={fromGraphQL(error)} /> : <p className="dim">{t("Trying…")}</p>;
+  if (!run) return error ? <FailureNote failure={fromGraphQL(error)} /> : <p className="dim">{t("Checking…")}</p>;
   const now = run.sessions.filter((s) => s.now);
   return (
     <div className="stack small" role="status" aria-busy={fetching}>
       <p>
-        <b className={run.ending > 0 ? "tone-wait" : "tone-ok"}>{t("It would end {{count}} sessions now", { count: run.ending })}</b>{" "}
+        <b className={run.ending > 0 ? "tone-wait" : "tone-ok"}>{t("It would stop {{count}} sessions now", { count: run.ending })}</b>{" "}
         <span className="dim">
-          {t("of {{count}} that it would look at", { count: run.examined })}
+          {t("of {{count}} checked", { count: run.examined })}
           {run.unknown > 0 ? ` · ${t("{{count}} not measured for long enough", { count: run.unknown })}` : null}
           {run.exempt > 0 ? ` · ${t("{{count}} exempt", { count: run.exempt })}` : null}
         </span>
       </p>
       {now.length > 0 ? (
-        <ul className="rows" aria-label={t("Would end now")}>
+        <ul className="rows" aria-label={t("Sessions to stop now")}>
           {now.slice(0, shown).map((s) => (
             <li key={s.session.id} title={when(s.endsAt)}>
               <Link to="/sessions/$id" params={{ id: s.session.id }}>{s.session.name}</Link>

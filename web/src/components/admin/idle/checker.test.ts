@@ -11,7 +11,7 @@ it("says what is wrong", () => {
   const draft = draftOf(null);
   const { wrong } = readDraft({ ...draft, kind: "memory", thresholds: [{ slot: "cuda", percent: 101 }], sessionTypes: [], times: { ...draft.times, timeout: "1 min", warning: "2 min", grace: "x" } });
   expect(Object.keys(wrong).sort()).toEqual(["grace", "sessionTypes", "thresholds", "warning"]);
-  expect(wrong.warning).toEqual(["From {{least}} to {{most}}.", { least: "0 s", most: "1 min" }]);
+  expect(wrong.warning).toEqual(["Enter a value from {{least}} to {{most}}.", { least: "0 s", most: "1 min" }]);
 });
 
 it("says in a few words what a checker looks for", () => {

@@ -13,10 +13,10 @@ export type Binding = Checker["bindings"][number];
 
 /** What a checker looks at. */
 export const checkerKinds = [
-  { value: "network", label: "No use over the network", help: "No terminal is open, no command runs and nothing moves on its ports.", timeout: "Time without use" },
-  { value: "utilization", label: "Little load", help: "It uses little of its slots on average.", timeout: "Window that is looked at" },
-  { value: "memory", label: "Empty accelerator memory", help: "The memory of its accelerators stays almost empty.", timeout: "Window that is looked at" },
-  { value: "lifetime", label: "Age", help: "It has run for long enough, used or not.", timeout: "Time that it may run" },
+  { value: "network", label: "No network activity", help: "No terminal is open, no command runs, and the ports have no traffic.", timeout: "Time without activity" },
+  { value: "utilization", label: "Low utilization", help: "The average utilization of its slots is low.", timeout: "Time window" },
+  { value: "memory", label: "Unused accelerator memory", help: "The memory of its accelerators is almost empty.", timeout: "Time window" },
+  { value: "lifetime", label: "Age", help: "The session has run for the given time, whether it is used or not.", timeout: "Maximum age" },
 ] as const;
 
 export const kindOf = (kind: string) => checkerKinds.find((k) => k.value === kind) ?? checkerKinds[0];
@@ -59,14 +59,14 @@ export function readDraft(draft: Draft) {
   const read = (time: Time, most: number) => {
     const n = parseTime(draft.times[time]);
     const { least } = times[time];
-    if (n === null) wrong[time] = ["A time such as 10min, 12h or 7d."];
-    else if (n < least || n > most) wrong[time] = ["From {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
+    if (n === null) wrong[time] = ["Enter a time such as 10min, 12h or 7d."];
+    else if (n < least || n > most) wrong[time] = ["Enter a value from {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
     return n ?? 0;
   };
-  if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["At least one."];
+  if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["Choose at least one."];
   const thresholds = draft.thresholds.filter((x) => x.slot.trim()).map((x) => ({ slot: x.slot.trim(), percent: Number(x.percent) }));
-  if (measures(draft.kind) && thresholds.length === 0) wrong.thresholds = ["At least one."];
-  else if (measures(draft.kind) && thresholds.some((x) => !(x.percent >= 0 && x.percent <= 100))) wrong.thresholds = ["From {{least}} to {{most}}.", { least: "0 %", most: "100 %" }];
+  if (measures(draft.kind) && thresholds.length === 0) wrong.thresholds = ["Choose at least one."];
+  else if (measures(draft.kind) && thresholds.some((x) => !(x.percent >= 0 && x.percent <= 100))) wrong.thresholds = ["Enter a value from {{least}} to {{most}}.", { least: "0 %", most: "100 %" }];
   const timeout = read("timeout", year);
   const input = {
     name: draft.name.trim(), description: draft.description.trim(), enabled: draft.enabled,

@@ -36,9 +36,9 @@ export function CreateProject({ domain: first, onClose, onDone }: { domain: stri
           {isSuper(viewer) || holdsTo(viewer, "create", "project") ? <DomainPick key={name} label={t("Domain")} required value={domain} chosen={{ value: first, label: name }} error={wrong.domain} onChange={(id) => id && setDomain(id)} /> : null}
           <div className="stack small">
             <SegmentedControl aria-label={t("Type")} value={draft.type} onChange={(type) => set({ type: type as ProjectType })} data={Object.entries(projectTypes).map(([value, label]) => ({ value, label: t(label) }))} />
-            <p className="dim">{draft.type === "general" ? t("People work in it: sessions and folders.") : t("It keeps models that others use.")}</p>
+            <p className="dim">{draft.type === "general" ? t("For work: members run sessions and keep folders.") : t("For models that other projects use.")}</p>
           </div>
-          <PolicyPick label={t("Policy")} description={t("Limits for all its members together.")} placeholder={t("none")} value={draft.policy} error={wrong.policy} onChange={(policy) => set({ policy })} />
+          <PolicyPick label={t("Policy")} description={t("Limits for all members together.")} placeholder={t("none")} value={draft.policy} error={wrong.policy} onChange={(policy) => set({ policy })} />
         </>
       )}
     </FormDialog>

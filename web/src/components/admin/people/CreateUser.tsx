@@ -68,7 +68,7 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
               <TextInput label={t("E-mail")} type="email" required data-autofocus value={person.email} error={wrong.email} onChange={(e) => set({ email: e.currentTarget.value })} />
               <div className="pair">
                 <TextInput label={t("Full name")} value={person.fullName} error={wrong.fullName} onChange={(e) => set({ fullName: e.currentTarget.value })} />
-                <TextInput label={t("Username")} placeholder={t("from the e-mail")} value={person.username} error={wrong.username} onChange={(e) => set({ username: e.currentTarget.value })} />
+                <TextInput label={t("Username")} placeholder={t("derived from the e-mail")} value={person.username} error={wrong.username} onChange={(e) => set({ username: e.currentTarget.value })} />
               </div>
               <div className="pair">
                 {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
@@ -80,13 +80,13 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
               <ProjectsPick label={t("Projects")} domain={domain} value={projects} error={wrong.projects} onChange={setProjects} />
               <PolicyPick label={t("Policy")} placeholder={t("none")} value={policy} error={wrong.policy} onChange={setPolicy} />
               <div className="stack small">
-                <SegmentedControl aria-label={t("First password")} value={how} onChange={setHow} data={[{ value: "made", label: t("Generate a password") }, { value: "typed", label: t("Type one") }]} />
+                <SegmentedControl aria-label={t("Initial password")} value={how} onChange={setHow} data={[{ value: "made", label: t("Generate a password") }, { value: "typed", label: t("Enter a password") }]} />
                 {how === "typed" ? (
-                  <PasswordInput label={t("First password")} description={rules ? t("At least {{count}} characters", { count: rules.passwordMinLength }) : undefined} required autoComplete="new-password"
+                  <PasswordInput label={t("Initial password")} description={rules ? t("At least {{count}} characters", { count: rules.passwordMinLength }) : undefined} required autoComplete="new-password"
                     value={typed} error={wrong.password} onChange={(e) => setTyped(e.currentTarget.value)} />
                 ) : wrong.password ? <p className="bad" role="alert">{wrong.password}</p> : null}
               </div>
-              <Checkbox label={t("Must choose a new password before anything else")} checked={renew} onChange={(e) => setRenew(e.currentTarget.checked)} />
+              <Checkbox label={t("Require a password change")} checked={renew} onChange={(e) => setRenew(e.currentTarget.checked)} />
             </>
           )}
         </Form>

@@ -51,7 +51,7 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
     return (
       <SidePanel title={t("Domain")} onClose={onClose}>
         <FailureNote failure={failure} />
-        <p className="dim">{fetching ? t("Loading…") : t("There is no such domain, or it is out of your sight.")}</p>
+        <p className="dim">{fetching ? t("Loading…") : t("This domain does not exist, or you do not have access to it.")}</p>
       </SidePanel>
     );
   }
@@ -64,31 +64,31 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
           <Status status={domain.active ? "active" : "inactive"} />
           {may(domain, "delete") && domain.id !== viewer.user.domain.id ? (
             <Life name={domain.name} active={domain.active} busy={update.busy || purge.busy} failure={update.failure ?? purge.failure}
-              deactivated={t("All its users are logged out and cannot come back until you activate it again. Sessions run on, folders stay.")}
-              purged={t("Refused while users or projects live in it. What is left of it, such as its rules and grants, goes for ever.")}
+              deactivated={t("All its users are logged out and cannot log in until you activate it again. Running sessions are not affected, and folders stay.")}
+              purged={t("You cannot delete a domain that still has users or projects. Everything else in it, such as its rules and grants, is deleted permanently.")}
               onActive={async (active) => Boolean(await update.run({ input: { id, active } }))}
               onPurge={async () => {
                 if (!(await purge.run({ input: { id, name: domain.name } }))) return false;
-                toast({ text: t("{{name}} is gone.", { name: domain.name }) });
+                toast({ text: t("{{name}} was deleted.", { name: domain.name }) });
                 onGone();
                 return true;
               }}
               onClear={() => { update.clear(); purge.clear(); }} />
           ) : null}
         </dd>
-        <dt>{t("In it")}</dt>
+        <dt>{t("Contents")}</dt>
         <dd className="row">
           <Link to="/admin/users" search={{ domain: id }}>{t("{{count}} users", { count: domain.users.totalCount })}</Link>
           <Link to="/admin/projects" search={{ domain: id }}>{t("{{count}} projects", { count: domain.projects.totalCount })}</Link>
         </dd>
         <dt>{t("Created")}</dt>
         <dd>{when(domain.createdAt)}</dd>
-        <dt>{t("Holds now")}</dt>
+        <dt>{t("Resources in use")}</dt>
         <dd>{slotsLine(domain.occupied) || t("nothing")}</dd>
       </dl>
       <Tabs defaultValue="rules" keepMounted={false}>
         <Tabs.List aria-label={t("About {{name}}", { name: domain.name })}>
-          <Tabs.Tab value="rules">{t("Rules")}</Tabs.Tab>
+          <Tabs.Tab value="rules">{t("Settings")}</Tabs.Tab>
           <Tabs.Tab value="limits">{t("Limits")}</Tabs.Tab>
           {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
         </Tabs.List>

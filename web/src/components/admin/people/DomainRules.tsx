@@ -9,7 +9,7 @@ import { type DomainDraft, type SignUp, UpdateDomain, domainChanges, domainDraft
 
 const fields = ["name", "description", "totpRequired", "passwordMinLength", "passwordMaxAgeDays", "signUp", "registriesRestricted", "registries"];
 
-export const signUps: Record<SignUp, string> = { off: "Nobody", invitation: "Who has an invitation", approval: "Everybody, with an approval" };
+export const signUps: Record<SignUp, string> = { off: "No one", invitation: "People with an invitation", approval: "Everyone, after approval" };
 
 interface Props {
   domain: OneDomain;
@@ -43,22 +43,22 @@ function Edit({ domain, registries }: Omit<Props, "editable">) {
             <TextInput label={t("Name")} required value={draft.name} error={wrong.name} onChange={(e) => set({ name: e.currentTarget.value })} />
             <Textarea label={t("Description")} autosize minRows={1} maxRows={5} value={draft.description} error={wrong.description} onChange={(e) => set({ description: e.currentTarget.value })} />
             <div className="pair">
-              <TextInput label={t("Passwords have at least")} inputMode="numeric" rightSection={<span className="dim">{t("characters")}</span>} rightSectionWidth={86} rightSectionPointerEvents="none"
+              <TextInput label={t("Minimum password length")} inputMode="numeric" rightSection={<span className="dim">{t("characters")}</span>} rightSectionWidth={86} rightSectionPointerEvents="none"
                 value={draft.passwordMinLength} error={wrong.passwordMinLength} onChange={(e) => set({ passwordMinLength: e.currentTarget.value })} />
-              <TextInput label={t("A new password is due every")} inputMode="numeric" rightSection={<span className="dim">{t("days")}</span>} rightSectionWidth={50} rightSectionPointerEvents="none"
-                description={draft.passwordMaxAgeDays.trim() === "0" ? t("0: they do not age.") : undefined} inputWrapperOrder={["label", "input", "description", "error"]}
+              <TextInput label={t("Passwords expire after")} inputMode="numeric" rightSection={<span className="dim">{t("days")}</span>} rightSectionWidth={50} rightSectionPointerEvents="none"
+                description={draft.passwordMaxAgeDays.trim() === "0" ? t("Enter 0 for passwords that never expire.") : undefined} inputWrapperOrder={["label", "input", "description", "error"]}
                 value={draft.passwordMaxAgeDays} error={wrong.passwordMaxAgeDays} onChange={(e) => set({ passwordMaxAgeDays: e.currentTarget.value })} />
             </div>
-            <Switch label={t("Everybody must have a two-step login")} description={t("Whoever has none sets it up at his next request.")} checked={draft.totpRequired} onChange={(e) => set({ totpRequired: e.currentTarget.checked })} />
-            <Select label={t("Who may sign up")} value={draft.signUp} error={wrong.signUp} allowDeselect={false} data={Object.entries(signUps).map(([value, label]) => ({ value, label: t(label) }))}
+            <Switch label={t("Require two-step login")} description={t("Users without two-step login must set it up at their next request.")} checked={draft.totpRequired} onChange={(e) => set({ totpRequired: e.currentTarget.checked })} />
+            <Select label={t("Who can sign up")} value={draft.signUp} error={wrong.signUp} allowDeselect={false} data={Object.entries(signUps).map(([value, label]) => ({ value, label: t(label) }))}
               onChange={(signUp) => signUp && set({ signUp: signUp as SignUp })} />
             <fieldset className="legendless stack small">
               <legend>{t("Registries")}</legend>
-              <Switch label={t("Only images of the registries chosen here")} checked={draft.registriesRestricted} onChange={(e) => set({ registriesRestricted: e.currentTarget.checked })} />
+              <Switch label={t("Allow only images from selected registries")} checked={draft.registriesRestricted} onChange={(e) => set({ registriesRestricted: e.currentTarget.checked })} />
               {draft.registriesRestricted ? registries.map((r) => (
                 <Checkbox key={r.id} label={r.name === r.host ? r.name : `${r.name} (${r.host})`} checked={draft.registries.includes(r.id)} onChange={() => flip(r.id)} />
               )) : null}
-              {draft.registriesRestricted && draft.registries.length === 0 ? <p className="tone-wait">{t("None is chosen: nobody of the domain can start a session.")}</p> : null}
+              {draft.registriesRestricted && draft.registries.length === 0 ? <p className="tone-wait">{t("No registry is selected: no one in this domain can start a session.")}</p> : null}
               {wrong.registries ? <p className="bad" role="alert">{wrong.registries}</p> : null}
             </fieldset>
           </>
@@ -74,13 +74,13 @@ function Facts({ domain, registries }: Omit<Props, "editable">) {
     <dl className="facts">
       <dt>{t("Description")}</dt>
       <dd>{domain.description || t("none")}</dd>
-      <dt>{t("Passwords have at least")}</dt>
+      <dt>{t("Minimum password length")}</dt>
       <dd>{t("{{n}} characters", { n: domain.passwordMinLength })}</dd>
-      <dt>{t("A new password is due every")}</dt>
+      <dt>{t("Passwords expire after")}</dt>
       <dd>{domain.passwordMaxAgeDays === 0 ? t("never") : t("{{count}} days", { count: domain.passwordMaxAgeDays })}</dd>
       <dt>{t("Two-step login")}</dt>
-      <dd>{domain.totpRequired ? t("everybody must have it") : t("as one likes")}</dd>
-      <dt>{t("Who may sign up")}</dt>
+      <dd>{domain.totpRequired ? t("required") : t("optional")}</dd>
+      <dt>{t("Who can sign up")}</dt>
       <dd>{t(signUps[domain.signUp])}</dd>
       <dt>{t("Registries")}</dt>
       <dd>{domain.registriesRestricted ? allowed.join(", ") || t("none") : t("all")}</dd>

@@ -59,11 +59,11 @@ export function Import({ onClose }: { onClose: () => void }) {
     const made = passwordsCsv(done.results);
     return (
       <>
-        <Head title={t("Imported into {{name}}", { name: domain.label })} onClose={onClose} closing={t("To the users")} />
+        <Head title={t("Imported into {{name}}", { name: domain.label })} onClose={onClose} closing={t("Show users")} />
         <Counts of={done} />
         {made ? (
           <section className="panel pad stack" role="status">
-            <p>{t("The passwords are shown only now. Everybody must choose his own when he first logs in.")}</p>
+            <p>{t("The passwords are shown only now. Each user must choose a new password at the first login.")}</p>
             <div className="row">
               <Button onClick={() => save("passwords.csv", made)}>{t("Download the passwords")}</Button>
             </div>
@@ -80,7 +80,7 @@ export function Import({ onClose }: { onClose: () => void }) {
     <>
       <Head title={t("Import users")} onClose={onClose} closing={t("Back")} />
       <section className="panel pad">
-        <Form failure={failure} fields={["csv", "domain", "projects"]} submit={preview ? t("Look again") : t("Preview")} busy={busy && !preview} disabled={!csv.trim()} plain={preview !== null}
+        <Form failure={failure} fields={["csv", "domain", "projects"]} submit={preview ? t("Preview again") : t("Preview")} busy={busy && !preview} disabled={!csv.trim()} plain={preview !== null}
           onSubmit={async () => setPreview(await ask(true))}>
           {(wrong) => (
             <>
@@ -88,7 +88,7 @@ export function Import({ onClose }: { onClose: () => void }) {
                 {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
                   <DomainPick label={t("Domain")} required value={domain.value} chosen={domain} error={wrong.domain} onChange={(value, label) => value && change(() => { setDomain({ value, label }); setProjects([]); })} />
                 ) : null}
-                <ProjectsPick label={t("Projects that all of them join")} domain={domain.value} value={projects} error={wrong.projects} onChange={(list) => change(() => setProjects(list))} />
+                <ProjectsPick label={t("Projects for all imported users")} domain={domain.value} value={projects} error={wrong.projects} onChange={(list) => change(() => setProjects(list))} />
               </div>
               <div className="row">
                 <Button variant="default" onClick={() => file.current?.click()}>
@@ -99,12 +99,12 @@ export function Import({ onClose }: { onClose: () => void }) {
                 <span className="dim">{t("or paste it below")}</span>
                 <Button className="push" variant="subtle" onClick={() => change(() => setCsv(example))}>{t("Show an example")}</Button>
               </div>
-              <Textarea label={t("Rows")} description={t("The first line names the columns: {{columns}}. Only email must be there; projects are parted by a semicolon.", { columns: csvColumns.join(", ") })}
+              <Textarea label={t("Rows")} description={t("The first line names the columns: {{columns}}. Only the email column is required. Separate projects with semicolons.", { columns: csvColumns.join(", ") })}
                 autosize minRows={6} maxRows={14} spellCheck={false} styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }} value={csv} error={wrong.csv} onChange={(e) => { const text = e.currentTarget.value; change(() => setCsv(text)); }} />
               <div className="row">
-                <span>{t("Who has no password in the file")}</span>
-                <SegmentedControl aria-label={t("Who has no password in the file")} value={passwords} onChange={(v) => change(() => setPasswords(v as typeof passwords))}
-                  data={[{ value: "generated", label: t("gets a generated one") }, { value: "given", label: t("is not taken") }]} />
+                <span>{t("Users without a password in the file")}</span>
+                <SegmentedControl aria-label={t("Users without a password in the file")} value={passwords} onChange={(v) => change(() => setPasswords(v as typeof passwords))}
+                  data={[{ value: "generated", label: t("get a generated password") }, { value: "given", label: t("are rejected") }]} />
               </div>
             </>
           )}
@@ -140,7 +140,7 @@ function Counts({ of, preview, children }: { of: Outcome; preview?: boolean; chi
     <div className="row" role="status">
       <b className="tone-ok">{preview ? t("{{n}} to create", { n: of.created }) : t("{{n}} created", { n: of.created })}</b>
       <span className="dim">{t("{{n}} skipped", { n: of.skipped })}</span>
-      <span className={of.failed > 0 ? "tone-bad" : "dim"}>{preview ? t("{{n}} wrong", { n: of.failed }) : t("{{n}} failed", { n: of.failed })}</span>
+      <span className={of.failed > 0 ? "tone-bad" : "dim"}>{preview ? t("{{n}} invalid", { n: of.failed }) : t("{{n}} failed", { n: of.failed })}</span>
       {children}
     </div>
   );

@@ -21,16 +21,16 @@ export function ImportRows({ results, preview }: { results: readonly Imported[];
       {bad.length > 0 && bad.length < results.length ? (
         <div className="chips">
           <button type="button" className="chip" aria-pressed={only} onClick={() => setOnly(!only)}>
-            {t("Only what is not taken ({{n}})", { n: bad.length })}
+            {t("Only rows that are not imported ({{n}})", { n: bad.length })}
           </button>
         </div>
       ) : null}
-      <Table label={t("Rows of the file")} rows={shown}
+      <Table label={t("Rows in the file")} rows={shown}
         columns={[
           { head: t("Line"), num: true, cell: (r) => r.row },
           { head: t("E-mail"), cell: (r) => r.email || <span className="dim">{t("none")}</span> },
-          { head: t("Outcome"), cell: (r) => <Status status={preview && r.status === "failed" ? "wrong" : r.status} /> },
-          { head: t("Why"), cell: (r) => reason(r) },
+          { head: t("Result"), cell: (r) => <Status status={preview && r.status === "failed" ? "wrong" : r.status} /> },
+          { head: t("Reason"), cell: (r) => reason(r) },
           ...(passwords ? [{ head: t("Password"), cell: (r: Imported) => r.password ? <span className="row tight keep"><code>{r.password}</code> <Copy value={r.password} label={t("Copy the password of {{email}}", { email: r.email })} /></span> : null }] : []),
         ]} />
       {rows.length > shown.length ? (

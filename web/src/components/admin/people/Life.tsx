@@ -47,7 +47,7 @@ export function Life({ name, active, deactivated, purged, busy, failure, onActiv
       <Confirm opened={asked === "stop"} title={t("Deactivate {{name}}?", { name })} action={t("Deactivate")} busy={busy} failure={failure} onConfirm={() => void done(onActive(false))} onClose={close}>
         <p>{deactivated}</p>
       </Confirm>
-      <Confirm opened={asked === "purge"} title={t("Purge {{name}}?", { name })} action={t("Purge for ever")} typed={name} busy={busy} failure={failure} onConfirm={() => void done(onPurge())} onClose={close}>
+      <Confirm opened={asked === "purge"} title={t("Purge {{name}}?", { name })} action={t("Purge permanently")} typed={name} busy={busy} failure={failure} onConfirm={() => void done(onPurge())} onClose={close}>
         <p>{purged}</p>
       </Confirm>
     </>

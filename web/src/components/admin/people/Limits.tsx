@@ -38,11 +38,11 @@ export function Limits({ holder, attached, mayAttach, onChanged }: Props) {
   return (
     <div className="stack side">
       <Part title={t("Policies")} aside={mayAttach ? <Button variant="default" size="compact-sm" onClick={() => setAdding(true)}>{t("Attach a policy")}</Button> : null}>
-        {attached.length === 0 ? <p className="dim">{t("None is attached here.")}</p> : <Attachments label={t("Policies")} list={attached} first="policy" onDone={changed} />}
+        {attached.length === 0 ? <p className="dim">{t("No policy is attached.")}</p> : <Attachments label={t("Policies")} list={attached} first="policy" onDone={changed} />}
       </Part>
-      <Part title={t("What binds in the end")} aside={<GroupPick bare label={t("On the resource group")} placeholder={t("On the resource group")} w={190} value={resourceGroup} onChange={setGroup} />}>
+      <Part title={t("Effective limits")} aside={<GroupPick bare label={t("Resource group")} placeholder={t("Resource group")} w={190} value={resourceGroup} onChange={setGroup} />}>
         <FailureNote failure={failure} />
-        {data && data.effectiveLimits.length === 0 ? <p className="dim">{t("Nothing: only the size of the cluster.")}</p> : null}
+        {data && data.effectiveLimits.length === 0 ? <p className="dim">{t("No limits apply. Only the size of the cluster limits usage.")}</p> : null}
         {data && data.effectiveLimits.length > 0 ? <div className="panel scroll-x"><LimitsTable list={data.effectiveLimits} /></div> : null}
       </Part>
       {adding ? <AttachDialog policy={null} holder={holder} onClose={() => setAdding(false)} onDone={changed} /> : null}

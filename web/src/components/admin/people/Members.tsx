@@ -30,7 +30,7 @@ export function Members({ project }: { project: OneProject }) {
     <Part title={t("Members ({{n}})", { n: sorted.length })} aside={sorted.length > 8 ? <TextInput type="search" aria-label={t("Filter members")} placeholder={t("Filter members")} w={170} value={q} onChange={(e) => setQ(e.currentTarget.value)} /> : null}>
       {chooses ? (
         <UserPick key={sorted.length} label={t("Add a member")} placeholder={t("Search by e-mail or name")} value={null} domain={project.domain.id} byId
-          description={adminOf(viewer, project.domain.id) ? undefined : t("You find those with whom you share a project. Anybody else of the domain is added by his user id.")} exclude={new Set(sorted.map((m) => m.user.id))}
+          description={adminOf(viewer, project.domain.id) ? undefined : t("You find users who share a project with you. To add another user of the domain, enter the user ID.")} exclude={new Set(sorted.map((m) => m.user.id))}
           onChange={(user) => user && void set.run({ input: { project: project.id, user } })} />
       ) : null}
       {sorted.length === 0 ? <p className="dim">{t("No members yet.")}</p> : null}
@@ -43,14 +43,14 @@ export function Members({ project }: { project: OneProject }) {
               </span>
               {chooses ? (
                 <span className="push row keep">
-                  <Checkbox label={t("administers it")} aria-label={t("{{email}} administers {{name}}", { email: m.user.email, name: project.name })} checked={m.admin}
+                  <Checkbox label={t("project administrator")} aria-label={t("{{email}} is an administrator of {{name}}", { email: m.user.email, name: project.name })} checked={m.admin}
                     onChange={(e) => void set.run({ input: { project: project.id, user: m.user.id, admin: e.currentTarget.checked } })} />
                   <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Remove {{email}} from {{name}}", { email: m.user.email, name: project.name })}
                     onClick={() => { remove.clear(); setGoing(m); }}>
                     {t("Remove")}
                   </Button>
                 </span>
-              ) : m.admin ? <span className="push dim nowrap">{t("administers it")}</span> : null}
+              ) : m.admin ? <span className="push dim nowrap">{t("project administrator")}</span> : null}
             </li>
           ))}
         </ul>
@@ -58,7 +58,7 @@ export function Members({ project }: { project: OneProject }) {
       {found.length > shown.length ? <Button variant="default" onClick={() => setAll(true)}>{t("Show all {{n}}", { n: found.length })}</Button> : null}
       <Confirm opened={going !== null} title={t("Remove {{email}} from {{name}}?", { email: going?.user.email ?? "", name: project.name })} action={t("Remove")} busy={remove.busy} failure={remove.failure} onClose={() => setGoing(null)}
         onConfirm={async () => { if (going && (await remove.run({ input: { project: project.id, user: going.user.id } }))) setGoing(null); }}>
-        <p>{going?.user.id === viewer.user.id ? t("You no longer see the project, unless you administer its domain.") : t("He no longer sees the project and its folders. His sessions in it run on.")}</p>
+        <p>{going?.user.id === viewer.user.id ? t("You lose access to the project, unless you administer its domain.") : t("They lose access to the project and its folders. Their running sessions are not affected.")}</p>
       </Confirm>
     </Part>
   );

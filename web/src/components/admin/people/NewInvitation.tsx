@@ -35,7 +35,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
   return (
     <Modal opened onClose={onClose} closeOnClickOutside={!link} size={520} title={t("New invitation")} closeButtonProps={{ "aria-label": t("Close") }}>
       {link ? (
-        <ShownOnce said={t("Send this link to {{email}}. It is shown only now, and lets in nobody else.", { email: email.trim() })} secret={link} onClose={onClose} />
+        <ShownOnce said={t("Send this link to {{email}}. It is shown only now, and only this person can use it.", { email: email.trim() })} secret={link} onClose={onClose} />
       ) : (
         <Form failure={failure} fields={["email", "domain", "project", "expiresInHours"]} submit={t("Invite")} busy={busy} disabled={!email.trim()} onCancel={onClose}
           onSubmit={async () => {
@@ -50,7 +50,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
               {isSuper(viewer) || holdsTo(viewer, "create", "invitation") ? (
                 <DomainPick label={t("Domain")} required value={domain.value} chosen={domain} error={wrong.domain} onChange={(value, label) => { if (value) { setDomain({ value, label }); setProject(null); } }} />
               ) : wrong.domain ? <p className="bad" role="alert">{wrong.domain}</p> : null}
-              <ProjectPick key={domain.value} label={t("Project that the person joins")} placeholder={t("none")} domain={domain.value} value={project} error={wrong.project} onChange={setProject} />
+              <ProjectPick key={domain.value} label={t("Project to join")} placeholder={t("none")} domain={domain.value} value={project} error={wrong.project} onChange={setProject} />
               <Select label={t("Valid for")} value={hours} error={wrong.expiresInHours} data={spans.map((s) => ({ value: s.value, label: t(s.label) }))} onChange={(v) => v && setHours(v)} />
             </>
           )}

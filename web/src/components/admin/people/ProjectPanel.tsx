@@ -55,7 +55,7 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
     return (
       <SidePanel title={t("Project")} onClose={onClose}>
         <FailureNote failure={failure} />
-        <p className="dim">{fetching ? t("Loading…") : t("There is no such project, or it is out of your sight.")}</p>
+        <p className="dim">{fetching ? t("Loading…") : t("This project does not exist, or you do not have access to it.")}</p>
       </SidePanel>
     );
   }
@@ -69,12 +69,12 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
           <Status status={project.active ? "active" : "inactive"} />
           {may(project, "delete") ? (
             <Life name={project.name} active={project.active} busy={update.busy || purge.busy} failure={update.failure ?? purge.failure}
-              deactivated={t("No session starts in it any more. What runs goes on; folders and members stay. You can activate it again.")}
-              purged={t("The project goes with its memberships and the history of its sessions. That is refused while it has live sessions or folders.")}
+              deactivated={t("No new session starts in it. Running sessions are not affected, and folders and members stay. You can activate it again.")}
+              purged={t("You cannot delete a project that has active sessions or folders. Its memberships and the history of its sessions are deleted with it.")}
               onActive={async (active) => Boolean(await update.run({ input: { id, active } }))}
               onPurge={async () => {
                 if (!(await purge.run({ input: { id, name: project.name } }))) return false;
-                toast({ text: t("{{name}} is gone.", { name: project.name }) });
+                toast({ text: t("{{name}} was deleted.", { name: project.name }) });
                 onGone();
                 return true;
               }}
@@ -87,7 +87,7 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
         <dd>{t(projectTypes[project.type])}</dd>
         <dt>{t("Created")}</dt>
         <dd>{when(project.createdAt)}</dd>
-        <dt>{t("Holds now")}</dt>
+        <dt>{t("Resources in use")}</dt>
         <dd>{slotsLine(project.occupied) || t("nothing")}</dd>
         {may(project, "update") || !project.description ? null : (
           <>

@@ -23,21 +23,21 @@ export function Purge({ user, onClose, onGone }: { user: OneUser; onClose: () =>
   return (
     <Modal opened onClose={close} closeOnClickOutside={!task} size={560} title={t("Purge {{name}}", { name: user.email })} closeButtonProps={{ "aria-label": t("Close") }}>
       {task ? <TaskState id={task} onClose={onGone} /> : (
-        <Form failure={failure} fields={["foldersTo", "deleteFolders"]} submit={t("Purge for ever")} danger busy={busy} disabled={typed !== user.email} onCancel={onClose}
+        <Form failure={failure} fields={["foldersTo", "deleteFolders"]} submit={t("Purge permanently")} danger busy={busy} disabled={typed !== user.email} onCancel={onClose}
           onSubmit={async () => {
             const done = await run({ input: { id: user.id, foldersTo: how === "hand" ? to : null, deleteFolders: how === "delete" } });
             if (done) setTask(done.purgeUser.task.id);
           }}>
           {(wrong) => (
             <>
-              <p>{t("His sessions and logins end, and he is removed with his keys, memberships and limits. What he did stays in the audit log. This cannot be undone.")}</p>
+              <p>{t("The user's sessions and logins end, and the account is deleted with its keys, memberships and limits. Its entries in the audit log stay. This cannot be undone.")}</p>
               <div className="stack small">
-                <SegmentedControl aria-label={t("His folders")} value={how} onChange={setHow} data={[{ value: "hand", label: t("Hand his folders over") }, { value: "delete", label: t("Delete his folders") }]} />
+                <SegmentedControl aria-label={t("Folders of the user")} value={how} onChange={setHow} data={[{ value: "hand", label: t("Hand over the folders") }, { value: "delete", label: t("Delete the folders") }]} />
                 {how === "hand" ? (
-                  <UserPick label={t("Who gets his folders")} description={t("Somebody active of the same domain. May stay empty where he has none.")} domain={user.domain.id} exclude={new Set([user.id])} value={to} error={wrong.foldersTo} onChange={setTo} />
-                ) : <p className="bad">{t("Their files are deleted for ever.")}</p>}
+                  <UserPick label={t("New owner of the folders")} description={t("An active user of the same domain. Leave empty if the user has no folders.")} domain={user.domain.id} exclude={new Set([user.id])} value={to} error={wrong.foldersTo} onChange={setTo} />
+                ) : <p className="bad">{t("All files in the folders are deleted permanently.")}</p>}
               </div>
-              <TextInput label={t("Type {{name}} to go on", { name: user.email })} value={typed} autoComplete="off" onChange={(e) => setTyped(e.currentTarget.value)} />
+              <TextInput label={t("Type {{name}} to confirm", { name: user.email })} value={typed} autoComplete="off" onChange={(e) => setTyped(e.currentTarget.value)} />
             </>
           )}
         </Form>

@@ -25,7 +25,7 @@ export function ResetPassword({ user, onClose }: { user: { id: string; email: st
     <Modal opened onClose={onClose} closeOnClickOutside={!done} title={t("Reset the password of {{name}}", { name: user.email })} closeButtonProps={{ "aria-label": t("Close") }}>
       {done ? (
         <ShownOnce secret={done.made} onClose={onClose}
-          said={done.made ? t("Give him this password. It is shown only now, and he must choose his own when he logs in.") : t("The password is set. He must choose his own when he logs in.")} />
+          said={done.made ? t("Send this password to the user. It is shown only now, and the user must choose a new one at the next login.") : t("The password was set. The user must choose a new one at the next login.")} />
       ) : (
         <Form failure={failure} fields={["password"]} submit={t("Reset")} busy={busy} disabled={how === "typed" && !password} onCancel={onClose}
           onSubmit={async () => {
@@ -34,10 +34,10 @@ export function ResetPassword({ user, onClose }: { user: { id: string; email: st
           }}>
           {(wrong) => (
             <>
-              <p>{t("All logins of the user end at once, and they must choose a new password at the next login.")}</p>
-              <SegmentedControl aria-label={t("Which password")} value={how} onChange={setHow} data={[{ value: "generated", label: t("Generate one") }, { value: "typed", label: t("Type one") }]} />
+              <p>{t("The user is logged out everywhere and must choose a new password at the next login.")}</p>
+              <SegmentedControl aria-label={t("How to set the password")} value={how} onChange={setHow} data={[{ value: "generated", label: t("Generate a password") }, { value: "typed", label: t("Enter a password") }]} />
               {how === "typed" ? <PasswordInput label={t("New password")} autoComplete="new-password" required value={password} error={wrong.password} onChange={(e) => setPassword(e.currentTarget.value)} /> : null}
-              <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also end all access tokens, keypairs and SSH keys")} />
+              <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also revoke all access tokens, keypairs and SSH keys")} />
             </>
           )}
         </Form>

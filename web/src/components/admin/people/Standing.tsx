@@ -43,13 +43,13 @@ export function Standing({ user, onMoved, onGone }: Props) {
           {t("Deactivate")}
         </Button>
       ) : (
-        <Button variant={user.status === "deleted" ? "default" : "filled"} size="compact-sm" loading={busy && !asked} onClick={() => void set("active", t("{{name}} is active.", { name: user.email }))}>
+        <Button variant={user.status === "deleted" ? "default" : "filled"} size="compact-sm" loading={busy && !asked} onClick={() => void set("active", t("{{name}} was activated.", { name: user.email }))}>
           {waits ? t("Approve") : t("Activate")}
         </Button>
       )}
       {user.status !== "deleted" && user.status !== "active" && may(user, "delete") ? (
         <Button variant="default" size="compact-sm" onClick={() => ask("deleted")}>
-          {waits ? t("Refuse") : t("Delete")}
+          {waits ? t("Reject") : t("Delete")}
         </Button>
       ) : null}
       {(user.status === "inactive" || user.status === "deleted") && may(user, "delete") ? (
@@ -60,13 +60,13 @@ export function Standing({ user, onMoved, onGone }: Props) {
       {purging ? <Purge user={user} onClose={() => purge(false)} onGone={onGone} /> : null}
       {asked ? null : <FailureNote failure={failure} />}
       <Confirm opened={asked === "inactive"} title={t("Deactivate {{name}}?", { name: user.email })} action={t("Deactivate")} busy={busy} failure={failure}
-        onConfirm={() => void set("inactive", t("{{name}} is inactive.", { name: user.email }))} onClose={close}>
-        <p>{t("The user is logged out everywhere; all access tokens, keypairs and SSH keys end. Sessions run on, folders stay. You can activate the user again.")}</p>
-        <Checkbox checked={keep} onChange={(e) => setKeep(e.currentTarget.checked)} label={t("Keep tokens and keys for when the user is active again")} />
+        onConfirm={() => void set("inactive", t("{{name}} was deactivated.", { name: user.email }))} onClose={close}>
+        <p>{t("The user is logged out everywhere, and all access tokens, keypairs and SSH keys are revoked. Running sessions are not affected, and folders stay. You can activate the user again.")}</p>
+        <Checkbox checked={keep} onChange={(e) => setKeep(e.currentTarget.checked)} label={t("Keep tokens and keys for a later activation")} />
       </Confirm>
-      <Confirm opened={asked === "deleted"} title={waits ? t("Refuse {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })} action={waits ? t("Refuse") : t("Delete")} busy={busy} failure={failure}
-        onConfirm={() => void set("deleted", t("{{name}} is deleted.", { name: user.email }))} onClose={close}>
-        <p>{t("He no longer shows in lists, and cannot log in. His folders and his history stay, and you can bring him back under the status Deleted.")}</p>
+      <Confirm opened={asked === "deleted"} title={waits ? t("Reject {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })} action={waits ? t("Reject") : t("Delete")} busy={busy} failure={failure}
+        onConfirm={() => void set("deleted", t("{{name}} was deleted.", { name: user.email }))} onClose={close}>
+        <p>{t("The user is hidden from lists and cannot log in. Their folders and history stay. To restore the user, filter the list by the status Deleted.")}</p>
       </Confirm>
     </>
   );

@@ -54,7 +54,7 @@ function Secrets({ user, editable, onChanged }: Props) {
         <dt>{t("Password changed")}</dt>
         <dd className="row">
           {user.account?.passwordChangedAt ? when(user.account.passwordChangedAt) : t("never")}
-          {user.account?.passwordChangeRequired ? <span className="tone-wait">{t("a new one is due")}</span> : null}
+          {user.account?.passwordChangeRequired ? <span className="tone-wait">{t("change required")}</span> : null}
           {editable ? <Button variant="default" size="compact-xs" onClick={() => ask("password")}>{t("Reset password")}</Button> : null}
         </dd>
         <dt>{t("Two-step login")}</dt>
@@ -65,9 +65,9 @@ function Secrets({ user, editable, onChanged }: Props) {
       </dl>
       {asking === "password" ? <ResetPassword user={user} onClose={() => { ask(null); onChanged(); }} /> : null}
       <Confirm opened={asking === "totp"} title={t("Reset the two-step login of {{name}}?", { name: user.email })} action={t("Reset")} busy={totp.busy} failure={totp.failure}
-        onConfirm={async () => { if (await totp.run({ input: { user: user.id } })) { ask(null); toast({ text: t("The two-step login is off.") }); } }}
+        onConfirm={async () => { if (await totp.run({ input: { user: user.id } })) { ask(null); toast({ text: t("Two-step login was turned off.") }); } }}
         onClose={() => { ask(null); totp.clear(); }}>
-        <p>{t("His authenticator app and his recovery codes count no more; the password alone lets him in. Make sure that it is he who asks.")}</p>
+        <p>{t("The user's authenticator app and recovery codes stop working, and the password alone is enough to log in. First make sure that the request comes from this user.")}</p>
       </Confirm>
     </Part>
   );
@@ -78,21 +78,21 @@ function Logins({ user, mayEnd }: { user: string; mayEnd: boolean }) {
   const end = useAction(EndLogin, true);
   const logins = data?.loginSessions ?? [];
   return (
-    <Part title={t("Logged in now")}>
+    <Part title={t("Current logins")}>
       <FailureNote failure={failure} />
-      {data && logins.length === 0 ? <p className="dim">{t("Nowhere.")}</p> : null}
+      {data && logins.length === 0 ? <p className="dim">{t("Not logged in")}</p> : null}
       {logins.length > 0 ? (
         <ul className="rows">
           {logins.map((l) => (
             <li key={l.id}>
               <span style={{ minWidth: 0, flex: 1 }}>
-                <span className="mono">{l.clientAddress}</span> <span className="dim">{t("seen {{at}}", { at: when(l.lastSeenAt) })}</span>
+                <span className="mono">{l.clientAddress}</span> <span className="dim">{t("last seen {{at}}", { at: when(l.lastSeenAt) })}</span>
                 <div className="dim clip" title={l.userAgent}>{l.userAgent}</div>
               </span>
-              {l.current ? <span className="dim">{t("this one")}</span> : mayEnd ? (
-                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("End the login from {{at}}", { at: l.clientAddress })}
+              {l.current ? <span className="dim">{t("this login")}</span> : mayEnd ? (
+                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the login from {{at}}", { at: l.clientAddress })}
                   onClick={async () => { if (await end.run({ input: { id: l.id } })) refetch(); }}>
-                  {t("End")}
+                  {t("Revoke")}
                 </Button>
               ) : null}
             </li>
@@ -110,7 +110,7 @@ function Keypairs({ user, mayChange }: { user: string; mayChange: boolean }) {
   return (
     <Part title={t("Keypairs")}>
       <FailureNote failure={failure} />
-      {data && keypairs.length === 0 ? <p className="dim">{t("None.")}</p> : null}
+      {data && keypairs.length === 0 ? <p className="dim">{t("No keypairs")}</p> : null}
       {keypairs.length > 0 ? (
         <ul className="rows">
           {keypairs.map((k) => (

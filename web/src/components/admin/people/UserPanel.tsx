@@ -51,7 +51,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
     return (
       <SidePanel title={t("User")} onClose={onClose}>
         <FailureNote failure={failure} />
-        <p className="dim">{fetching ? t("Loading…") : t("There is no such user, or he is out of your sight.")}</p>
+        <p className="dim">{fetching ? t("Loading…") : t("This user does not exist, or you do not have access to them.")}</p>
       </SidePanel>
     );
   }
@@ -73,7 +73,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
         <dd>{user.lastLoginAt ? when(user.lastLoginAt) : t("never")}</dd>
         <dt>{t("Created")}</dt>
         <dd>{when(user.createdAt)}</dd>
-        <dt>{t("Holds now")}</dt>
+        <dt>{t("Resources in use")}</dt>
         <dd>{slotsLine(user.occupied) || t("nothing")}</dd>
       </dl>
       <Tabs defaultValue="profile" keepMounted={false}>

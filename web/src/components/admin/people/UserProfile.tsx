@@ -43,15 +43,15 @@ function Edit({ user }: { user: OneUser }) {
               <TextInput label={t("Username")} value={draft.username} error={wrong.username} onChange={(e) => set({ username: e.currentTarget.value })} />
             </div>
             <Select label={t("Role")} data={options} value={draft.role} error={wrong.role} disabled={self} allowDeselect={false}
-              description={self ? t("Your own role somebody else changes.") : undefined} onChange={(role) => role && set({ role: role as Role })} />
-            <Textarea label={t("Allowed client addresses")} description={t("One address or network a line, such as 10.1.0.0/16. Empty: from everywhere.")} autosize minRows={2} maxRows={8}
+              description={self ? t("You cannot change your own role.") : undefined} onChange={(role) => role && set({ role: role as Role })} />
+            <Textarea label={t("Allowed networks")} description={t("One network per line, such as 192.0.2.0/24 or 2001:db8::/32. Leave empty to allow all networks.")} autosize minRows={2} maxRows={8}
               value={draft.allowedAddresses} error={wrong.allowedAddresses} onChange={(e) => set({ allowedAddresses: e.currentTarget.value })} />
             <div className="pair three">
-              <TextInput label={t("Container uid")} inputMode="numeric" placeholder={t("the image's")} value={draft.containerUid} error={wrong.containerUid} onChange={(e) => set({ containerUid: e.currentTarget.value })} />
-              <TextInput label={t("Container gid")} inputMode="numeric" placeholder={t("the image's")} value={draft.containerGid} error={wrong.containerGid} onChange={(e) => set({ containerGid: e.currentTarget.value })} />
-              <TextInput label={t("Further groups")} placeholder={t("none")} value={draft.containerGids} error={wrong.containerGids} onChange={(e) => set({ containerGids: e.currentTarget.value })} />
+              <TextInput label={t("Container UID")} inputMode="numeric" placeholder={t("from the image")} value={draft.containerUid} error={wrong.containerUid} onChange={(e) => set({ containerUid: e.currentTarget.value })} />
+              <TextInput label={t("Container GID")} inputMode="numeric" placeholder={t("from the image")} value={draft.containerGid} error={wrong.containerGid} onChange={(e) => set({ containerGid: e.currentTarget.value })} />
+              <TextInput label={t("Additional groups")} placeholder={t("none")} value={draft.containerGids} error={wrong.containerGids} onChange={(e) => set({ containerGids: e.currentTarget.value })} />
             </div>
-            <Checkbox label={t("Must choose a new password before anything else")} checked={draft.passwordChangeRequired} onChange={(e) => set({ passwordChangeRequired: e.currentTarget.checked })} />
+            <Checkbox label={t("Require a password change")} checked={draft.passwordChangeRequired} onChange={(e) => set({ passwordChangeRequired: e.currentTarget.checked })} />
           </>
         );
       }}
@@ -69,10 +69,10 @@ function Facts({ user }: { user: OneUser }) {
       <dd>{user.username}</dd>
       {account ? (
         <>
-          <dt>{t("Allowed client addresses")}</dt>
+          <dt>{t("Allowed networks")}</dt>
           <dd>{account.allowedAddresses.join(", ") || t("all")}</dd>
-          <dt>{t("Container uid, gid, groups")}</dt>
-          <dd>{[account.containerUid ?? t("the image's"), account.containerGid ?? t("the image's"), account.containerGids.join(" ") || t("none")].join(", ")}</dd>
+          <dt>{t("Container UID, GID, groups")}</dt>
+          <dd>{[account.containerUid ?? t("from the image"), account.containerGid ?? t("from the image"), account.containerGids.join(" ") || t("none")].join(", ")}</dd>
           <dt>{t("Password changed")}</dt>
           <dd>{account.passwordChangedAt ? when(account.passwordChangedAt) : t("never")}</dd>
         </>

@@ -19,21 +19,21 @@ export function UserProjects({ user, onChanged }: { user: OneUser; onChanged: ()
   };
   return (
     <Part title={t("Projects")}>
-      {user.memberships.length === 0 ? <p className="dim">{t("He is in no project, so he cannot start sessions.")}</p> : (
+      {user.memberships.length === 0 ? <p className="dim">{t("The user is in no project and cannot start sessions.")}</p> : (
         <ul className="rows">
           {user.memberships.map((m) => (
             <li key={m.id}>
               <b className="clip">{m.project.name}</b>
               {may(m.project, "special") ? (
                 <span className="push row">
-                  <Checkbox label={t("administers it")} aria-label={t("Administers {{name}}", { name: m.project.name })} checked={m.admin}
+                  <Checkbox label={t("project administrator")} aria-label={t("Administrator of {{name}}", { name: m.project.name })} checked={m.admin}
                     onChange={(e) => void changed(set.run({ input: { project: m.project.id, user: user.id, admin: e.currentTarget.checked } }))} />
                   <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Remove from {{name}}", { name: m.project.name })}
                     onClick={() => void changed(remove.run({ input: { project: m.project.id, user: user.id } }))}>
                     {t("Remove")}
                   </Button>
                 </span>
-              ) : m.admin ? <span className="push dim">{t("administers it")}</span> : null}
+              ) : m.admin ? <span className="push dim">{t("project administrator")}</span> : null}
             </li>
           ))}
         </ul>

@@ -30,7 +30,7 @@ export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
   return (
     <Part title={t("Allowed volumes")}>
       <FailureNote failure={failure} />
-      <p className="dim">{t("What is given to everybody, to the domain, to the project and to the user adds up.")}</p>
+      <p className="dim">{t("Grants to everyone, the domain, the project and the user add up.")}</p>
       {data ? (
         <ul className="rows">
           {data.volumes.map((v) => {
@@ -39,12 +39,12 @@ export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
               <li key={v.id}>
                 <span style={{ minWidth: 0, flex: 1 }}>
                   <b>{v.name}</b> <span className="dim">{v.backend}</span>
-                  <div>{own ? said(own.permissions) : <span className="dim">{t("nothing of its own")}</span>}</div>
-                  {everybody ? <div className="dim">{t("everybody: {{what}}", { what: said(everybody.permissions) })}</div> : null}
+                  <div>{own ? said(own.permissions) : <span className="dim">{t("no grants of its own")}</span>}</div>
+                  {everybody ? <div className="dim">{t("everyone: {{what}}", { what: said(everybody.permissions) })}</div> : null}
                 </span>
                 {may(v, "special") ? (
-                  <Button variant="default" size="compact-xs" aria-label={t("Change the use of {{name}}", { name: v.name })} onClick={() => setEdited(v)}>
-                    {t("Change")}
+                  <Button variant="default" size="compact-xs" aria-label={t("Edit the access to {{name}}", { name: v.name })} onClick={() => setEdited(v)}>
+                    {t("Edit")}
                   </Button>
                 ) : null}
               </li>
@@ -75,11 +75,11 @@ function Edit({ holder, volume, onClose, onDone }: { holder: VolumeHolder; volum
       onSubmit={() => void save()} onClose={onClose}>
       {(wrong) => (
         <fieldset className="legendless stack small">
-          <legend>{t("May be used to")}</legend>
+          <legend>{t("Permissions")}</legend>
           {atoms.map(({ value, label }) => <Checkbox key={value} label={t(label)} checked={chosen.includes(value)} onChange={() => flip(value)} />)}
           <div className="row">
             <Button variant="subtle" size="compact-xs" onClick={() => setChosen(atoms.map((a) => a.value))}>{t("All")}</Button>
-            <Button variant="subtle" size="compact-xs" onClick={() => setChosen([])}>{t("Nothing")}</Button>
+            <Button variant="subtle" size="compact-xs" onClick={() => setChosen([])}>{t("None")}</Button>
           </div>
           {wrong.permissions ? <p className="bad" role="alert">{wrong.permissions}</p> : null}
         </fieldset>

@@ -30,7 +30,7 @@ export function Waiting() {
   async function set(user: Row, status: "active" | "deleted") {
     if (!(await (status === "active" ? approve.run : run)({ input: { id: user.id, status } }))) return;
     refuse(null);
-    toast({ text: status === "active" ? t("{{name}} can log in now.", { name: user.email }) : t("{{name}} is refused.", { name: user.email }) });
+    toast({ text: status === "active" ? t("{{name}} can log in now.", { name: user.email }) : t("{{name}} was rejected.", { name: user.email }) });
     pages.reload();
   }
   const columns: Column<Row>[] = [
@@ -41,18 +41,18 @@ export function Waiting() {
     { head: "", num: true, cell: (u) => may(u, "update") ? (
       <span className="row keep" style={{ justifyContent: "flex-end" }}>
         <Button size="compact-xs" aria-label={t("Approve {{email}}", { email: u.email })} onClick={() => void set(u, "active")}>{t("Approve")}</Button>
-        <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Refuse {{email}}", { email: u.email })} onClick={() => { clear(); refuse(u); }}>{t("Refuse")}</Button>
+        <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Reject {{email}}", { email: u.email })} onClick={() => { clear(); refuse(u); }}>{t("Reject")}</Button>
       </span>
     ) : null },
   ];
   // Those who were let in or refused a moment ago are still in the list that was read.
   const rows = pages.rows.filter((u) => u.status === "before_verification");
   return (
-    <section className="stack" aria-label={t("Waiting sign-ups")}>
-      <h2>{t("Waiting for approval")}</h2>
-      <PagedTable label={t("Waiting sign-ups")} pages={{ ...pages, rows }} columns={columns} empty={t("Nobody waits")} />
-      <Confirm opened={refused !== null} title={t("Refuse {{name}}?", { name: refused?.email ?? "" })} action={t("Refuse")} busy={busy} failure={failure} onClose={() => refuse(null)} onConfirm={() => { if (refused) void set(refused, "deleted"); }}>
-        <p>{t("He cannot log in, and does not show in lists. You find him again among the deleted users.")}</p>
+    <section className="stack" aria-label={t("Pending sign-ups")}>
+      <h2>{t("Pending approval")}</h2>
+      <PagedTable label={t("Pending sign-ups")} pages={{ ...pages, rows }} columns={columns} empty={t("No pending sign-ups")} />
+      <Confirm opened={refused !== null} title={t("Reject {{name}}?", { name: refused?.email ?? "" })} action={t("Reject")} busy={busy} failure={failure} onClose={() => refuse(null)} onConfirm={() => { if (refused) void set(refused, "deleted"); }}>
+        <p>{t("The user cannot log in and is hidden from lists. To find the user again, filter the list by the status Deleted.")}</p>
       </Confirm>
     </section>
   );

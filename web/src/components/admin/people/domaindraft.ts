@@ -58,7 +58,7 @@ export function domainChanges(domain: KnownDomain, draft: DomainDraft): { input:
   for (const key of plain) if (draft[key] !== before[key]) Object.assign(input, { [key]: draft[key] });
   for (const key of numbers) {
     const typed = draft[key].trim();
-    if (!/^\d{1,9}$/.test(typed)) wrong[key] = "A whole number.";
+    if (!/^\d{1,9}$/.test(typed)) wrong[key] = "Enter a whole number.";
     else if (typed !== before[key]) input[key] = Number(typed);
   }
   const registries = [...draft.registries].sort();

@@ -48,10 +48,10 @@ const words = (text: string) => text.split(/[\s,;]+/).filter(Boolean);
 /** What a person can see to be wrong before the server is asked. */
 export function providerWrong(draft: ProviderDraft): Partial<Record<keyof ProviderDraft, string>> {
   const wrong: Partial<Record<keyof ProviderDraft, string>> = {};
-  if (draft.autoProvision && words(draft.emailDomains).length === 0) wrong.emailDomains = "Name at least one, or anybody with an account there gets in.";
+  if (draft.autoProvision && words(draft.emailDomains).length === 0) wrong.emailDomains = "Enter at least one domain. Without one, anyone with an account at the provider could log in.";
   const bad = words(draft.emailDomains).find((d) => /[@*/\\:]/.test(d));
-  if (bad) wrong.emailDomains = "Only what stands after the @, such as corp.example.";
-  if (draft.issuer && !/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(draft.issuer.trim())) wrong.issuer = "An address such as https://login.example.org.";
+  if (bad) wrong.emailDomains = "Enter only the part after the @, such as corp.example.";
+  if (draft.issuer && !/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(draft.issuer.trim())) wrong.issuer = "Enter a URL such as https://login.example.org.";
   return wrong;
 }
 

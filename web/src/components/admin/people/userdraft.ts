@@ -74,14 +74,14 @@ export function changesOf(user: Known, draft: UserDraft): { input: Input | null;
   const addresses = words(draft.allowedAddresses);
   if (!same(addresses, words(before.allowedAddresses))) input.allowedAddresses = addresses;
 
-  for (const key of ids) if (words(draft[key]).some((w) => !/^\d+$/.test(w))) wrong[key] = key === "containerGids" ? "Whole numbers, with blanks between." : "A whole number, or nothing.";
+  for (const key of ids) if (words(draft[key]).some((w) => !/^\d+$/.test(w))) wrong[key] = key === "containerGids" ? "Enter whole numbers separated by spaces." : "Enter a whole number, or leave empty.";
   if (Object.keys(wrong).length > 0) return { input: null, wrong };
 
   const changed = ids.filter((key) => !same(words(draft[key]), words(before[key])));
   const gone = changed.filter((key) => key !== "containerGids" && words(draft[key]).length === 0);
   const left = ids.some((key) => words(draft[key]).length > 0);
   if (gone.length > 0 && !left) input.clearContainer = true;
-  else if (gone.length > 0) for (const key of gone) wrong[key] = "Empty all three, or give a number.";
+  else if (gone.length > 0) for (const key of gone) wrong[key] = "Enter a number, or leave all three fields empty.";
   else
     for (const key of changed) {
       const numbers = words(draft[key]).map(Number);

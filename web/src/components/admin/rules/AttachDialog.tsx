@@ -38,22 +38,22 @@ export function AttachDialog({ policy, holder: fixed, onClose, onDone }: Props) 
   }
   return (
     <FormDialog title={fixed ? t("Policy for {{name}}", { name: fixed.name }) : t("Attach {{name}}", { name: policy?.name ?? "" })} onClose={onClose} onSubmit={() => void submit()}
-      submit={chosen ? t("Attach") : t("Take away")} busy={busy} failure={failure} disabled={!holder.id}
+      submit={chosen ? t("Attach") : t("Detach")} busy={busy} failure={failure} disabled={!holder.id}
       fields={["policy", "domain", "project", "user", "keypair", "resourceGroup", "withinProject"]}>
       {(wrong) => (
         <>
           {policy ? null : (
-            <PolicyPick label={t("Policy")} placeholder={t("None: take away what is attached")} value={chosen} error={wrong.policy} onChange={setChosen} />
+            <PolicyPick label={t("Policy")} placeholder={t("None: detach the current policy")} value={chosen} error={wrong.policy} onChange={setChosen} />
           )}
           {fixed && fixed.kind !== "keypair" ? null : (
-            <HolderPick label={t("To whom")} kinds={kinds} value={holder} wrong={wrong}
+            <HolderPick label={t("Attach to")} kinds={kinds} value={holder} wrong={wrong}
               onChange={(h) => { setHolder(h); if (h.kind !== "user") setWithin(null); }} />
           )}
           <GroupPick label={t("Only in the resource group")} placeholder={t("All")} value={resourceGroup} error={wrong.resourceGroup} onChange={setGroup} />
           {holder.kind === "user" ? (
-            <ProjectPick label={t("Only within the project")} placeholder={t("All of his")} value={withinProject} error={wrong.withinProject} onChange={setWithin} />
+            <ProjectPick label={t("Only in the project")} placeholder={t("All projects")} value={withinProject} error={wrong.withinProject} onChange={setWithin} />
           ) : null}
-          <p className="dim">{t("It takes the place of a policy that is attached with the same narrowing. What runs goes on.")}</p>
+          <p className="dim">{t("It replaces a policy that is attached to the same target with the same resource group and project. Running sessions are not affected.")}</p>
         </>
       )}
     </FormDialog>

@@ -37,8 +37,8 @@ export function Attachments({ label, list, first, onDone }: Props) {
           <li key={a.id}>
             <span>
               {first === "policy" ? <><b>{a.policy.name}</b> <span className="dim">{t("on {{holder}}", { holder: spoken(a) })}</span></> : spoken(a)}
-              {a.resourceGroup ? <span className="dim"> {t("only in group {{name}}", { name: a.resourceGroup.name })}</span> : null}
-              {a.withinProject ? <span className="dim"> {t("only within project {{name}}", { name: a.withinProject.name })}</span> : null}
+              {a.resourceGroup ? <span className="dim"> {t("only in resource group {{name}}", { name: a.resourceGroup.name })}</span> : null}
+              {a.withinProject ? <span className="dim"> {t("only in project {{name}}", { name: a.withinProject.name })}</span> : null}
             </span>
             {mayDetach(a) ? (
               <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Detach {{policy}} from {{holder}}", { policy: a.policy.name, holder: spoken(a) })} onClick={() => { clear(); setGoing(a); }}>

@@ -8,9 +8,9 @@ export function Capabilities({ volumes }: { volumes: Volume[] }) {
   if (all.length === 0) return null;
   return (
     <section aria-labelledby="capabilities" className="stack small">
-      <h2 id="capabilities">{t("What they can do")}</h2>
-      <p className="dim">{t("By themselves, and so at once or without load for the storage proxy. The rest Berth does file by file, or not at all.")}</p>
-      <div className="panel scroll-x" tabIndex={0} role="group" aria-label={t("What they can do")}>
+      <h2 id="capabilities">{t("Capabilities")}</h2>
+      <p className="dim">{t("The storage does these things itself, at once or without load on the storage proxy. Berth does all others file by file, or not at all.")}</p>
+      <div className="panel scroll-x" tabIndex={0} role="group" aria-label={t("Capabilities")}>
         <table className="grid matrix">
           <thead>
             <tr>
@@ -26,7 +26,7 @@ export function Capabilities({ volumes }: { volumes: Volume[] }) {
               </tr>
             ))}
             <tr>
-              <th scope="row">{t("Limits are")}</th>
+              <th scope="row">{t("Limit enforcement")}</th>
               {volumes.map((v) => <td key={v.id}>{t(v.enforcement)}</td>)}
             </tr>
           </tbody>

@@ -34,15 +34,15 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
   }
   return (
     <Part title={t("Granted to")} aside={special ? <Button variant="light" onClick={() => setGranting(true)}>{t("Grant")}</Button> : null}>
-      {group.public ? <p className="dim">{t("It is open to everybody; grants count once it is not.")}</p> : null}
-      {group.grants.length === 0 ? <p className="dim">{t("Nobody in sight.")}</p> : (
+      {group.public ? <p className="dim">{t("The group is open to everyone. Grants take effect only if you change that.")}</p> : null}
+      {group.grants.length === 0 ? <p className="dim">{t("None that you can see.")}</p> : (
         <ul className="rows" aria-label={t("Granted to")}>
           {group.grants.map((g) => (
             <li key={g.id}>
               <span>{spoken(g)}</span>
               {special ? (
-                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Take back from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>
-                  {t("Take back")}
+                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>
+                  {t("Revoke")}
                 </Button>
               ) : null}
             </li>
@@ -50,8 +50,8 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
         </ul>
       )}
       {granting ? <GrantDialog group={group} onClose={() => setGranting(false)} onDone={onDone} /> : null}
-      <Confirm opened={going !== null} title={t("Take the group back?")} action={t("Take back")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void revoke()}>
-        {going ? t("{{holder}} starts no more sessions in {{group}} by this grant. What runs goes on.", { holder: spoken(going), group: group.name }) : null}
+      <Confirm opened={going !== null} title={t("Revoke the grant?")} action={t("Revoke")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void revoke()}>
+        {going ? t("{{holder}} can no longer start sessions in {{group}} with this grant. Running sessions are not affected.", { holder: spoken(going), group: group.name }) : null}
       </Confirm>
     </Part>
   );
@@ -67,7 +67,7 @@ function GrantDialog({ group, onClose, onDone }: { group: Group; onClose: () => 
   }
   return (
     <FormDialog title={t("Grant {{name}}", { name: group.name })} onClose={onClose} onSubmit={() => void submit()} submit={t("Grant")} busy={busy} failure={failure} disabled={!holder.id} fields={kinds}>
-      {(wrong) => <HolderPick label={t("To whom")} kinds={kinds} value={holder} wrong={wrong} onChange={setHolder} />}
+      {(wrong) => <HolderPick label={t("Grant to")} kinds={kinds} value={holder} wrong={wrong} onChange={setHolder} />}
     </FormDialog>
   );
 }

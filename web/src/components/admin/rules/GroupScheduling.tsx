@@ -23,37 +23,37 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
   return (
     <>
       <fieldset className="legendless stack small">
-        <legend>{t("Where sessions start")}</legend>
+        <legend>{t("Placement of sessions")}</legend>
         <Pick label={t("Placement")} choices={strategies} value={draft.strategy} onChange={(strategy) => onChange({ strategy })} />
-        <Pick label={t("More than one device has")} choices={splits} value={draft.split} onChange={(split) => onChange({ split })} />
-        <Pick label={t("Several devices")} choices={topologies} value={draft.topology} onChange={(topology) => onChange({ topology })} />
+        <Pick label={t("Device packing")} choices={splits} value={draft.split} onChange={(split) => onChange({ split })} />
+        <Pick label={t("Device locality")} choices={topologies} value={draft.topology} onChange={(topology) => onChange({ topology })} />
       </fieldset>
       <fieldset className="legendless stack small">
-        <legend>{t("Who starts first")}</legend>
-        <Pick label={t("Order of the queue")} choices={orders} value={draft.order} onChange={(order) => onChange({ order })} />
+        <legend>{t("Order of sessions")}</legend>
+        <Pick label={t("Queue order")} choices={orders} value={draft.order} onChange={(order) => onChange({ order })} />
         {draft.order === "fair_share" ? (
           <div className="pairs">
-            {time("halfLife", t("Half-life of usage"), t("After it, usage counts half."))}
-            {time("lookback", t("Usage is forgotten after"), t("Older usage counts nothing."))}
+            {time("halfLife", t("Half-life of usage"), t("After this time, usage counts half."))}
+            {time("lookback", t("Ignore usage after"), t("Older usage is ignored."))}
           </div>
         ) : null}
-        <Switch label={t("Hold agents for the first in the queue")} description={t("Otherwise smaller sessions may pass it for ever")} checked={draft.hold} onChange={(e) => onChange({ hold: e.currentTarget.checked })} />
-        {draft.hold ? <div className="pairs">{time("holdAfter", t("It may be passed for"), t("Such as 10min; 0 for not at all."))}</div> : null}
-        <Pick label={t("End sessions for more important ones")} choices={preemptions} value={draft.preemption} onChange={(preemption) => onChange({ preemption })} />
+        <Switch label={t("Reserve agents for the head of the queue")} description={t("Otherwise, smaller sessions can overtake it without limit.")} checked={draft.hold} onChange={(e) => onChange({ hold: e.currentTarget.checked })} />
+        {draft.hold ? <div className="pairs">{time("holdAfter", t("Reserve after"), t("How long smaller sessions can overtake it, such as 10min. Enter 0 to reserve at once."))}</div> : null}
+        <Pick label={t("Preemption")} choices={preemptions} value={draft.preemption} onChange={(preemption) => onChange({ preemption })} />
         {draft.preemption === "off" ? null : (
           <div className="pairs">
-            <Select label={t("Only sessions")} allowDeselect={false} data={preemptionScopes.map((s) => ({ value: s.value, label: t(s.label) }))} value={draft.preemptionScope} onChange={(v) => v && onChange({ preemptionScope: v as GroupDraft["preemptionScope"] })} />
-            {time("preemptionAfter", t("That have run for"), t("Such as 5min."))}
+            <Select label={t("Preemptible sessions")} allowDeselect={false} data={preemptionScopes.map((s) => ({ value: s.value, label: t(s.label) }))} value={draft.preemptionScope} onChange={(v) => v && onChange({ preemptionScope: v as GroupDraft["preemptionScope"] })} />
+            {time("preemptionAfter", t("Minimum run time"), t("Such as 5min."))}
           </div>
         )}
       </fieldset>
       <fieldset className="legendless stack small">
-        <legend>{t("When something goes wrong")}</legend>
+        <legend>{t("Failures and timeouts")}</legend>
         <Pick label={t("Sessions of a lost agent")} choices={lostPolicies} value={draft.lostPolicy} onChange={(lostPolicy) => onChange({ lostPolicy })} />
         <div className="pairs">
-          {draft.lostPolicy === "wait" ? null : time("lostAfter", t("An agent is lost after"), t("Until then it may come back."))}
-          <NumberInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Attempts to start")} description={t("Then a session is given up.")} min={1} max={100} value={draft.maxAttempts} error={wrong.maxAttempts} onChange={(maxAttempts) => onChange({ maxAttempts })} />
-          {time("pendingTimeout", t("Waits for at most"), t("0 is for ever."))}
+          {draft.lostPolicy === "wait" ? null : time("lostAfter", t("Delay after the loss of an agent"), t("The agent can reconnect until then."))}
+          <NumberInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Start attempts")} description={t("After these attempts, the session fails.")} min={1} max={100} value={draft.maxAttempts} error={wrong.maxAttempts} onChange={(maxAttempts) => onChange({ maxAttempts })} />
+          {time("pendingTimeout", t("Pending timeout"), t("Enter 0 for no timeout."))}
         </div>
       </fieldset>
     </>

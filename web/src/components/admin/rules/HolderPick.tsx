@@ -51,7 +51,7 @@ function KeypairPick({ value, error, onChange }: { value: string | null; error?:
   return (
     <>
       <UserPick label={t("User")} required value={user} onChange={(id) => { setUser(id); onChange(null); }} />
-      <Select label={t("Keypair")} required disabled={!user} placeholder={user && data && keypairs.length === 0 ? t("None in sight") : t("Choose")} value={value} error={error} onChange={onChange}
+      <Select label={t("Keypair")} required disabled={!user} placeholder={user && data && keypairs.length === 0 ? t("None that you can see") : t("Choose")} value={value} error={error} onChange={onChange}
         data={keypairs.map((k) => ({ value: k.id, label: k.name ? `${k.accessKey} (${k.name})` : k.accessKey }))} />
     </>
   );

@@ -41,15 +41,15 @@ export function LimitDialog({ volume, scope, onClose, onDone }: Props) {
       fields={["limitBytes", "limitInodes", "user", "project", "volume"]} disabled={bad || (!scope && !holder.id) || !limits.some((l) => keeps(volume, l))} onClose={onClose} onSubmit={() => void submit()}>
       {(wrong) => (
         <>
-          {scope ? null : <HolderPick label={t("Whose folders")} kinds={["user", "project"]} value={holder} wrong={wrong} onChange={setHolder} />}
+          {scope ? null : <HolderPick label={t("Owner of the folders")} kinds={["user", "project"]} value={holder} wrong={wrong} onChange={setHolder} />}
           {wanted.map(({ limit: l, value }, i) => (
             <TextInput key={l.field} label={t(l.label)} placeholder={t(l.none)} disabled={!keeps(volume, l)} description={t(keeps(volume, l) ? l.hint : l.cannot)} value={texts[l.field]} data-autofocus={scope && i === 0 ? true : undefined}
               error={wrong[l.field] ?? (value === undefined ? t(l.wrong) : undefined)} onChange={(e) => setTexts({ ...texts, [l.field]: e.currentTarget.value })} />
           ))}
           {typeof most === "number" && scope?.usedBytes != null && most < scope.usedBytes ? (
-            <p className="tone-wait" role="status">{t("{{used}} are used already: nothing is deleted, but nothing more can be written until there is less.", { used: bytes(scope.usedBytes) })}</p>
+            <p className="tone-wait" role="status">{t("{{used}} are already in use. Nothing is deleted, but nothing more can be written until less is in use.", { used: bytes(scope.usedBytes) })}</p>
           ) : null}
-          <p className="dim">{t("On this volume a limit is {{kept}}.", { kept: t(enforcementWord(volume.enforcement)) })}</p>
+          <p className="dim">{t("On this volume, a limit is {{kept}}.", { kept: t(enforcementWord(volume.enforcement)) })}</p>
         </>
       )}
     </FormDialog>

@@ -20,23 +20,23 @@ export function LimitsTable({ list }: { list: readonly Limit[] }) {
     <table className="grid">
       <thead>
         <tr>
-          <th scope="col">{t("What")}</th>
+          <th scope="col">{t("Resource")}</th>
           <th scope="col" className="num">{t("Used")}</th>
           <th scope="col" className="num">{t("Limit")}</th>
-          <th scope="col" className="num">{t("Still to have")}</th>
-          <th scope="col">{t("By the policy")}</th>
+          <th scope="col" className="num">{t("Remaining")}</th>
+          <th scope="col">{t("Policy")}</th>
         </tr>
       </thead>
       <tbody>
         {list.map((l) => (
           <tr key={l.what}>
             <td>{t(...whatOf(l.what))}</td>
-            <td className="num nowrap">{each.has(l.what) ? <span className="dim">{t("each")}</span> : shown(l.what, l.used)}</td>
+            <td className="num nowrap">{each.has(l.what) ? <span className="dim">{t("per session")}</span> : shown(l.what, l.used)}</td>
             <td className="num nowrap">{shown(l.what, l.limit)}</td>
             <td className={Number(l.assignable) === 0 ? "num nowrap tone-wait" : "num nowrap"}>{each.has(l.what) ? "" : shown(l.what, l.assignable)}</td>
             <td>
               <b>{l.policy}</b> <span className="dim">{t("of {{scope}} {{holder}}", { scope: t(l.scope), holder: l.holder })}
-                {l.resourceGroup ? ` ${t("only in group {{name}}", { name: l.resourceGroup })}` : ""}{l.withinProject ? ` ${t("only within project {{name}}", { name: l.withinProject })}` : ""}</span>
+                {l.resourceGroup ? ` ${t("only in resource group {{name}}", { name: l.resourceGroup })}` : ""}{l.withinProject ? ` ${t("only in project {{name}}", { name: l.withinProject })}` : ""}</span>
             </td>
           </tr>
         ))}

@@ -63,6 +63,6 @@ function Listed({ kind, label, value, error, onChange }: Props) {
     ...nodesOf(data?.tasks).map((x) => ({ id: x.id, name: x.title })),
   ].map((o) => ({ value: o.id, label: o.name }));
   return (
-    <Select label={label} required searchable error={error} value={value} data={options} placeholder={t("Search")} nothingFoundMessage={t("Nothing matches")} onSearchChange={setText} onChange={onChange} />
+    <Select label={label} required searchable error={error} value={value} data={options} placeholder={t("Search")} nothingFoundMessage={t("No matches")} onSearchChange={setText} onChange={onChange} />
   );
 }

@@ -38,23 +38,23 @@ export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | nul
     onClose();
   }
   return (
-    <FormDialog title={policy ? t("Change {{name}}", { name: policy.name }) : t("New policy")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={policy ? t("Save") : t("Create")}
+    <FormDialog title={policy ? t("Edit {{name}}", { name: policy.name }) : t("New policy")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={policy ? t("Save") : t("Create")}
       busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={Object.keys(wrong).length > 0 || !draft.name.trim()}
       fields={["name", ...slots("totalSlots"), "unlistedSlots", ...slots("maxPendingSlots"), ...limits.map((l) => l.key)]}>
       {(refused) => (
         <>
           <TextInput label={t("Name")} required data-autofocus value={draft.name} error={refused.name} onChange={(e) => set({ name: e.currentTarget.value })} />
-          <p className="dim">{t("What is left empty is not limited.")}</p>
-          <SlotsInput legend={t("Held at once")} value={draft.totalSlots} wrong={wrongSlots("totalSlots", refused, typed)} free onChange={(totalSlots) => set({ totalSlots })} />
+          <p className="dim">{t("Leave a field empty for no limit.")}</p>
+          <SlotsInput legend={t("Slots in use at once")} value={draft.totalSlots} wrong={wrongSlots("totalSlots", refused, typed)} free onChange={(totalSlots) => set({ totalSlots })} />
           <fieldset className="legendless">
-            <legend>{t("Slots that are not named above")}</legend>
-            <SegmentedControl aria-label={t("Slots that are not named above")} value={draft.unlistedSlots} onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
+            <legend>{t("All other slots")}</legend>
+            <SegmentedControl aria-label={t("All other slots")} value={draft.unlistedSlots} onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
               data={[{ value: "unlimited", label: t("unlimited") }, { value: "zero", label: t("zero") }]} />
           </fieldset>
-          <SlotsInput legend={t("Asked for by waiting sessions")} value={draft.maxPendingSlots} wrong={wrongSlots("maxPendingSlots", refused, typed)} free onChange={(maxPendingSlots) => set({ maxPendingSlots })} />
+          <SlotsInput legend={t("Slots requested by pending sessions")} value={draft.maxPendingSlots} wrong={wrongSlots("maxPendingSlots", refused, typed)} free onChange={(maxPendingSlots) => set({ maxPendingSlots })} />
           {(["sessions", "rest"] as const).map((part) => (
             <fieldset key={part} className="legendless">
-              <legend>{part === "sessions" ? t("Sessions") : t("Everything else")}</legend>
+              <legend>{part === "sessions" ? t("Sessions") : t("Other limits")}</legend>
               <div className="pairs">
                 {limits.filter((l) => l.part === part).map((l) => (
                   <TextInput key={l.key} label={t(l.label)} placeholder={t(examples[l.kind])} value={draft.plain[l.key]} error={typed[l.key] ?? refused[l.key]}

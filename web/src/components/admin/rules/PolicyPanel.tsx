@@ -42,22 +42,22 @@ export function PolicyPanel({ policy, onEdit, onClose, onGone }: Props) {
   }
   return (
     <SidePanel title={policy.name} onClose={onClose}>
-      <Part title={t("What it limits")} aside={
+      <Part title={t("Limits")} aside={
         <>
-          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Change")}</Button> : null}
+          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Edit")}</Button> : null}
           {may("delete") ? <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button> : null}
         </>
       }>
         <PolicyWords policy={policy} />
       </Part>
-      <Part title={t("Whom it binds")} aside={binds(viewer).length > 0 ? <Button variant="light" onClick={() => setAttaching(true)}>{t("Attach")}</Button> : null}>
+      <Part title={t("Attached to")} aside={binds(viewer).length > 0 ? <Button variant="light" onClick={() => setAttaching(true)}>{t("Attach")}</Button> : null}>
         <FailureNote failure={unread} />
-        {attached.length > 0 ? <Attachments label={t("Whom it binds")} list={attached} first="holder" onDone={refetch} /> : null}
-        {data && attached.length === 0 ? <p className="dim">{t("Nobody in sight.")}</p> : null}
+        {attached.length > 0 ? <Attachments label={t("Attached to")} list={attached} first="holder" onDone={refetch} /> : null}
+        {data && attached.length === 0 ? <p className="dim">{t("None that you can see.")}</p> : null}
       </Part>
       {attaching ? <AttachDialog policy={policy} onClose={() => setAttaching(false)} onDone={refetch} /> : null}
       <Confirm opened={deleting} title={t("Delete {{name}}?", { name: policy.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
-        {t("A policy that is attached somewhere is not deleted.")}
+        {t("You cannot delete a policy that is attached.")}
       </Confirm>
     </SidePanel>
   );

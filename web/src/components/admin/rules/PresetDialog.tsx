@@ -31,19 +31,19 @@ export function PresetDialog({ preset, onClose, onDone }: { preset: Preset | nul
     onClose();
   }
   return (
-    <FormDialog title={preset ? t("Change {{name}}", { name: preset.name }) : t("New preset")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={preset ? t("Save") : t("Create")}
+    <FormDialog title={preset ? t("Edit {{name}}", { name: preset.name }) : t("New preset")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={preset ? t("Save") : t("Create")}
       busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={!name.trim() || Object.keys(wrong).length > 0 || shmBytes === null || Object.keys(slots).length === 0}
       fields={["name", "description", ...Object.keys(texts).map((slot) => `slots.${slot}`), "slots", "shmBytes", "resourceGroup"]}>
       {(refused) => (
         <>
           <TextInput label={t("Name")} required data-autofocus value={name} error={refused.name} onChange={(e) => setName(e.currentTarget.value)} />
           <TextInput label={t("Description")} value={description} error={refused.description} onChange={(e) => setDescription(e.currentTarget.value)} />
-          <SlotsInput legend={t("What a session asks for")} value={texts} wrong={wrongSlots("slots", refused, typed)} onChange={setTexts} />
+          <SlotsInput legend={t("Requested slots")} value={texts} wrong={wrongSlots("slots", refused, typed)} onChange={setTexts} />
           <div className="pair">
-            <TextInput label={t("Shared memory")} placeholder={t("as usual, 64 MiB")} value={shm} error={shmBytes === null ? t(hints.bytes) : refused.shmBytes} onChange={(e) => setShm(e.currentTarget.value)}
+            <TextInput label={t("Shared memory")} placeholder={t("default: 64 MiB")} value={shm} error={shmBytes === null ? t(hints.bytes) : refused.shmBytes} onChange={(e) => setShm(e.currentTarget.value)}
               rightSection={/[a-z]/i.test(shm) ? null : <span className="dim">GiB</span>} rightSectionPointerEvents="none" rightSectionWidth={40} />
-            {preset ? <TextInput label={t("For the resource group")} value={preset.resourceGroup?.name ?? t("all")} disabled /> : (
-              <GroupPick label={t("For the resource group")} placeholder={t("All")} value={group} error={refused.resourceGroup} onChange={setGroup} />
+            {preset ? <TextInput label={t("Resource group")} value={preset.resourceGroup?.name ?? t("all")} disabled /> : (
+              <GroupPick label={t("Resource group")} placeholder={t("All")} value={group} error={refused.resourceGroup} onChange={setGroup} />
             )}
           </div>
         </>

@@ -24,7 +24,7 @@ export function RoleDialog({ role, onClose, onDone }: { role: Role | null; onClo
     onClose();
   }
   return (
-    <FormDialog title={role ? t("Change {{name}}", { name: role.name }) : t("New role")} size="xl" onClose={onClose} onSubmit={() => void submit()} submit={role ? t("Save") : t("Create")}
+    <FormDialog title={role ? t("Edit {{name}}", { name: role.name }) : t("New role")} size="xl" onClose={onClose} onSubmit={() => void submit()} submit={role ? t("Save") : t("Create")}
       busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={!name.trim() || allows.length === 0} fields={["name", "description"]}>
       {(wrong) => (
         <>
@@ -33,7 +33,7 @@ export function RoleDialog({ role, onClose, onDone }: { role: Role | null; onClo
             <TextInput label={t("Description")} value={description} error={wrong.description} onChange={(e) => setDescription(e.currentTarget.value)} />
           </div>
           <RoleMatrix ticks={ticks} onChange={setTicks} />
-          {role && role.grants.length > 0 ? <p className="dim">{t("It changes at once for all who hold it.")}</p> : null}
+          {role && role.grants.length > 0 ? <p className="dim">{t("It changes at once for all users who have this role.")}</p> : null}
         </>
       )}
     </FormDialog>

@@ -33,15 +33,15 @@ export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void })
     onDone();
   }
   return (
-    <Part title={t("Held by")} aside={may ? <Button variant="light" onClick={() => setGranting(true)}>{t("Grant")}</Button> : null}>
-      {role.grants.length === 0 ? <p className="dim">{t("Nobody in sight.")}</p> : (
-        <ul className="rows tall" tabIndex={role.grants.length > 9 ? 0 : undefined} aria-label={t("Held by")}>
+    <Part title={t("Granted to")} aside={may ? <Button variant="light" onClick={() => setGranting(true)}>{t("Grant")}</Button> : null}>
+      {role.grants.length === 0 ? <p className="dim">{t("None that you can see.")}</p> : (
+        <ul className="rows tall" tabIndex={role.grants.length > 9 ? 0 : undefined} aria-label={t("Granted to")}>
           {role.grants.map((g) => (
             <li key={g.id}>
               <span>{g.user.email} <span className="dim">{place(g)}</span></span>
               {may ? (
-                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Take away from {{email}} {{place}}", { email: g.user.email, place: place(g) })} onClick={() => { clear(); setGoing(g); }}>
-                  {t("Take away")}
+                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke from {{email}} {{place}}", { email: g.user.email, place: place(g) })} onClick={() => { clear(); setGoing(g); }}>
+                  {t("Revoke")}
                 </Button>
               ) : null}
             </li>
@@ -49,8 +49,8 @@ export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void })
         </ul>
       )}
       {granting ? <GrantDialog role={role} onClose={() => setGranting(false)} onDone={onDone} /> : null}
-      <Confirm opened={going !== null} title={t("Take the role away?")} action={t("Take away")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void revoke()}>
-        {going ? t("{{email}} no longer holds {{role}} {{place}}, at once.", { email: going.user.email, role: role.name, place: place(going) }) : null}
+      <Confirm opened={going !== null} title={t("Revoke the role?")} action={t("Revoke")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void revoke()}>
+        {going ? t("{{email}} loses the role {{role}} {{place}} at once.", { email: going.user.email, role: role.name, place: place(going) }) : null}
       </Confirm>
     </Part>
   );
@@ -68,23 +68,23 @@ function GrantDialog({ role, onClose, onDone }: { role: Role; onClose: () => voi
     onDone();
     onClose();
   }
-  const scopes = [{ value: "system", label: t("Everywhere") }, { value: "domain", label: t("A domain") }, { value: "project", label: t("A project") }, ...(kinds.length > 0 ? [{ value: "object", label: t("One object") }] : [])];
+  const scopes = [{ value: "system", label: t("Everywhere") }, { value: "domain", label: t("One domain") }, { value: "project", label: t("One project") }, ...(kinds.length > 0 ? [{ value: "object", label: t("One object") }] : [])];
   return (
     <FormDialog title={t("Grant {{name}}", { name: role.name })} onClose={onClose} onSubmit={() => void submit()} submit={t("Grant")} busy={busy} failure={failure}
       disabled={!user || (scope !== "system" && !on)} fields={["user", "scopeId", "scope"]}>
       {(wrong) => (
         <>
-          <UserPick label={t("To whom")} required value={user} error={wrong.user} onChange={setUser} />
+          <UserPick label={t("Grant to")} required value={user} error={wrong.user} onChange={setUser} />
           <fieldset className="legendless">
-            <legend>{t("Where")}</legend>
-            <SegmentedControl aria-label={t("Where")} data={scopes} value={scope} onChange={(v) => { setScope(v as Scope); setOn(null); }} />
+            <legend>{t("Scope")}</legend>
+            <SegmentedControl aria-label={t("Scope")} data={scopes} value={scope} onChange={(v) => { setScope(v as Scope); setOn(null); }} />
           </fieldset>
           {scope === "domain" ? <DomainPick label={t("Domain")} required value={on} error={wrong.scopeId} onChange={setOn} /> : null}
           {scope === "project" ? <ProjectPick label={t("Project")} required value={on} error={wrong.scopeId} onChange={setOn} /> : null}
           {scope === "object" && kind ? (
             <div className="pair">
-              <Select label={t("Kind")} allowDeselect={false} data={kinds.map((k) => ({ value: k, label: entityName(k) }))} value={kind} onChange={(k) => { setKind(k as Entity); setOn(null); }} />
-              <ObjectPick key={kind} kind={kind} label={t("Which")} value={on} error={wrong.scopeId} onChange={setOn} />
+              <Select label={t("Type")} allowDeselect={false} data={kinds.map((k) => ({ value: k, label: entityName(k) }))} value={kind} onChange={(k) => { setKind(k as Entity); setOn(null); }} />
+              <ObjectPick key={kind} kind={kind} label={t("Object")} value={on} error={wrong.scopeId} onChange={setOn} />
             </div>
           ) : null}
         </>

@@ -15,19 +15,19 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
     );
   };
   return (
-    <div className="scroll-x" tabIndex={0} role="group" aria-label={t("What the role allows")}>
+    <div className="scroll-x" tabIndex={0} role="group" aria-label={t("Permissions of the role")}>
       <table className="grid matrix">
         <thead>
           <tr>
-            <th scope="col">{t("On")}</th>
+            <th scope="col">{t("Object type")}</th>
             {operations.map((op) => <th key={op} scope="col">{t(op)}</th>)}
             {onChange ? <th scope="col">{t("all")}</th> : null}
           </tr>
           {onChange ? (
             <tr>
-              <th scope="row" className="dim">{t("all kinds")}</th>
-              {operations.map((op) => <td key={op}>{all(t("{{operation}} on all kinds", { operation: t(op) }), entities, [op])}</td>)}
-              <td>{all(t("everything on all kinds"), entities, operations)}</td>
+              <th scope="row" className="dim">{t("all types")}</th>
+              {operations.map((op) => <td key={op}>{all(t("{{operation}} on all types", { operation: t(op) }), entities, [op])}</td>)}
+              <td>{all(t("everything on all types"), entities, operations)}</td>
             </tr>
           ) : null}
         </thead>

@@ -29,9 +29,9 @@ export function RolePanel({ role, onEdit, onClose, onDone }: Props) {
   }
   return (
     <SidePanel title={role.name} onClose={onClose}>
-      <Part title={t("What it allows")} aside={
+      <Part title={t("Permissions")} aside={
         <>
-          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Change")}</Button> : null}
+          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Edit")}</Button> : null}
           {may("delete") ? <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button> : null}
         </>
       }>
@@ -40,7 +40,7 @@ export function RolePanel({ role, onEdit, onClose, onDone }: Props) {
       </Part>
       <RoleGrants role={role} onDone={onDone} />
       <Confirm opened={deleting} title={t("Delete {{name}}?", { name: role.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
-        {role.grants.length > 0 ? t("All who hold it lose it at once ({{count}} grants).", { count: role.grants.length }) : t("Nobody in sight holds it.")}
+        {role.grants.length > 0 ? t("All users who have it lose it at once ({{count}} grants).", { count: role.grants.length }) : t("No user that you can see has this role.")}
       </Confirm>
     </SidePanel>
   );

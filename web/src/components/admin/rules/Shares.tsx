@@ -39,10 +39,10 @@ export function GroupShares({ group }: { group: Group }) {
   const shares = data?.node && "shareWeights" in data.node ? data.node : null;
   const may = group.permissions.includes("update");
   return (
-    <Part title={t("Shares")} aside={may ? <Button variant="light" onClick={() => setWeighing(true)}>{t("Set a weight")}</Button> : null}>
+    <Part title={t("Fair shares")} aside={may ? <Button variant="light" onClick={() => setWeighing(true)}>{t("Set a weight")}</Button> : null}>
       <FailureNote failure={failure} />
-      {group.order === "drf" || group.order === "fair_share" ? null : <p className="dim">{t("The order of the queue does not look at shares; this is how fair share would see them.")}</p>}
-      {shares && shares.shareHolders.length > 0 ? <Standings list={shares.shareHolders} /> : <p className="dim">{t("Nobody has used or asked for anything lately.")}</p>}
+      {group.order === "drf" || group.order === "fair_share" ? null : <p className="dim">{t("The queue order of this group does not use shares. The table shows how fair share would count.")}</p>}
+      {shares && shares.shareHolders.length > 0 ? <Standings list={shares.shareHolders} /> : <p className="dim">{t("No recent usage or requests.")}</p>}
       {shares && shares.shareWeights.length > 0 ? (
         <ul className="rows" aria-label={t("Weights")}>
           {shares.shareWeights.map((w) => (
@@ -76,24 +76,24 @@ const itself = (h: Standing) => ({ domain: h.scope === "domain" ? h.domain : nul
 function Standings({ list }: { list: readonly Standing[] }) {
   const flat = list.every((h) => h.scope === "user");
   return (
-    <div className="scroll-x" role="region" aria-label={t("Shares")} tabIndex={0}>
-      <table className="grid" aria-label={t("How they stand")}>
+    <div className="scroll-x" role="region" aria-label={t("Fair shares")} tabIndex={0}>
+      <table className="grid" aria-label={t("Current shares")}>
         <thead>
           <tr>
-            <th scope="col">{t("Whose")}</th>
+            <th scope="col">{t("Domain, project or user")}</th>
             <th scope="col" className="num">{t("Weight")}</th>
-            <th scope="col" className="num">{t("Due")}</th>
+            <th scope="col" className="num">{t("Entitled")}</th>
             <th scope="col" className="num">{t("Used")}</th>
-            <th scope="col" className="num" title={t("The highest goes first")}>{t("Factor")}</th>
-            <th scope="col" className="num">{t("Waiting")}</th>
+            <th scope="col" className="num" title={t("The highest factor goes first.")}>{t("Factor")}</th>
+            <th scope="col" className="num">{t("Pending")}</th>
           </tr>
         </thead>
         <tbody>
           {list.map((h) => (
             <tr key={`${h.scope} ${h.domain?.id} ${h.project?.id} ${h.user?.id}`}>
               <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope]! }}>
-                {h[h.scope as "domain" | "project" | "user"] ? spoken(itself(h)) : <span className="dim">{t("out of sight")}</span>}
-                {h.scope === "user" && slotsLine(h.held) ? <div className="dim">{t("holds {{slots}}", { slots: slotsLine(h.held) })}</div> : null}
+                {h[h.scope as "domain" | "project" | "user"] ? spoken(itself(h)) : <span className="dim">{t("not visible to you")}</span>}
+                {h.scope === "user" && slotsLine(h.held) ? <div className="dim">{t("uses {{slots}}", { slots: slotsLine(h.held) })}</div> : null}
               </td>
               <td className="num">{h.weight}</td>
               <td className="num nowrap">{percent(h.due)}</td>
@@ -126,10 +126,10 @@ function WeightDialog({ group, onClose, onDone }: { group: Group; onClose: () =>
     <FormDialog title={t("Set a weight")} onClose={onClose} onSubmit={() => void submit()} submit={t("Save")} busy={busy} failure={failure} disabled={!holder.id || !(Number(weight) > 0)} fields={[...kinds, "weight", "withinProject", "resourceGroup"]}>
       {(wrong) => (
         <>
-          <HolderPick label={t("Whose")} kinds={kinds} value={holder} wrong={wrong} onChange={setHolder} />
-          {holder.kind === "user" ? <ProjectPick label={t("Only in the project")} placeholder={t("in each")} value={within} error={wrong.withinProject} onChange={setWithin} /> : null}
-          <NumberInput label={t("Weight")} description={t("Everybody without one has 1: 2 is due twice as much.")} required min={0} max={1000} step={1} decimalScale={3} value={weight} error={wrong.weight} onChange={setWeight} />
-          <Switch label={t("Only in {{group}}", { group: group.name })} description={t("Otherwise in all groups")} checked={here} onChange={(e) => setHere(e.currentTarget.checked)} />
+          <HolderPick label={t("Domain, project or user")} kinds={kinds} value={holder} wrong={wrong} onChange={setHolder} />
+          {holder.kind === "user" ? <ProjectPick label={t("Only in the project")} placeholder={t("all projects")} value={within} error={wrong.withinProject} onChange={setWithin} /> : null}
+          <NumberInput label={t("Weight")} description={t("The default weight is 1. A weight of 2 entitles to twice as much.")} required min={0} max={1000} step={1} decimalScale={3} value={weight} error={wrong.weight} onChange={setWeight} />
+          <Switch label={t("Only in {{group}}", { group: group.name })} description={t("Otherwise, in all groups.")} checked={here} onChange={(e) => setHere(e.currentTarget.checked)} />
         </>
       )}
     </FormDialog>

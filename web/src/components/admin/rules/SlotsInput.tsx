@@ -45,7 +45,7 @@ export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props
       {wrong[""] ? <p className="bad" role="alert">{wrong[""]}</p> : null}
       {free ? (
         <div className="row">
-          <TextInput aria-label={t("Another slot, {{legend}}", { legend })} placeholder={t("Another slot, such as cuda.shares")} w={250} value={another}
+          <TextInput aria-label={t("Add a slot: {{legend}}", { legend })} placeholder={t("Add a slot, such as cuda.shares")} w={250} value={another}
             onChange={(e) => setAnother(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter") { e.preventDefault(); add(); } }} />
           <Button variant="default" disabled={!name} onClick={add}>
             {t("Add")}

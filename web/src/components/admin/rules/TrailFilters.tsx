@@ -44,14 +44,14 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
       <div className="filters">
         <TextInput className="span" type="datetime-local" label={t("From")} value={filter.from ?? ""} error={why("from")} onChange={(e) => onChange({ from: e.currentTarget.value || undefined })} />
         <TextInput className="span" type="datetime-local" label={t("Until")} value={filter.to ?? ""} error={why("to")} onChange={(e) => onChange({ to: e.currentTarget.value || undefined })} />
-        <UserPick key={`actor ${filter.actor} ${emails[filter.actor ?? ""]}`} label={t("Who")} placeholder={t("Anybody")} value={filter.actor ?? null} chosen={person(filter.actor)} error={why("actor")} onChange={(id) => onChange({ actor: id ?? undefined })} />
-        <UserPick key={`as ${filter.as} ${emails[filter.as ?? ""]}`} label={t("In the name of")} placeholder={t("Anybody")} value={filter.as ?? null} chosen={person(filter.as)} error={why("as")} onChange={(id) => onChange({ as: id ?? undefined })} />
+        <UserPick key={`actor ${filter.actor} ${emails[filter.actor ?? ""]}`} label={t("Actor")} placeholder={t("Anyone")} value={filter.actor ?? null} chosen={person(filter.actor)} error={why("actor")} onChange={(id) => onChange({ actor: id ?? undefined })} />
+        <UserPick key={`as ${filter.as} ${emails[filter.as ?? ""]}`} label={t("Acting as")} placeholder={t("Anyone")} value={filter.as ?? null} chosen={person(filter.as)} error={why("as")} onChange={(id) => onChange({ as: id ?? undefined })} />
         <Typed label={t("Action")} value={filter.action} data={actions} onChange={(action) => onChange({ action })} />
-        <Select label={t("About")} placeholder={t("Anything")} clearable clearButtonProps={{ "aria-label": t("Choose none") }} value={filter.entity ?? null} onChange={(entity) => onChange({ entity: entity ?? undefined })}
+        <Select label={t("Object")} placeholder={t("Any object")} clearable clearButtonProps={{ "aria-label": t("Clear") }} value={filter.entity ?? null} onChange={(entity) => onChange({ entity: entity ?? undefined })}
           data={entities.map((e) => ({ value: e, label: entityName(e) }))} />
-        <Select label={t("Result")} placeholder={t("Any")} clearable clearButtonProps={{ "aria-label": t("Choose none") }} value={filter.result ?? null} onChange={(result) => onChange({ result: result ?? undefined })}
-          data={[{ value: anyFailure, label: t("all but OK") }, ...results.map((r) => ({ value: r, label: r }))]} />
-        <Typed label={t("Request id")} value={filter.request} onChange={(request) => onChange({ request })} />
+        <Select label={t("Result")} placeholder={t("Any")} clearable clearButtonProps={{ "aria-label": t("Clear") }} value={filter.result ?? null} onChange={(result) => onChange({ result: result ?? undefined })}
+          data={[{ value: anyFailure, label: t("all except OK") }, ...results.map((r) => ({ value: r, label: r }))]} />
+        <Typed label={t("Request ID")} value={filter.request} onChange={(request) => onChange({ request })} />
       </div>
       <div className="row">
         <div className="chips" role="group" aria-label={t("Time")}>
@@ -63,7 +63,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
         </div>
         {Object.keys(filter).length > 0 ? (
           <Button className="push" variant="subtle" onClick={onClear}>
-            {t("Clear the filter")}
+            {t("Clear filters")}
           </Button>
         ) : null}
       </div>
@@ -84,7 +84,7 @@ function Typed({ label, value, data, onChange }: { label: string; value: string 
     tell(typed);
   };
   return data ? (
-    <Autocomplete size="xs" label={label} placeholder={t("Any")} data={data} limit={12} value={text} onChange={type} clearable clearButtonProps={{ "aria-label": t("Choose none") }} />
+    <Autocomplete size="xs" label={label} placeholder={t("Any")} data={data} limit={12} value={text} onChange={type} clearable clearButtonProps={{ "aria-label": t("Clear") }} />
   ) : (
     <TextInput label={label} placeholder={t("Any")} value={text} onChange={(e) => type(e.currentTarget.value)} />
   );

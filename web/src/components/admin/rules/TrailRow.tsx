@@ -20,19 +20,19 @@ export function TrailRow({ entry: e, onFilter, onClose }: { entry: Entry; onFilt
     </button>
   );
   const facts: [string, ReactNode][] = [
-    [t("At"), new Date(e.at).toLocaleString(language(), { dateStyle: "full", timeStyle: "medium" })],
-    [t("Who"), <>{e.actorEmail || t("nobody who is known")} {e.actorId ? only(t("only his"), { actor: e.actorId }) : null}</>],
-    [t("In the name of"), e.actedAsId ? <>{e.actedAs?.email ?? names[e.actedAsId] ?? <code>{e.actedAsId}</code>} {only(t("only those"), { as: e.actedAsId })}</> : null],
+    [t("Time"), new Date(e.at).toLocaleString(language(), { dateStyle: "full", timeStyle: "medium" })],
+    [t("Actor"), <>{e.actorEmail || t("unknown")} {e.actorId ? only(t("only this user"), { actor: e.actorId }) : null}</>],
+    [t("Acting as"), e.actedAsId ? <>{e.actedAs?.email ?? names[e.actedAsId] ?? <code>{e.actedAsId}</code>} {only(t("only this user"), { as: e.actedAsId })}</> : null],
     [t("Login, token or keypair"), e.credentialId ? <code>{e.credentialId}</code> : null],
-    [t("Action"), <><code>{e.action}</code> {only(t("only this"), { action: e.action })}</>],
-    [t("About"), e.entity ? <>{entityName(e.entity)} {e.entityId ? <><b>{names[e.entityId]}</b> <code>{e.entityId}</code></> : null}</> : null],
+    [t("Action"), <><code>{e.action}</code> {only(t("only this action"), { action: e.action })}</>],
+    [t("Object"), e.entity ? <>{entityName(e.entity)} {e.entityId ? <><b>{names[e.entityId]}</b> <code>{e.entityId}</code></> : null}</> : null],
     [t("Domain"), e.domainId ? (names[e.domainId] ?? <code>{e.domainId}</code>) : null],
     [t("Project"), e.projectId ? (names[e.projectId] ?? <code>{e.projectId}</code>) : null],
     [t("Result"), <b className={tone(e.result)}>{e.result}</b>],
     [t("Message"), e.message || null],
-    [t("Took"), spent(e.durationUs)],
-    [t("From address"), e.clientAddress || null],
-    [t("Request id"), e.requestId ? <span className="row tight"><code>{e.requestId}</code> <Copy value={e.requestId} /> {only(t("all of this request"), { request: e.requestId })}</span> : null],
+    [t("Duration"), spent(e.durationUs)],
+    [t("Client address"), e.clientAddress || null],
+    [t("Request ID"), e.requestId ? <span className="row tight"><code>{e.requestId}</code> <Copy value={e.requestId} /> {only(t("all entries of this request"), { request: e.requestId })}</span> : null],
   ];
   return (
     <SidePanel title={e.action} onClose={onClose}>

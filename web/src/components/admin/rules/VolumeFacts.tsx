@@ -4,7 +4,7 @@ import { enforcementWord } from "../../folder/folder";
 import { Part } from "../Panel";
 import type { Volume } from "./volume";
 
-const rate = (n: number | null, unit: (n: number) => string) => (n === null ? t("not told") : unit(n));
+const rate = (n: number | null, unit: (n: number) => string) => (n === null ? t("not reported") : unit(n));
 const ops = (n: number) => t("{{n}} operations/s", { n: trim(n.toFixed(n < 10 ? 1 : 0)) });
 const flow = (n: number) => `${bytes(n)}/s`;
 const delay = (n: number) => (n < 1000 ? `${trim(n.toFixed(0))} µs` : `${trim((n / 1000).toFixed(1))} ms`);
@@ -18,17 +18,17 @@ export function VolumeFacts({ volume: v }: { volume: Volume }) {
         <dl className="facts">
           <dt>{t("Health")}</dt>
           <dd>{t(v.health)}{v.healthMessage ? <span className={v.health === "healthy" ? "dim" : "bad"}> {v.healthMessage}</span> : null}</dd>
-          <dt>{t("Kind")}</dt>
+          <dt>{t("Type")}</dt>
           <dd>{v.backend} <span className="dim">{t("served by {{proxy}}", { proxy: v.proxy })}</span></dd>
-          <dt>{t("Room")}</dt>
-          <dd>{v.elastic ? t("{{used}} used; it grows by itself", { used: bytes(v.usedBytes) }) : t("{{used}} of {{total}}", { used: bytes(v.usedBytes), total: bytes(v.totalBytes) })}</dd>
+          <dt>{t("Space")}</dt>
+          <dd>{v.elastic ? t("{{used}} used, no fixed size", { used: bytes(v.usedBytes) }) : t("{{used}} of {{total}}", { used: bytes(v.usedBytes), total: bytes(v.totalBytes) })}</dd>
           <dt>{t("Files")}</dt>
-          <dd>{v.totalInodes === null ? (v.usedInodes?.toLocaleString() ?? t("not told")) : t("{{used}} of {{total}}", { used: v.usedInodes?.toLocaleString() ?? "?", total: v.totalInodes.toLocaleString() })}</dd>
+          <dd>{v.totalInodes === null ? (v.usedInodes?.toLocaleString() ?? t("not reported")) : t("{{used}} of {{total}}", { used: v.usedInodes?.toLocaleString() ?? "?", total: v.totalInodes.toLocaleString() })}</dd>
           <dt>{t("Limits")}</dt>
           <dd>{t(enforcementWord(v.enforcement))} <span className="dim">({t(v.enforcement)})</span></dd>
         </dl>
       </Part>
-      <Part title={t("Pace")}>
+      <Part title={t("Throughput")}>
         {p ? (
           <>
             <dl className="facts">
@@ -37,9 +37,9 @@ export function VolumeFacts({ volume: v }: { volume: Volume }) {
               <dt>{t("Writes")}</dt>
               <dd>{rate(p.writeOpsPerSecond, ops)} · {rate(p.writeBytesPerSecond, flow)} · {rate(p.writeLatencyMicros, delay)}</dd>
             </dl>
-            <p className="dim">{t("over {{n}} s until {{when}}", { n: trim(p.windowSeconds.toFixed(1)), when: when(p.at) })}{p.wholeCluster ? ` · ${t("of the whole storage cluster")}` : ""}</p>
+            <p className="dim">{t("average over {{n}} s, {{when}}", { n: trim(p.windowSeconds.toFixed(1)), when: when(p.at) })}{p.wholeCluster ? ` · ${t("of the whole storage cluster")}` : ""}</p>
           </>
-        ) : <p className="dim">{t("Its product does not tell.")}</p>}
+        ) : <p className="dim">{t("The storage system does not report it.")}</p>}
       </Part>
     </>
   );

@@ -8,13 +8,13 @@ import { type Volume, atoms } from "./volume";
 export function VolumeMatrix({ volumes, onOpen }: { volumes: Volume[]; onOpen: (id: string) => void }) {
   return (
     <section aria-labelledby="may" className="stack small">
-      <h2 id="may">{t("Who may use them, for what")}</h2>
-      <p className="dim">{t("What everybody is given, and one's domain, projects and oneself, adds up. It binds every role.")}</p>
-      <div className="panel scroll-x" tabIndex={0} role="group" aria-label={t("Who may use them, for what")}>
+      <h2 id="may">{t("Access by domain, project and user")}</h2>
+      <p className="dim">{t("Grants to everyone, the domain, the projects and the user add up. They limit every role.")}</p>
+      <div className="panel scroll-x" tabIndex={0} role="group" aria-label={t("Access by domain, project and user")}>
         <table className="grid matrix">
           <thead>
             <tr>
-              <th scope="col">{t("Volume and holder")}</th>
+              <th scope="col">{t("Volume and grantee")}</th>
               {atoms.map((a) => <th key={a.value} scope="col">{t(a.label)}</th>)}
             </tr>
           </thead>
@@ -23,8 +23,8 @@ export function VolumeMatrix({ volumes, onOpen }: { volumes: Volume[]; onOpen: (
               <Fragment key={v.id}>
                 <tr>
                   <th scope="rowgroup" colSpan={atoms.length + 1}>
-                    <button type="button" className="linkish" aria-label={t("Who may use {{name}}", { name: v.name })} onClick={() => onOpen(v.id)}>{v.name}</button>
-                    {v.grants.length === 0 ? <span className="tone-wait note"> {t("nobody may use it")}</span> : null}
+                    <button type="button" className="linkish" aria-label={t("Access to {{name}}", { name: v.name })} onClick={() => onOpen(v.id)}>{v.name}</button>
+                    {v.grants.length === 0 ? <span className="tone-wait note"> {t("no one can use it")}</span> : null}
                   </th>
                 </tr>
                 {v.grants.map((g) => (

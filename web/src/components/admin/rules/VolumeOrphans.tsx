@@ -29,13 +29,13 @@ export function VolumeOrphans({ volume }: { volume: { id: string; name: string }
   const orphans = found ? orphansOf(found) : [];
   const none = found && orphans.length + found.missing.length === 0;
   return (
-    <Part title={t("Orphans")} aside={<Button variant="default" loading={fetching} onClick={() => (asked ? again() : setAsked(true))}>{asked ? t("Look again") : t("Look now")}</Button>}>
-      <p className="dim">{t("What lies on the volume and belongs to nobody, and folders that are not there.")}</p>
+    <Part title={t("Orphans")} aside={<Button variant="default" loading={fetching} onClick={() => (asked ? again() : setAsked(true))}>{asked ? t("Scan again") : t("Scan now")}</Button>}>
+      <p className="dim">{t("Data on the volume that has no owner, and folders that are missing from the volume.")}</p>
       <FailureNote failure={error ? fromGraphQL(error) : null} />
-      {none ? <p role="status">{t("Nothing: what lies there is what is known.")}</p> : null}
+      {none ? <p role="status">{t("No orphans: all data on the volume has an owner.")}</p> : null}
       {found && found.missing.length > 0 ? (
         <>
-          <p className="bad" role="status">{t("These folders are not on the volume. Bring them back from a backup, or delete them.")}</p>
+          <p className="bad" role="status">{t("These folders are missing from the volume. Restore them from a backup, or delete them.")}</p>
           <ul className="rows" aria-label={t("Missing folders")}>
             {found.missing.map((f) => <li key={f.id}><b>{f.name}</b> <span className="dim">{f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.email}</span></li>)}
           </ul>
@@ -49,12 +49,12 @@ export function VolumeOrphans({ volume }: { volume: { id: string; name: string }
                 <span className="tone-wait">{t(o.what)}</span> {o.usedBytes === null ? null : <span className="dim">{bytes(o.usedBytes)}</span>}
                 <div><code style={{ overflowWrap: "anywhere" }}>{o.name}</code></div>
               </span>
-              {o.input ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Remove {{name}}", { name: o.name })} onClick={() => setGoing(o)}>{t("Remove")}</Button> : <span className="dim">{t("to be removed by hand")}</span>}
+              {o.input ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Remove {{name}}", { name: o.name })} onClick={() => setGoing(o)}>{t("Remove")}</Button> : <span className="dim">{t("must be removed manually")}</span>}
             </li>
           ))}
         </ul>
       ) : null}
-      {found && !found.complete ? <p className="tone-wait">{t("There are more; at most 1000 of each are told.")}</p> : null}
+      {found && !found.complete ? <p className="tone-wait">{t("There are more. At most 1000 of each are shown.")}</p> : null}
       {going?.input ? <RemoveDialog volume={volume} orphan={going} onClose={() => setGoing(null)} onGone={() => { setGoing(null); again(); }} /> : null}
     </Part>
   );
@@ -65,18 +65,18 @@ function RemoveDialog({ volume, orphan, onClose, onGone }: { volume: { id: strin
   const { run, busy, failure } = useAction(RemoveOrphan);
   const [task, setTask] = useState<string | null>(null);
   return (
-    <Modal opened onClose={task ? onGone : onClose} size={560} title={t("Remove it for ever?")} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={task ? onGone : onClose} size={560} title={t("Delete it permanently?")} closeButtonProps={{ "aria-label": t("Close") }}>
       {task ? <TaskState id={task} onClose={onGone} /> : (
-        <Form failure={failure} fields={[]} submit={t("Delete for ever")} danger busy={busy} onCancel={onClose}
+        <Form failure={failure} fields={[]} submit={t("Delete permanently")} danger busy={busy} onCancel={onClose}
           onSubmit={async () => {
             const done = await run({ input: { volume: volume.id, ...orphan.input! } });
             if (done) setTask(done.removeOrphan.task.id);
           }}>
           {() => (
             <>
-              <p>{orphan.input?.folder ? t("All files in it are deleted from {{volume}}. This cannot be undone, and nobody can say whose they were.", { volume: volume.name }) : t("The scope and what is in it are deleted from {{volume}}. This cannot be undone.", { volume: volume.name })}</p>
+              <p>{orphan.input?.folder ? t("All files in it are deleted from {{volume}}. This cannot be undone, and their owner is unknown.", { volume: volume.name }) : t("The scope and its contents are deleted from {{volume}}. This cannot be undone.", { volume: volume.name })}</p>
               <code style={{ overflowWrap: "anywhere" }}>{orphan.name}</code>
-              <p className="dim">{t("Whether it still belongs to nobody is looked at once more before.")}</p>
+              <p className="dim">{t("Before the deletion, Berth checks again that it has no owner.")}</p>
             </>
           )}
         </Form>

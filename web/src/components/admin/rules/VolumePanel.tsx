@@ -33,17 +33,17 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
     <SidePanel title={volume.name} onClose={onClose}>
       <VolumeFacts volume={volume} />
       <VolumeScopes volume={volume} may={administers(viewer)} />
-      <Part title={t("What its folders may be used for")} aside={may ? <Button variant="light" onClick={() => setEdited("new")}>{t("Grant")}</Button> : null}>
-        <p className="dim">{t("What several lines give adds up. It binds every role, superadmins too.")}</p>
-        {volume.grants.length === 0 ? <p className="tone-wait">{t("Nobody may use it.")}</p> : (
-          <ul className="rows" aria-label={t("What its folders may be used for")}>
+      <Part title={t("Access to its folders")} aside={may ? <Button variant="light" onClick={() => setEdited("new")}>{t("Grant")}</Button> : null}>
+        <p className="dim">{t("Grants add up. They limit every role, including superadmins.")}</p>
+        {volume.grants.length === 0 ? <p className="tone-wait">{t("No one can use it.")}</p> : (
+          <ul className="rows" aria-label={t("Access to its folders")}>
             {volume.grants.map((g) => (
               <li key={g.id}>
                 <span><b>{spoken(g)}</b> <span className="dim">{given(g.permissions).map((x) => t(x)).join(", ")}</span></span>
                 {may ? (
                   <span className="push row keep">
-                    <Button variant="subtle" size="compact-xs" aria-label={t("Change what {{holder}} may", { holder: spoken(g) })} onClick={() => setEdited(g)}>{t("Change")}</Button>
-                    <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Take away from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>{t("Take away")}</Button>
+                    <Button variant="subtle" size="compact-xs" aria-label={t("Edit the access of {{holder}}", { holder: spoken(g) })} onClick={() => setEdited(g)}>{t("Edit")}</Button>
+                    <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the access of {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>{t("Revoke")}</Button>
                   </span>
                 ) : null}
               </li>
@@ -53,8 +53,8 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
       </Part>
       {viewer.user.role === "superadmin" ? <VolumeOrphans volume={volume} /> : null}
       {edited ? <GrantDialog volume={volume} grant={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={onDone} /> : null}
-      <Confirm opened={going !== null} title={t("Take it away?")} action={t("Take away")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void remove()}>
-        {going ? t("What only this line gives {{holder}} is no longer allowed on {{volume}}. Folders and their data stay.", { holder: spoken(going), volume: volume.name }) : null}
+      <Confirm opened={going !== null} title={t("Revoke the access?")} action={t("Revoke")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void remove()}>
+        {going ? t("{{holder}} loses the permissions on {{volume}} that only this grant gives. Folders and their data stay.", { holder: spoken(going), volume: volume.name }) : null}
       </Confirm>
     </SidePanel>
   );
@@ -73,22 +73,22 @@ function GrantDialog({ volume, grant, onClose, onDone }: { volume: Volume; grant
     onClose();
   }
   return (
-    <FormDialog title={grant ? t("What {{holder}} may on {{volume}}", { holder: spoken(grant), volume: volume.name }) : t("Grant {{name}}", { name: volume.name })} onClose={onClose} onSubmit={() => void submit()}
+    <FormDialog title={grant ? t("Access of {{holder}} to {{volume}}", { holder: spoken(grant), volume: volume.name }) : t("Grant {{name}}", { name: volume.name })} onClose={onClose} onSubmit={() => void submit()}
       submit={grant ? t("Save") : t("Grant")} busy={busy} failure={failure} disabled={!everybody && !holder.id} fields={["domain", "project", "user"]}>
       {(wrong) => (
         <>
           {grant ? null : (
             <>
-              <SegmentedControl aria-label={t("To whom")} value={everybody ? "all" : "one"} onChange={(v) => setEverybody(v === "all")} data={[{ value: "one", label: t("One domain, project or user") }, { value: "all", label: t("Everybody") }]} />
-              {everybody ? null : <HolderPick label={t("To whom")} kinds={["domain", "project", "user"]} value={holder} wrong={wrong} onChange={setHolder} />}
+              <SegmentedControl aria-label={t("Grant to")} value={everybody ? "all" : "one"} onChange={(v) => setEverybody(v === "all")} data={[{ value: "one", label: t("One domain, project or user") }, { value: "all", label: t("Everyone") }]} />
+              {everybody ? null : <HolderPick label={t("Grant to")} kinds={["domain", "project", "user"]} value={holder} wrong={wrong} onChange={setHolder} />}
             </>
           )}
-          <Checkbox.Group label={t("May")} value={permissions} onChange={setPermissions}>
+          <Checkbox.Group label={t("Permissions")} value={permissions} onChange={setPermissions}>
             <div className="pairs" style={{ marginTop: 4 }}>
               {atoms.map((a) => <Checkbox key={a.value} value={a.value} label={t(a.label)} />)}
             </div>
           </Checkbox.Group>
-          {grant ? null : <p className="dim">{t("It takes the place of what the same holder was given before.")}</p>}
+          {grant ? null : <p className="dim">{t("It replaces an existing grant to the same domain, project or user.")}</p>}
         </>
       )}
     </FormDialog>

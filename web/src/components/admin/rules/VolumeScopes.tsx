@@ -30,15 +30,15 @@ export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) 
   const [edited, setEdited] = useState<Scope | "new" | null>(null);
   const settable = may && limits.some((l) => keeps(volume, l));
   const columns: Column<Scope>[] = [
-    { head: t("Whose"), cell: (s) => (settable && (s.holderUser || s.holderProject) ? <RowButton onOpen={() => setEdited(s)}>{holderName(s)}</RowButton> : holderName(s)) },
+    { head: t("Owner"), cell: (s) => (settable && (s.holderUser || s.holderProject) ? <RowButton onOpen={() => setEdited(s)}>{holderName(s)}</RowButton> : holderName(s)) },
     { head: t("Used"), num: true, cell: (s) => (
       <span className="nowrap" title={s.measuredAt ? t("measured {{when}}", { when: when(s.measuredAt) }) : undefined}>
         {s.usedBytes === null ? <span className="dim">{t("not measured")}</span> : bytes(s.usedBytes)}
         {s.effectiveLimitBytes === null ? null : <span className="dim"> / {bytes(s.effectiveLimitBytes)}</span>}
-        {s.effectiveLimitBytes === null ? null : <Meter label={t("Room of {{holder}}", { holder: holderName(s) })} used={s.usedBytes} limit={s.effectiveLimitBytes} full={0.9} />}
+        {s.effectiveLimitBytes === null ? null : <Meter label={t("Storage of {{holder}}", { holder: holderName(s) })} used={s.usedBytes} limit={s.effectiveLimitBytes} full={0.9} />}
       </span>
     ) },
-    { head: t("Limit"), cell: (s) => <span className="dim">{s.limitBytes !== null ? t("its own") : s.effectiveLimitBytes !== null ? t("by policy") : t("none")}</span> },
+    { head: t("Limit"), cell: (s) => <span className="dim">{s.limitBytes !== null ? t("own limit") : s.effectiveLimitBytes !== null ? t("from a policy") : t("none")}</span> },
     { head: t("Files"), num: true, wide: true, cell: (s) => (
       <span className="nowrap">
         {s.usedInodes?.toLocaleString() ?? <span className="dim">{t("not counted")}</span>}
@@ -50,13 +50,13 @@ export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) 
   return (
     <Part title={t("Quota scopes")} aside={(
       <>
-        <FilterSelect label={t("Whose scopes")} any={t("Of all")} value={kind} onChange={(v) => setKind(kinds.find((k) => k === v))} options={[{ value: "user", label: t("Of users") }, { value: "project", label: t("Of projects") }]} />
+        <FilterSelect label={t("Owner of the scopes")} any={t("All")} value={kind} onChange={(v) => setKind(kinds.find((k) => k === v))} options={[{ value: "user", label: t("Users") }, { value: "project", label: t("Projects") }]} />
         {settable ? <Button variant="light" onClick={() => setEdited("new")}>{t("Set a limit")}</Button> : null}
       </>
     )}>
-      <p className="dim">{t("What all folders of one user or project share here. A limit is {{kept}}.", { kept: t(enforcementWord(volume.enforcement)) })}</p>
-      {may && !settable ? <p className="dim">{t("This volume limits no single scope; what the policies say is kept for uploads.")}</p> : null}
-      <PagedTable label={t("Quota scopes")} pages={pages} columns={columns} empty={kind ? t("Nothing matches") : t("None yet; a scope is made with the first folder.")} />
+      <p className="dim">{t("A scope holds all folders of one user or project on this volume. A limit is {{kept}}.", { kept: t(enforcementWord(volume.enforcement)) })}</p>
+      {may && !settable ? <p className="dim">{t("This volume cannot limit single scopes. Limits from policies are enforced for uploads.")}</p> : null}
+      <PagedTable label={t("Quota scopes")} pages={pages} columns={columns} empty={kind ? t("No matches") : t("No scopes yet. A scope is created with its first folder.")} />
       {edited ? <LimitDialog volume={volume} scope={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} /> : null}
     </Part>
   );

@@ -66,18 +66,18 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
   }
   return (
     <>
-      <section className="panel pad whose" aria-label={t("Whose limits")}>
+      <section className="panel pad whose" aria-label={t("Filter")}>
         <UserPick key={`u ${names.get(place.user ?? "")}`} label={t("User")} value={place.user ?? null} chosen={chosen(place.user)} onChange={(id) => onChange({ user: id ?? undefined })} />
-        <ProjectPick key={`p ${names.get(place.project ?? "")}`} label={t("In the project")} placeholder={t("Any")} value={place.project ?? null} chosen={chosen(place.project)} onChange={(id) => onChange({ project: id ?? undefined })} />
-        <GroupPick label={t("On the resource group")} placeholder={t("Any")} value={place.group ?? null} onChange={(id) => onChange({ group: id ?? undefined })} />
+        <ProjectPick key={`p ${names.get(place.project ?? "")}`} label={t("Project")} placeholder={t("Any")} value={place.project ?? null} chosen={chosen(place.project)} onChange={(id) => onChange({ project: id ?? undefined })} />
+        <GroupPick label={t("Resource group")} placeholder={t("Any")} value={place.group ?? null} onChange={(id) => onChange({ group: id ?? undefined })} />
       </section>
       <FailureNote failure={failure} />
-      {holders.length === 0 ? <div className="panel"><Empty title={t("Whose limits?")}>{t("Choose a user, a project, or both.")}</Empty></div> : null}
+      {holders.length === 0 ? <div className="panel"><Empty title={t("Nothing selected")}>{t("Choose a user, a project, or both.")}</Empty></div> : null}
       {data && nodes.length > 0 ? (
         <>
           <section className="panel" aria-label={t("Attached policies")}>
             <div className="panel-head">
-              <h2>{t("Attached")}</h2>
+              <h2>{t("Attached policies")}</h2>
               {bind.length > 0 ? (
                 <div className="push row">
                   {bind.map((h) => (
@@ -88,14 +88,14 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
                 </div>
               ) : null}
             </div>
-            {attached.size > 0 ? <Attachments label={t("Attached policies")} list={[...attached.values()]} first="policy" onDone={changed} /> : <p className="pad-line dim">{t("No policy is attached to them or to their domain.")}</p>}
+            {attached.size > 0 ? <Attachments label={t("Attached policies")} list={[...attached.values()]} first="policy" onDone={changed} /> : <p className="pad-line dim">{t("No policy is attached to the selection or to its domain.")}</p>}
           </section>
-          <section className="panel scroll-x" aria-label={t("What binds")}>
+          <section className="panel scroll-x" aria-label={t("Effective limits")}>
             <div className="panel-head">
-              <h2>{t("What binds")}</h2>
-              <span className="dim">{t("of several limits, the one that leaves least")}</span>
+              <h2>{t("Effective limits")}</h2>
+              <span className="dim">{t("of several limits, the one that leaves the least")}</span>
             </div>
-            {data.effectiveLimits.length === 0 ? <p className="pad-line dim">{t("Nothing: only the size of the cluster.")}</p> : <LimitsTable list={data.effectiveLimits} />}
+            {data.effectiveLimits.length === 0 ? <p className="pad-line dim">{t("No limits apply. Only the size of the cluster limits usage.")}</p> : <LimitsTable list={data.effectiveLimits} />}
           </section>
         </>
       ) : null}

@@ -29,24 +29,24 @@ export function WhichGroups({ whose, onChange, onOpen }: { whose: Whose; onChang
   const rows = (asked ? (data?.resourceGroupAccess.access ?? []) : []).flatMap((a) => (a.resourceGroup ? [{ ...a.resourceGroup, via: a.via }] : []));
   return (
     <>
-      <section className="panel pad row" aria-label={t("Whose groups")}>
-        <SegmentedControl aria-label={t("Whose groups")} value={of ?? "mine"} onChange={(v) => onChange({ of: v === "mine" ? undefined : (v as Whose["of"]) })}
-          data={[{ value: "mine", label: t("Mine") }, { value: "user", label: t("Of a user") }, { value: "project", label: t("Of a project") }]} />
+      <section className="panel pad row" aria-label={t("Show groups for")}>
+        <SegmentedControl aria-label={t("Show groups for")} value={of ?? "mine"} onChange={(v) => onChange({ of: v === "mine" ? undefined : (v as Whose["of"]) })}
+          data={[{ value: "mine", label: t("Me") }, { value: "user", label: t("A user") }, { value: "project", label: t("A project") }]} />
         {of === "user" ? <UserPick key={`u ${chosen?.label}`} bare label={t("User")} w={300} value={id ?? null} chosen={chosen} onChange={(user) => onChange({ of, user: user ?? undefined })} /> : null}
         {of === "project" ? <ProjectPick key={`p ${chosen?.label}`} bare label={t("Project")} w={300} value={id ?? null} chosen={chosen} onChange={(project) => onChange({ of, project: project ?? undefined })} /> : null}
       </section>
       <FailureNote failure={failure} />
-      {!asked ? <div className="panel"><Empty title={t("Whose groups?")}>{of === "user" ? t("Choose a user.") : t("Choose a project.")}</Empty></div> : null}
-      {asked && data && rows.length === 0 ? <div className="panel"><Empty title={t("No group")}>{t("None is open there: no session can start.")}</Empty></div> : null}
+      {!asked ? <div className="panel"><Empty title={t("Nothing selected")}>{of === "user" ? t("Choose a user.") : t("Choose a project.")}</Empty></div> : null}
+      {asked && data && rows.length === 0 ? <div className="panel"><Empty title={t("No resource groups")}>{t("No resource group is open to them, so no session can start.")}</Empty></div> : null}
       {rows.length > 0 ? (
-        <Table label={t("Groups that may be used")} rows={rows} columns={[
+        <Table label={t("Available resource groups")} rows={rows} columns={[
           { head: t("Resource group"), cell: (g) => <RowButton onOpen={() => onOpen(g.id)}>{g.name}</RowButton> },
-          { head: t("Why"), cell: (g) => g.via.map((v) => t(reasons[v] ?? v)).join(", ") },
+          { head: t("Reason"), cell: (g) => g.via.map((v) => t(reasons[v] ?? v)).join(", ") },
           { head: t("Description"), wide: true, cell: (g) => <span className="dim">{g.description}</span> },
         ]} />
       ) : null}
       {asked && data && data.resourceGroupAccess.totalCount > rows.length
-        ? <p className="dim">{t("The first {{n}} of {{total}}.", { n: rows.length, total: data.resourceGroupAccess.totalCount })}</p> : null}
+        ? <p className="dim">{t("Showing {{n}} of {{total}}.", { n: rows.length, total: data.resourceGroupAccess.totalCount })}</p> : null}
     </>
   );
 }

@@ -36,16 +36,16 @@ export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
   const total = data?.resourceGroupAccess.totalCount ?? 0;
   const count = (what: "users" | "projects") => data?.[what].totalCount ?? 0;
   return (
-    <Part title={t("Who may use it")}>
+    <Part title={t("Who can use it")}>
       <FailureNote failure={failure} />
       <div className="row">
-        <SegmentedControl aria-label={t("Who may use it")} value={by} onChange={(v) => setBy(v as typeof by)}
+        <SegmentedControl aria-label={t("Who can use it")} value={by} onChange={(v) => setBy(v as typeof by)}
           data={[{ value: "projects", label: t("Projects ({{n}})", { n: count("projects") }) }, { value: "users", label: t("Users ({{n}})", { n: count("users") }) }]} />
         {count(by) > 10 ? <FilterBox key={by} label={t("Filter by name")} value="" onChange={setQ} /> : null}
       </div>
-      {data && found.length === 0 ? <p className="dim">{count(by) === 0 ? t("Nobody in sight.") : t("Nothing matches")}</p> : null}
+      {data && found.length === 0 ? <p className="dim">{count(by) === 0 ? t("None that you can see.") : t("No matches")}</p> : null}
       {found.length > 0 ? (
-        <ul className="rows tall" tabIndex={found.length > 10 ? 0 : undefined} aria-label={by === "users" ? t("Users who may use it") : t("Projects that may use it")}>
+        <ul className="rows tall" tabIndex={found.length > 10 ? 0 : undefined} aria-label={by === "users" ? t("Users who can use it") : t("Projects that can use it")}>
           {found.map((n) => (
             <li key={n.id}>
               <span><b>{n.name}</b> <span className="dim">{n.more}</span></span>
@@ -54,7 +54,7 @@ export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
           ))}
         </ul>
       ) : null}
-      {total > found.length ? <p className="dim">{t("The first {{n}} of {{total}}: filter by name for others.", { n: found.length, total })}</p> : null}
+      {total > found.length ? <p className="dim">{t("Showing {{n}} of {{total}}. Filter by name to find others.", { n: found.length, total })}</p> : null}
     </Part>
   );
 }

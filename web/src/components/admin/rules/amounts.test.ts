@@ -47,6 +47,6 @@ it("shows effective limits in their units", () => {
 
 it("names effective limits", () => {
   expect(whatOf("cuda.shares")).toEqual(["cuda"]);
-  expect(whatOf("pending mem")).toEqual(["{{slot}}, waiting", { slot: "Memory" }]);
-  expect(whatOf("pending sessions")).toEqual(["Waiting sessions"]);
+  expect(whatOf("pending mem")).toEqual(["{{slot}}, pending sessions", { slot: "Memory" }]);
+  expect(whatOf("pending sessions")).toEqual(["Pending sessions"]);
 });

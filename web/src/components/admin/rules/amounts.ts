@@ -57,9 +57,9 @@ export const print: Record<Kind, (n: number) => string> = { count: String, secon
 
 /** What to write when a text cannot be read. */
 export const hints: Record<Kind, string> = {
-  count: "A whole number, or nothing.",
-  seconds: "A time such as 12h, 30min or 2d, or nothing.",
-  bytes: "A size such as 100 GiB, or nothing.",
+  count: "Enter a whole number, or leave empty.",
+  seconds: "Enter a time such as 12h, 30min or 2d, or leave empty.",
+  bytes: "Enter a size such as 100 GiB, or leave empty.",
 };
 
 /** The exact decimal of a slot; null for what is none. */
@@ -88,7 +88,7 @@ export function readSlots(texts: SlotTexts): { slots: Record<string, string>; wr
     if (!text.trim()) continue;
     const n = parseSlot(slot, text);
     if (n !== null) slots[slot] = n;
-    else wrong[slot] = isMemory(slot) ? hints.bytes : "A number, or nothing.";
+    else wrong[slot] = isMemory(slot) ? hints.bytes : "Enter a number, or leave empty.";
   }
   return { slots, wrong };
 }
@@ -102,15 +102,15 @@ export function shown(what: string, decimal: string): string {
 }
 
 const plain: Record<string, string> = {
-  sessions: "Sessions at once", "pending sessions": "Waiting sessions", "containers per session": "Containers per session", priority: "Highest priority",
-  "session lifetime": "Session lifetime", "idle timeout": "Idle timeout", "disk bytes": "Disk per container", folders: "Folders", "scope bytes": "Storage, fullest folder owner",
-  logins: "Logins at once",
+  sessions: "Concurrent sessions", "pending sessions": "Pending sessions", "containers per session": "Containers per session", priority: "Highest priority",
+  "session lifetime": "Session lifetime", "idle timeout": "Idle timeout", "disk bytes": "Disk per container", folders: "Folders", "scope bytes": "Storage of the largest folder owner",
+  logins: "Concurrent logins",
 };
 
 /** What a limit of effectiveLimits is about, as a phrase to translate. */
 export function whatOf(what: string): [key: string, values?: Record<string, string>] {
   if (plain[what]) return [plain[what]];
-  return what.startsWith("pending ") ? ["{{slot}}, waiting", { slot: slotName(what.slice("pending ".length)) }] : [slotName(what)];
+  return what.startsWith("pending ") ? ["{{slot}}, pending sessions", { slot: slotName(what.slice("pending ".length)) }] : [slotName(what)];
 }
 
 /** Limits that bound each thing by itself: nothing of them is used up. */

@@ -18,7 +18,7 @@ it("says what cannot be read and what is out of range", () => {
   const draft = draftOf(null);
   const { wrong } = readDraft({ ...draft, sessionTypes: [], times: { ...draft.times, holdAfter: "soon", halfLife: "1s", lookback: "400d" } });
   expect(Object.keys(wrong).sort()).toEqual(["halfLife", "holdAfter", "lookback", "sessionTypes"]);
-  expect(wrong.lookback).toEqual(["From {{least}} to {{most}}.", { least: "1 min", most: "365 d" }]);
+  expect(wrong.lookback).toEqual(["Enter a value from {{least}} to {{most}}.", { least: "1 min", most: "365 d" }]);
 });
 
 it("reads networks on lines of their own, or with commas or spaces between", () => {

@@ -38,14 +38,14 @@ export function draftOf(group: Group | null): GroupDraft {
 /** What is sent, and what is wrong with what was typed, as phrases to translate. */
 export function readDraft(draft: GroupDraft) {
   const wrong: Record<string, [key: string, values?: Record<string, string>]> = {};
-  if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["At least one."];
+  if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["Choose at least one."];
   const attempts = Number(draft.maxAttempts);
-  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 100) wrong.maxAttempts = ["From {{least}} to {{most}}.", { least: "1", most: "100" }];
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 100) wrong.maxAttempts = ["Enter a value from {{least}} to {{most}}.", { least: "1", most: "100" }];
   const read = (time: Time) => {
     const { least, most, usual } = times[time];
     const n = parseTime(draft.times[time]);
-    if (n === null) wrong[time] = ["A time such as 10min, 12h or 7d."];
-    else if (n < least || n > most) wrong[time] = ["From {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
+    if (n === null) wrong[time] = ["Enter a time such as 10min, 12h or 7d."];
+    else if (n < least || n > most) wrong[time] = ["Enter a value from {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
     return n ?? usual;
   };
   const input = {

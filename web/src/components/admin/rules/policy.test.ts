@@ -40,7 +40,7 @@ it("says in words what it limits", () => {
   expect(words(nothing)).toEqual([]);
   expect(words({ ...nothing, unlistedSlots: "zero" })).toEqual([["no slots at all"]]);
   expect(words(small).map(([key]) => key)).toEqual([
-    "{{slots}} held", "no {{slot}}", "nothing of other slots", "{{slots}} asked for while waiting", "{{count}} sessions at once",
-    "a session ends after {{time}}", "an idle one after {{time}}", "{{count}} folders", "{{size}} of storage",
+    "{{slots}} in use at once", "no {{slot}}", "no other slots", "{{slots}} requested by pending sessions", "{{count}} concurrent sessions",
+    "sessions stop after {{time}}", "idle sessions stop after {{time}}", "{{count}} folders", "{{size}} of storage",
   ]);
 });

@@ -13,8 +13,8 @@ export type Policy = ResultOf<typeof PolicyFields>;
 
 /** Every plain limit, in the order in which it is shown. */
 export const limits = [
-  { key: "maxSessions", label: "Sessions at once", kind: "count", part: "sessions" },
-  { key: "maxPendingSessions", label: "Waiting sessions", kind: "count", part: "sessions" },
+  { key: "maxSessions", label: "Concurrent sessions", kind: "count", part: "sessions" },
+  { key: "maxPendingSessions", label: "Pending sessions", kind: "count", part: "sessions" },
   { key: "maxContainersPerSession", label: "Containers per session", kind: "count", part: "sessions" },
   { key: "maxPriority", label: "Highest priority", kind: "count", part: "sessions" },
   { key: "maxSessionLifetime", label: "Session lifetime", kind: "seconds", part: "sessions" },
@@ -22,7 +22,7 @@ export const limits = [
   { key: "maxDiskBytes", label: "Disk per container", kind: "bytes", part: "sessions" },
   { key: "maxVfolders", label: "Folders", kind: "count", part: "rest" },
   { key: "maxScopeBytes", label: "Storage", kind: "bytes", part: "rest" },
-  { key: "maxLogins", label: "Logins at once", kind: "count", part: "rest" },
+  { key: "maxLogins", label: "Concurrent logins", kind: "count", part: "rest" },
 ] as const satisfies readonly { key: keyof Policy; label: string; kind: Kind; part: string }[];
 
 export type LimitKey = (typeof limits)[number]["key"];
@@ -78,16 +78,16 @@ export const changeOf = (read: Limits) => ({ ...(Object.fromEntries(limits.map((
 type Phrase = [key: string, values?: Record<string, string | number>];
 
 const phrases: Record<LimitKey, (n: number) => Phrase> = {
-  maxSessions: (count) => ["{{count}} sessions at once", { count }],
-  maxPendingSessions: (count) => ["{{count}} sessions wait", { count }],
+  maxSessions: (count) => ["{{count}} concurrent sessions", { count }],
+  maxPendingSessions: (count) => ["{{count}} pending sessions", { count }],
   maxContainersPerSession: (count) => ["{{count}} containers per session", { count }],
   maxPriority: (n) => ["priority up to {{n}}", { n }],
-  maxSessionLifetime: (n) => ["a session ends after {{time}}", { time: print.seconds(n) }],
-  idleTimeout: (n) => ["an idle one after {{time}}", { time: print.seconds(n) }],
+  maxSessionLifetime: (n) => ["sessions stop after {{time}}", { time: print.seconds(n) }],
+  idleTimeout: (n) => ["idle sessions stop after {{time}}", { time: print.seconds(n) }],
   maxDiskBytes: (n) => ["{{size}} of disk per container", { size: print.bytes(n) }],
   maxVfolders: (count) => ["{{count}} folders", { count }],
   maxScopeBytes: (n) => ["{{size}} of storage", { size: print.bytes(n) }],
-  maxLogins: (count) => ["{{count}} logins at once", { count }],
+  maxLogins: (count) => ["{{count}} concurrent logins", { count }],
 };
 
 /** What a policy limits, as phrases to translate. */
@@ -95,11 +95,11 @@ export function words(policy: Policy): Phrase[] {
   const out: Phrase[] = [];
   const listed = Object.entries(policy.totalSlots);
   const line = slotsLine(policy.totalSlots);
-  if (line) out.push(["{{slots}} held", { slots: line }]);
+  if (line) out.push(["{{slots}} in use at once", { slots: line }]);
   for (const [slot, n] of listed) if (Number(n) === 0) out.push(["no {{slot}}", { slot }]);
-  if (policy.unlistedSlots === "zero") out.push(listed.length > 0 ? ["nothing of other slots"] : ["no slots at all"]);
+  if (policy.unlistedSlots === "zero") out.push(listed.length > 0 ? ["no other slots"] : ["no slots at all"]);
   const waiting = slotsLine(policy.maxPendingSlots);
-  if (waiting) out.push(["{{slots}} asked for while waiting", { slots: waiting }]);
+  if (waiting) out.push(["{{slots}} requested by pending sessions", { slots: waiting }]);
   for (const { key } of limits) if (policy[key] !== null) out.push(phrases[key](policy[key]));
   return out;
 }

@@ -22,7 +22,7 @@ export const operations = ["read", "create", "update", "delete", "special", "wri
 
 /** What special is, where it is something. */
 export const special: Partial<Record<Entity, string>> = {
-  project: "choose its members", user: "act as him", role: "grant it", resource_group: "say who uses it", volume: "say who uses it", session: "enter it", vfolder: "read its files",
+  project: "manage members", user: "act as the user", role: "grant the role", resource_group: "manage access", volume: "manage access", session: "connect to it", vfolder: "read the files",
 };
 
 /** Kinds whose objects can be named one by one. */

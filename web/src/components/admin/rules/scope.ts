@@ -11,7 +11,7 @@ export const ScopeFields = graphql(`
 export type Scope = ResultOf<typeof ScopeFields>;
 
 export const holderName = (s: Pick<Scope, "kind" | "holderUser" | "holderProject">) =>
-  s.holderUser?.email ?? (s.holderProject ? t("project {{name}}", { name: s.holderProject.name }) : s.kind === "project" ? t("a project out of sight") : t("a user out of sight"));
+  s.holderUser?.email ?? (s.holderProject ? t("project {{name}}", { name: s.holderProject.name }) : s.kind === "project" ? t("a project that you cannot see") : t("a user that you cannot see"));
 
 /** What of a scope can be limited, as the dialog asks for it. */
 export interface Limit {
@@ -29,14 +29,14 @@ export interface Limit {
 
 export const limits: readonly Limit[] = [
   {
-    field: "limitBytes", capability: "quota-bytes", label: "Limit of its own", none: "what the policies say",
-    hint: "An amount such as 500g or 2t. Empty: what the policies say. 0: nothing at all.", cannot: "This volume limits no single scope; what the policies say is kept for uploads.",
-    wrong: "An amount such as 500g or 2t.", parse: parseSize, print: printSize,
+    field: "limitBytes", capability: "quota-bytes", label: "Storage limit", none: "limit from policies",
+    hint: "A size such as 500g or 2t. Leave empty for the limit from policies. 0 allows nothing.", cannot: "This volume cannot limit single scopes. Limits from policies are enforced for uploads.",
+    wrong: "Enter a size such as 500g or 2t.", parse: parseSize, print: printSize,
   },
   {
-    field: "limitInodes", capability: "quota-inodes", label: "Most files", none: "no limit",
-    hint: "Of files, directories and links together. Empty: no limit. 0: none at all.", cannot: "This volume cannot limit how many files there are.",
-    wrong: "A whole number, or nothing.", parse: parseCount, print: String,
+    field: "limitInodes", capability: "quota-inodes", label: "File limit", none: "no limit",
+    hint: "Counts files, directories and links. Leave empty for no limit. 0 allows none.", cannot: "This volume cannot limit the number of files.",
+    wrong: "Enter a whole number, or leave empty.", parse: parseCount, print: String,
   },
 ];
 

@@ -28,7 +28,7 @@ it("exports the same rows, or says why not", () => {
 
 it("names what cannot be meant", () => {
   expect(wrongIn({ from: "2026-01-02T00:00", to: "2026-01-01T00:00" })).toHaveProperty("to");
-  expect(wrongIn({ from: "soon", actor: "me" })).toEqual({ from: "Not a moment.", actor: "Choose a user from the list." });
+  expect(wrongIn({ from: "soon", actor: "me" })).toEqual({ from: "Enter a date and a time.", actor: "Choose a user from the list." });
   expect(wrongIn({ from: "2026-01-01T00:00", to: "2026-01-02T00:00", as: id })).toEqual({});
 });
 

@@ -56,9 +56,9 @@ const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 /** What in a filter cannot be meant, by field. */
 export function wrongIn(filter: TrailFilter): Partial<Record<keyof TrailFilter, string>> {
   const wrong: Partial<Record<keyof TrailFilter, string>> = {};
-  for (const key of ["from", "to"] as const) if (filter[key] && !instant(filter[key])) wrong[key] = "Not a moment.";
+  for (const key of ["from", "to"] as const) if (filter[key] && !instant(filter[key])) wrong[key] = "Enter a date and a time.";
   for (const key of ["actor", "as"] as const) if (filter[key] && !uuid.test(filter[key])) wrong[key] = "Choose a user from the list.";
-  if (!wrong.from && !wrong.to && filter.from && filter.to && instant(filter.from)! >= instant(filter.to)!) wrong.to = "Must be later than the beginning.";
+  if (!wrong.from && !wrong.to && filter.from && filter.to && instant(filter.from)! >= instant(filter.to)!) wrong.to = "Enter a time after the start.";
   return wrong;
 }
 

@@ -13,14 +13,14 @@ export type Atom = VolumeGrant["permissions"][number];
 
 /** What folders of a volume may be used for, in the order in which it is shown. */
 export const atoms = [
-  { value: "create_folder", label: "make folders" },
+  { value: "create_folder", label: "create folders" },
   { value: "modify_folder", label: "change folders" },
   { value: "delete_folder", label: "delete folders" },
-  { value: "mount", label: "mount them" },
+  { value: "mount", label: "mount folders" },
   { value: "upload", label: "upload" },
   { value: "download", label: "download" },
   { value: "invite", label: "invite others" },
-  { value: "set_user_permission", label: "say what others may" },
+  { value: "set_user_permission", label: "manage permissions of others" },
 ] as const satisfies readonly { value: Atom; label: string }[];
 
 /** What a grant gives, as phrases to translate. */
@@ -32,17 +32,17 @@ export function given(permissions: readonly Atom[]): string[] {
 
 const capabilities: Record<string, [word: string, hint: string]> = {
   scope: ["quota scopes", "Keeps the folders of each user and project apart."],
-  "quota-bytes": ["limit of bytes", "Takes a limit for one scope."],
-  "quota-inodes": ["limit of files", "Takes a limit of how many files a scope has."],
-  "usage-fast": ["usage at once", "Tells what a scope or a folder uses without walking through it."],
-  capacity: ["capacity", "Tells how much room there is in all."],
-  metrics: ["pace", "Tells how fast it reads and writes now."],
-  copy: ["copies", "Copies trees by itself."],
-  delete: ["deletions", "Deletes trees by itself."],
-  scan: ["lists trees", "Lists and counts trees by itself."],
-  clone: ["clones at once", "Clones a folder by sharing its blocks, whatever its size."],
-  "per-scope-mount": ["a mount for each scope", "Each scope is a file system of its own."],
-  "list-scopes": ["lists scopes", "Tells which scopes there are, so that orphans are found."],
+  "quota-bytes": ["storage limit", "Enforces a storage limit for each scope."],
+  "quota-inodes": ["file limit", "Limits the number of files in each scope."],
+  "usage-fast": ["instant usage", "Reports the usage of a scope or a folder without reading all of it."],
+  capacity: ["capacity", "Reports the total and the free space."],
+  metrics: ["throughput", "Reports the current speed of reads and writes."],
+  copy: ["copying", "Copies directory trees itself."],
+  delete: ["deletion", "Deletes directory trees itself."],
+  scan: ["listing", "Lists directory trees and counts their files itself."],
+  clone: ["instant clones", "Clones a folder of any size at once, because both copies share their blocks."],
+  "per-scope-mount": ["one mount per scope", "Each scope is a file system of its own."],
+  "list-scopes": ["listing of scopes", "Lists all scopes, so that Berth can find orphans."],
 };
 
 /** A capability of a volume, as phrases to translate. */

@@ -6,10 +6,10 @@ import { type Output, parseNotebook } from "./notebook";
 /** A notebook as it was saved: sources, and outputs that are text or images. */
 export function NotebookView({ bytes, name, large }: { bytes: Uint8Array; name: string; large: boolean }) {
   const notebook = useMemo(() => parseNotebook(asText(bytes) ?? ""), [bytes]);
-  if (!notebook) return <p className="bad" role="status">{t("It cannot be shown: it is not a notebook of format 4.")}</p>;
+  if (!notebook) return <p className="bad" role="status">{t("This notebook cannot be shown: it is not in format 4.")}</p>;
   return (
     <div className={`notebook${large ? " large" : ""}`} tabIndex={0} role="region" aria-label={t("Notebook {{name}}", { name })}>
-      {notebook.cells.length === 0 ? <p className="dim">{t("It has no cells.")}</p> : null}
+      {notebook.cells.length === 0 ? <p className="dim">{t("The notebook has no cells.")}</p> : null}
       {notebook.cells.map((c, i) => (
         // Cells have no names of their own, and stay in their places.
         <section key={i} className={c.kind} aria-label={t("Cell {{n}}", { n: i + 1 })}>

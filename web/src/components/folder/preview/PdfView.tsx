@@ -27,14 +27,14 @@ export default function PdfView({ bytes, name }: { bytes: Uint8Array<ArrayBuffer
       void task.destroy();
     };
   }, [bytes]);
-  if (broken) return <p className="bad" role="status">{t("It cannot be shown: it is damaged, locked with a password, or no PDF.")}</p>;
+  if (broken) return <p className="bad" role="status">{t("This file cannot be shown: it is damaged, protected with a password, or not a PDF.")}</p>;
   if (!pdf) return <p className="dim" role="status">{t("Loading…")}</p>;
   return (
     <div className="stack small">
       <div className="row">
-        <Button variant="default" size="compact-xs" disabled={page <= 1} onClick={() => setPage(page - 1)}>{t("Page back")}</Button>
+        <Button variant="default" size="compact-xs" disabled={page <= 1} onClick={() => setPage(page - 1)}>{t("Previous page")}</Button>
         <span role="status">{t("Page {{n}} of {{total}}", { n: page, total: pdf.numPages })}</span>
-        <Button variant="default" size="compact-xs" disabled={page >= pdf.numPages} onClick={() => setPage(page + 1)}>{t("Page on")}</Button>
+        <Button variant="default" size="compact-xs" disabled={page >= pdf.numPages} onClick={() => setPage(page + 1)}>{t("Next page")}</Button>
       </div>
       <Sheet pdf={pdf} page={page} label={t("Page {{n}} of {{name}}", { n: page, name })} />
     </div>

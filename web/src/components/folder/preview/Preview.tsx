@@ -30,7 +30,7 @@ export function Preview({ folder, file, writes, onSaved }: Props) {
   return (
     <>
       <div className="row">
-        {alsoText(file.name) ? <SegmentedControl size="xs" aria-label={t("How it is shown")} value={as} onChange={(v) => setAs(v as typeof as)} data={[{ value: "shown", label: t("Preview") }, { value: "text", label: t("Text") }]} /> : null}
+        {alsoText(file.name) ? <SegmentedControl size="xs" aria-label={t("View")} value={as} onChange={(v) => setAs(v as typeof as)} data={[{ value: "shown", label: t("Preview") }, { value: "text", label: t("Text") }]} /> : null}
         {as === "shown" ? <Button className="push" variant="subtle" size="compact-xs" aria-label={t("Enlarge {{name}}", { name: file.name })} onClick={enlarge.open}>{t("Enlarge")}</Button> : null}
       </div>
       {as === "text" ? text : <Shown folder={folder} file={file} />}
@@ -52,8 +52,8 @@ function Shown({ folder, file, large = false }: Pick<Props, "folder" | "file"> &
   const kind = kindOf(file.name);
   const most = mostShown[kind === "text" ? "image" : kind];
   const { bytes, big, failure } = useBytes(folder, file, most);
-  if (failure) return <FailureNote failure={failure} what={t("The file could not be read")} />;
-  if (big) return <p className="dim">{t("Files of this kind up to {{limit}} are shown here; download it to see it.", { limit: size(most) })}</p>;
+  if (failure) return <FailureNote failure={failure} what={t("The file could not be loaded")} />;
+  if (big) return <p className="dim">{t("Files of this type are shown up to {{limit}}. Download the file to see it.", { limit: size(most) })}</p>;
   if (!bytes) return <p className="dim" role="status">{t("Loading…")}</p>;
   if (kind === "image") return <Picture bytes={bytes} name={file.name} large={large} />;
   if (kind === "notebook") return <NotebookView bytes={bytes} name={file.name} large={large} />;
@@ -76,7 +76,7 @@ function Picture({ bytes, name, large }: { bytes: Uint8Array<ArrayBuffer>; name:
     reader.readAsDataURL(new Blob([bytes], { type: imageType(name) }));
     return () => reader.abort();
   }, [bytes, name]);
-  if (broken) return <p className="bad" role="status">{t("It cannot be shown: it is not the image that its name says.")}</p>;
+  if (broken) return <p className="bad" role="status">{t("This file cannot be shown: it is not the image type that its name says.")}</p>;
   if (!url) return null;
   return (
     <figure className={`picture${large ? " large" : ""}`}>

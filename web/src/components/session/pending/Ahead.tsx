@@ -9,14 +9,14 @@ export function Ahead({ report, now }: { report: Report; now: number }) {
   if (report.ahead.length === 0) return null;
   return (
     <div>
-      <h3>{t("Before it in the queue")}</h3>
-      <ol className="rows" aria-label={t("Before it in the queue")}>
+      <h3>{t("Ahead in the queue")}</h3>
+      <ol className="rows" aria-label={t("Ahead in the queue")}>
         {report.ahead.map((e) => (
           <li key={e.position}>
             <b>{e.position}</b>
-            <span>{e.session ? <Link to="/sessions/$id" params={{ id: e.session.id }}>{e.session.name}</Link> : <span className="dim">{t("a session of somebody else")}</span>}</span>
+            <span>{e.session ? <Link to="/sessions/$id" params={{ id: e.session.id }}>{e.session.name}</Link> : <span className="dim">{t("a session of another user")}</span>}</span>
             <span className="dim push">
-              {t("waits for {{time}}", { time: duration(now - Date.parse(e.waitingSince)) })} · {t(stageWords[e.stage] ?? e.stage)}
+              {t("pending for {{time}}", { time: duration(now - Date.parse(e.waitingSince)) })} · {t(stageWords[e.stage] ?? e.stage)}
             </span>
           </li>
         ))}

@@ -2,22 +2,22 @@ import { t } from "../../../i18n";
 import type { Report } from "./report";
 
 const words: Record<string, string> = {
-  lifo: "The newest goes first in this group.",
-  drf: "Who holds the smallest share goes first in this group.",
-  fair_share: "Who has used least lately goes first in this group.",
+  lifo: "The newest session goes first in this group.",
+  drf: "The user with the smallest share goes first in this group.",
+  fair_share: "The user with the least recent usage goes first in this group.",
 };
 
 /** Why a session has its place where that is not its age. */
 export function Factors({ order }: { order: NonNullable<Report["order"]> }) {
   return (
     <div className="stack small">
-      <h3>{t("Order of the queue")}</h3>
+      <h3>{t("Queue order")}</h3>
       <p className="dim">{t(words[order.order] ?? order.order)}</p>
       {order.levels.length > 0 ? (
-        <table className="grid" aria-label={t("How they stand")}>
+        <table className="grid" aria-label={t("Current shares")}>
           <thead>
             <tr>
-              <th scope="col">{t("Whose")}</th>
+              <th scope="col">{t("Scope")}</th>
               <th scope="col" className="num">{t("Used")}</th>
               <th scope="col" className="num">{t("Weight")}</th>
               <th scope="col" className="num">{t("Factor")}</th>

@@ -28,7 +28,7 @@ interface Props {
   may: boolean;
 }
 
-const does = (s: Suggestion) => (s.kind === "end_session" ? t("End that one") : t("Do it"));
+const does = (s: Suggestion) => (s.kind === "end_session" ? t("Stop that session") : t("Apply"));
 
 /** What would let a session start at once, each with a button that does it. */
 export function Suggestions({ session, stamp, may }: Props) {
@@ -43,7 +43,7 @@ export function Suggestions({ session, stamp, may }: Props) {
   const end = useAction(End, true);
   const [ending, setEnding] = useState<Suggestion | null>(null);
   const list = data?.node && "pending" in data.node ? (data.node.pending?.suggestions ?? []) : [];
-  if (list.length === 0) return fetching ? <p className="dim">{t("Looking for what would let it start…")}</p> : null;
+  if (list.length === 0) return fetching ? <p className="dim">{t("Searching for ways to start it now…")}</p> : null;
 
   async function apply(s: Suggestion) {
     if (s.kind === "end_session") return setEnding(s);
@@ -52,8 +52,8 @@ export function Suggestions({ session, stamp, may }: Props) {
   }
   return (
     <div>
-      <h3>{t("It would start at once")}</h3>
-      <ul className="rows suggestions" aria-label={t("It would start at once")}>
+      <h3>{t("Ways to start now")}</h3>
+      <ul className="rows suggestions" aria-label={t("Ways to start now")}>
         {list.map((s) => (
           <li key={`${s.kind} ${s.field} ${s.to} ${s.session}`}>
             <span>{s.text}</span>
@@ -65,9 +65,9 @@ export function Suggestions({ session, stamp, may }: Props) {
           </li>
         ))}
       </ul>
-      <Confirm opened={ending !== null} title={t("End the other session?")} action={t("End")} busy={end.busy} failure={end.failure} onClose={() => setEnding(null)}
+      <Confirm opened={ending !== null} title={t("Stop the other session?")} action={t("Stop")} busy={end.busy} failure={end.failure} onClose={() => setEnding(null)}
         onConfirm={async () => { if (ending?.session && (await end.run({ input: { id: ending.session } }))) setEnding(null); }}>
-        {ending?.text} {t("What it has not saved in a folder is lost.")}
+        {ending?.text} {t("Files that it has not saved in a folder are lost.")}
       </Confirm>
     </div>
   );

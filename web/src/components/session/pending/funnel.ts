@@ -31,41 +31,41 @@ export function checkPhrase(check: string, slot: string): [key: string, values?:
   const what = slotWords(slot);
   switch (check) {
     case "not_asked_for":
-      return ["not among the agents that were asked for"];
+      return ["not among the requested agents"];
     case "cordoned":
-      return ["closed to new sessions"];
+      return ["cordoned"];
     case "draining":
-      return ["being emptied"];
+      return ["draining"];
     case "lost":
-      return ["out of reach"];
+      return ["unreachable"];
     case "unfit":
-      return ["closed by a condition of its machine"];
+      return ["not schedulable because of a host condition"];
     case "architecture":
-      return ["another processor architecture than the image"];
+      return ["different processor architecture than the image"];
     case "volume_missing":
-      return ["does not reach the volume of a folder"];
+      return ["no access to the volume of a folder"];
     case "group":
-      return ["kept off by its session group"];
+      return ["excluded by its session group"];
     case "network":
-      return ["room for some containers, but no network to those elsewhere"];
+      return ["capacity for some containers, but no network to containers on other agents"];
     case "counters":
-      return ["in the way of others on the same hardware"];
+      return ["conflict with other partitions on the same hardware"];
     case "topology":
-      return ["enough {{what}} free, but too far from each other", { what }];
+      return ["enough free {{what}}, but too far apart", { what }];
     case "reserved":
-      return ["held for a session before it"];
+      return ["reserved for a session ahead of it"];
     case "slot_missing":
-      return ["no {{what}} at all", { what }];
+      return ["no {{what}}", { what }];
     case "slot_counts":
-      return ["gives {{what}} in other amounts only", { what }];
+      return ["{{what}} is available only in other amounts", { what }];
     case "cpu":
-      return ["not enough CPU free"];
+      return ["not enough free CPU"];
     case "mem":
-      return ["not enough memory free"];
+      return ["not enough free memory"];
     case "slot_total":
-      return ["not enough {{what}} free", { what }];
+      return ["not enough free {{what}}", { what }];
     case "slot_contiguity":
-      return ["enough {{what}} in sum, but not on one device", { what }];
+      return ["enough {{what}} in total, but not on one device", { what }];
   }
   return [slot ? `${check.replaceAll("_", " ")} (${what})` : check.replaceAll("_", " ")];
 }

@@ -16,10 +16,10 @@ export type Report = ResultOf<typeof PendingParts>;
 /** What a session has to pass, in this order; it waits for the first that it does not. */
 export const stages = [
   { key: "group", label: "Group open" },
-  { key: "held", label: "Its time" },
+  { key: "held", label: "Start time and dependencies" },
   { key: "limits", label: "Limits" },
-  { key: "room", label: "Room" },
-  { key: "order", label: "Its turn" },
+  { key: "room", label: "Capacity" },
+  { key: "order", label: "Turn in the queue" },
 ] as const;
 
 /** How a stage stands when the session waits for another. */
@@ -31,5 +31,5 @@ export function standing(stage: string, waitsFor: string): "passed" | "waits" | 
 
 /** What one waits for, as a word in a list. */
 export const stageWords: Record<string, string> = {
-  group: "its group is closed", held: "its time, or other sessions", limits: "a limit", room: "room", order: "its turn", "": "starts next",
+  group: "the resource group is closed", held: "start time or dependencies", limits: "a limit", room: "capacity", order: "turn in the queue", "": "starts next",
 };
