@@ -216,7 +216,7 @@ async function keptCodes() {
 
 async function profile() {
   await says("Watches over the lab");
-  await says("Sessions: see, enter");
+  await says("Sessions: see, connect to them");
   await says(`in project lab-${run}`);
   await says("the default user of the image");
   await look("profile");
@@ -275,7 +275,7 @@ async function door() {
   for (const code of ada.codes.slice(1, 5)) await new Api(url, firefox).login(ada.email, ada.password, code);
   await type(ada.codes[5]);
   await heading("Too many logins");
-  await says("You are logged in 4 times");
+  await says("You have 4 logins");
   await look("too-many-logins");
   await press(button("Revoke the oldest login and continue"));
   await heading("Password");

@@ -65,7 +65,7 @@ async function taken() {
   const all = page.getByRole("checkbox", { name: "Do the same for all 3" });
   await all.focus();
   await page.keyboard.press("Space");
-  await question.getByText("changed").first().waitFor();
+  await question.getByText("modified").first().waitFor();
   await look("taken-one");
   await button("Keep both").focus();
   await page.keyboard.press("Enter");

@@ -176,8 +176,8 @@ async function presets() {
     await button("New preset").click();
     const form = dialog("New preset");
     await field(form, "Name").fill(name);
-    await form.getByLabel("What a session asks for: cpu").fill(cpu);
-    await form.getByLabel("What a session asks for: mem").fill("256 MiB");
+    await form.getByLabel("Requested slots: cpu").fill(cpu);
+    await form.getByLabel("Requested slots: mem").fill("256 MiB");
     if (name === fits) {
       await field(form, "Shared memory").fill("128m");
       await look("preset-form");
@@ -193,7 +193,7 @@ async function presets() {
   const fitting = offered.getByRole("radio").filter({ hasText: fits });
   await fitting.filter({ hasText: /available now|would be pending/ }).waitFor(); // others may hold the machine
   const not = offered.getByRole("radio").filter({ hasText: never });
-  await not.filter({ hasText: "never fits: " }).waitFor();
+  await not.filter({ hasText: "never possible: " }).waitFor();
   await not.click({ force: true });
   assert.equal(await not.getAttribute("aria-checked"), "false", "what never fits is not chosen");
   await fitting.click();
@@ -263,7 +263,7 @@ async function volumes() {
   await grant.getByLabel("upload", { exact: true }).check();
   await look("volume-grant");
   await send(grant, "Grant");
-  await listed(panel, `project ${project}`).filter({ hasText: "mount them, upload, download" }).waitFor();
+  await listed(panel, `project ${project}`).filter({ hasText: "mount folders, upload, download" }).waitFor();
   await button(`Edit the access of project ${project}`, panel).click();
   const change = dialog(`Access of project ${project} to ${name}`);
   await change.getByLabel("upload", { exact: true }).uncheck();

@@ -190,7 +190,7 @@ async function machines() {
   await page.getByRole("region", { name: "Drain" }).getByText(/this session restarts on another agent in/).waitFor();
   await look("drain-session");
   await adminPage("Agents");
-  await button(`Cancel the drain of ${made.agent}`).click();
+  await button(`Cancel drain of ${made.agent}`).click();
   await button(`Cordon ${made.agent}`).waitFor();
 }
 

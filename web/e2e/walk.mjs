@@ -62,7 +62,7 @@ async function data() {
   await page.getByLabel("Name", { exact: true }).fill("../x");
   await page.getByText("This name is not allowed.").waitFor();
   await page.getByLabel("Name", { exact: true }).fill(folder);
-  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   await heading(new RegExp(folder));
   const big = Buffer.alloc(3 << 20, "berth\n");
   await page.locator("[data-upload]").setInputFiles([
@@ -371,7 +371,7 @@ async function tidy() {
   await page.getByRole("button", { name: "Move to trash" }).click();
   await heading("Data");
   await page.goto("/data?show=trash");
-  await page.getByRole("button", { name: `Delete ${folder} permanently` }).click();
+  await page.getByRole("button", { name: `Delete permanently: ${folder}` }).click();
   await page.getByLabel(`Type ${folder} to confirm`).fill(folder);
   await page.getByRole("dialog").getByRole("button", { name: "Delete permanently" }).click();
   await page.getByText(`${folder} is being deleted.`).waitFor();

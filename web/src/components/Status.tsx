@@ -50,6 +50,7 @@ const words: Record<string, string> = {
   terminated: "Ended",
   cancelled: "Cancelled",
   error: "Failed",
+  alive: "Alive",
   active: "Active",
   inactive: "Inactive",
   before_verification: "Pending approval",

@@ -54,7 +54,7 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
       {folder.status === "trash" && folder.permissions.includes("delete") ? (
         <>
           <RestoreButton folder={folder} onDone={onChanged} />
-          <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete {{name}} permanently", { name: folder.name })} onClick={() => setOpen("delete")}>{t("Delete permanently")}</Button>
+          <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete permanently: {{name}}", { name: folder.name })} onClick={() => setOpen("delete")}>{t("Delete permanently")}</Button>
         </>
       ) : null}
       {open === "share" ? <ShareDialog folder={folder} onClose={close} /> : null}

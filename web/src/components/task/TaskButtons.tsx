@@ -16,6 +16,7 @@ export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () =>
   const [asking, ask] = useDisclosure(false);
   const name = task.title || task.kind;
   const input = { input: { id: task.id } };
+  const going = goesOn(task);
   const close = () => { cancel.clear(); ask.close(); };
   return (
     <>
@@ -23,9 +24,9 @@ export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () =>
         <Button variant="subtle" size="compact-xs" loading={retry.busy} aria-label={t("Retry {{name}}", { name })} onClick={async () => { if (await retry.run(input)) onChanged?.(); }}>{t("Retry")}</Button>
       ) : null}
       {mayCancel(task) ? (
-        <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Cancel {{name}}", { name })} onClick={ask.open}>{goesOn(task) ? t("Cancel") : t("Abandon")}</Button>
+        <Button variant="subtle" color="red" size="compact-xs" aria-label={going ? t("Cancel {{name}}", { name }) : t("Abandon {{name}}", { name })} onClick={ask.open}>{going ? t("Cancel") : t("Abandon")}</Button>
       ) : null}
-      <Confirm opened={asking} title={t("Cancel {{name}}?", { name })} action={t("Cancel task")} busy={cancel.busy} failure={cancel.failure} onClose={close}
+      <Confirm opened={asking} title={going ? t("Cancel {{name}}?", { name }) : t("Abandon {{name}}?", { name })} action={going ? t("Cancel task") : t("Abandon task")} busy={cancel.busy} failure={cancel.failure} onClose={close}
         onConfirm={async () => {
           if (!(await cancel.run(input))) return;
           close();

@@ -46,7 +46,7 @@ export function Groups() {
         <WhichGroups whose={whose} onChange={(more) => void navigate({ search: { view: "who", ...more }, replace: true })} onOpen={show} />
       ) : (
         <PagedTable label={t("Resource groups")} pages={pages} columns={columns} selected={open} empty={t("No resource groups")}>
-          {t("Each agent belongs to a resource group. Without one, no session can start.")}
+          {t("Each agent belongs to a resource group. Without a group, no session can start.")}
         </PagedTable>
       )}
       {shown ? <GroupPanel group={shown} onEdit={() => setEdited(shown)} onClose={() => show(undefined)} onDone={pages.reload} /> : null}

@@ -73,7 +73,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
           {a.schedulable || a.drainDeadline ? null : (
             <Button variant="default" size="compact-xs" loading={update.busy} aria-label={t("Uncordon {{name}}", { name: a.name })} onClick={() => void update.run({ input: { id: a.id, schedulable: true } })}>{t("Uncordon")}</Button>
           )}
-          {a.drainDeadline ? <Button variant="default" size="compact-xs" loading={undrain.busy} aria-label={t("Cancel the drain of {{name}}", { name: a.name })} onClick={() => void undrain.run({ input: { id: a.id } })}>{t("Cancel drain")}</Button> : null}
+          {a.drainDeadline ? <Button variant="default" size="compact-xs" loading={undrain.busy} aria-label={t("Cancel drain of {{name}}", { name: a.name })} onClick={() => void undrain.run({ input: { id: a.id } })}>{t("Cancel drain")}</Button> : null}
           <Button variant="default" size="compact-xs" aria-label={a.drainDeadline ? t("Edit the drain of {{name}}", { name: a.name }) : t("Drain {{name}}", { name: a.name })} onClick={() => setDraining(a)}>
             {a.drainDeadline ? t("Edit") : t("Drain")}
           </Button>

@@ -45,7 +45,7 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dt>{t("Session types")}</dt>
           <dd>{sessionTypes.filter((s) => group.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
           {group.allowedNetworks.length > 0 ? <><dt>{t("Reachable private networks")}</dt><dd>{group.allowedNetworks.join(", ")}</dd></> : null}
-          <dt>{t("Placement")}</dt>
+          <dt>{t("Placement strategy")}</dt>
           <dd>{strategies.filter((s) => s.value === group.strategy).map((s) => t(s.label))}</dd>
           <dt>{t("Device packing")}</dt>
           <dd>{splits.filter((s) => s.value === group.split).map((s) => t(s.label))}</dd>

@@ -24,7 +24,7 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
     <>
       <fieldset className="legendless stack small">
         <legend>{t("Placement of sessions")}</legend>
-        <Pick label={t("Placement")} choices={strategies} value={draft.strategy} onChange={(strategy) => onChange({ strategy })} />
+        <Pick label={t("Placement strategy")} choices={strategies} value={draft.strategy} onChange={(strategy) => onChange({ strategy })} />
         <Pick label={t("Device packing")} choices={splits} value={draft.split} onChange={(split) => onChange({ split })} />
         <Pick label={t("Device locality")} choices={topologies} value={draft.topology} onChange={(topology) => onChange({ topology })} />
       </fieldset>

@@ -88,7 +88,7 @@ function GrantDialog({ volume, grant, onClose, onDone }: { volume: Volume; grant
               {atoms.map((a) => <Checkbox key={a.value} value={a.value} label={t(a.label)} />)}
             </div>
           </Checkbox.Group>
-          {grant ? null : <p className="dim">{t("It replaces an existing grant to the same domain, project or user.")}</p>}
+          {grant ? null : <p className="dim">{t("It replaces an existing grant to the same target.")}</p>}
         </>
       )}
     </FormDialog>
