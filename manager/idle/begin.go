@@ -44,7 +44,7 @@ func (s *Service) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.Client.Session.Query().Where(entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil()).
+	list, err := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil()).
 		Select(entsession.FieldStartedAt).All(ctx)
 	if err != nil {
 		return fmt.Errorf("list running sessions: %w", err)

@@ -126,7 +126,7 @@ func (s *Service) try(ctx context.Context, one bound) (*Trial, error) {
 
 // inSight are the sessions that the viewer sees.
 func (s *Service) inSight(ctx context.Context) (map[uuid.UUID]bool, error) {
-	ids, err := s.Client.Session.Query().Where(entsession.StatusEQ(lifecycle.Running)).IDs(ctx)
+	ids, err := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running)).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions in sight: %w", err)
 	}

@@ -105,7 +105,7 @@ type candidate struct {
 // running reads the sessions that rules may be about, and those that rules were
 // about before. What kernels used is asked of what from returns.
 func (s *Service) running(ctx context.Context, b *rulebook, from func(context.Context, []uuid.UUID) *measured) ([]candidate, error) {
-	live := s.Client.Session.Query().Where(entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil())
+	live := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil())
 	if b.empty() {
 		live.Where(entsession.IdleNotNil())
 	}
@@ -159,7 +159,7 @@ func subjects(list []*ent.Session, used, joined map[uuid.UUID]time.Time) []candi
 
 // used reads when running sessions were last used over the network.
 func (s *Service) used(ctx context.Context) (map[uuid.UUID]time.Time, error) {
-	rows, err := s.Client.IdleActivity.Query().Where(idleactivity.HasSessionWith(entsession.StatusEQ(lifecycle.Running))).All(ctx)
+	rows, err := s.Client.IdleActivity.Query().Where(idleactivity.HasSessionWith(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read when sessions were used: %w", err)
 	}

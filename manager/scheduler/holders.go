@@ -73,7 +73,7 @@ func (s *Scheduler) sharesOf(ctx context.Context, groups []uuid.UUID) (*plan.Sna
 	if err := s.readShares(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read shares: %w", err)
 	}
-	waiting, err := s.client.Session.Query().Where(session.StatusEQ(lifecycle.Pending), session.ResourceGroupIDIn(groups...)).
+	waiting, err := s.client.Session.Query().Where(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending), session.ResourceGroupIDIn(groups...)).
 		Select(session.FieldDomainID, session.FieldProjectID, session.FieldOwnerID, session.FieldResourceGroupID).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read who waits: %w", err)

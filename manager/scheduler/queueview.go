@@ -110,7 +110,7 @@ func (a *Advisor) Await(ctx context.Context, since time.Time) bool {
 
 func (a *Advisor) read(ctx context.Context) (*view, error) {
 	v := &view{queues: map[uuid.UUID][]*Place{}, places: map[uuid.UUID]*Place{}}
-	some, err := a.client.Session.Query().Where(entsession.StatusEQ(lifecycle.Pending)).Exist(ctx)
+	some, err := a.client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Pending)).Exist(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for pending sessions: %w", err)
 	}

@@ -96,7 +96,7 @@ func (s *Service) followUp(ctx context.Context, epoch int64) {
 // cancelled.
 func (s *Service) resolve(ctx context.Context, epoch int64, on ...uuid.UUID) error {
 	q := s.Client.SessionDependency.Query().Where(sessiondependency.Satisfied(false),
-		sessiondependency.HasSessionWith(session.StatusEQ(lifecycle.Pending)),
+		sessiondependency.HasSessionWith(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending)),
 		sessiondependency.Or(sessiondependency.NeededIDIsNil(), sessiondependency.HasNeededWith(session.StatusIn(final...)))).
 		WithSession().WithNeeded().Order(sessiondependency.ByID()).Limit(openAtOnce)
 	if len(on) > 0 {

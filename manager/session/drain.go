@@ -98,7 +98,7 @@ func drainingText(a *ent.Agent) string {
 // drain, in their histories and as their message.
 func (s *Service) tellDrain(ctx context.Context, epoch int64, a *ent.Agent, code, text string) error {
 	on, err := s.Client.Session.Query().Where(
-		session.StatusIn(lifecycle.Occupying...), session.StatusNEQ(lifecycle.Terminating),
+		session.TerminatedAtIsNil(), session.StatusIn(lifecycle.Occupying...), session.StatusNEQ(lifecycle.Terminating),
 		session.HasKernelsWith(kernel.AgentID(a.ID)),
 	).WithHistory(func(q *ent.SessionEventQuery) {
 		q.Where(sessionevent.CodeIn(codeDraining, codeKept)).Order(sessionevent.ByAt(), sessionevent.ByID())

@@ -121,7 +121,7 @@ func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, err
 	limits = slices.DeleteFunc(limits, func(l policy.Limit) bool { return l.MaxSessionLifetime == nil })
 	now, next := clock.Now(), passEvery
 	running, err := s.Client.Session.Query().
-		Where(session.StatusEQ(lifecycle.Running), session.StartedAtNotNil(), nearEnd(limits, now.Add(passEvery))).All(ctx)
+		Where(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Running), session.StartedAtNotNil(), nearEnd(limits, now.Add(passEvery))).All(ctx)
 	if err != nil {
 		return passEvery, fmt.Errorf("list running sessions: %w", err)
 	}

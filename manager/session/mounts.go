@@ -86,7 +86,7 @@ var granted = predicate.SessionMount(func(s *sql.Selector) {
 func (s *Service) lookAtMounts(ctx context.Context, epoch int64, which ...predicate.SessionMount) error {
 	all, err := s.Client.SessionMount.Query().Where(granted).Where(which...).
 		// What was taken from a session is not given back while it runs.
-		Where(sessionmount.Or(sessionmount.RevokedAtIsNil(), sessionmount.HasSessionWith(session.StatusEQ(lifecycle.Pending)))).
+		Where(sessionmount.Or(sessionmount.RevokedAtIsNil(), sessionmount.HasSessionWith(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending)))).
 		WithSession().WithVfolder(func(q *ent.VfolderQuery) { q.WithQuotaScope() }).
 		Order(sessionmount.BySessionID(), sessionmount.ByID()).All(ctx)
 	if err != nil {

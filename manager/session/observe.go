@@ -119,7 +119,7 @@ func (s *Service) Observe(ctx context.Context, agent uuid.UUID, k *agentpb.Kerne
 // ObservePull shows the progress of a pull on the sessions that wait for it.
 func (s *Service) ObservePull(ctx context.Context, agent uuid.UUID, p *agentpb.PullProgress) {
 	waiting, err := s.Client.Session.Query().Where(
-		session.StatusEQ(lifecycle.Preparing),
+		session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Preparing),
 		session.HasImageWith(image.Reference(p.Reference)),
 		session.HasKernelsWith(kernel.AgentID(agent)),
 	).All(ctx)

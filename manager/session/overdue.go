@@ -17,7 +17,7 @@ import (
 // from when each could first start: it was made, its time had come, what it needs
 // had succeeded, or it had come back to the queue.
 const waitedOut = `SELECT s.id, g.name, g.pending_timeout FROM sessions s JOIN resource_groups g ON g.id = s.resource_group_id
-WHERE s.status = 'pending' AND g.pending_timeout > 0
+WHERE s.terminated_at IS NULL AND s.status = 'pending' AND g.pending_timeout > 0
   AND NOT EXISTS (SELECT FROM session_dependencies d WHERE d.session_id = s.id AND NOT d.satisfied)
   AND GREATEST(s.created_at, s.starts_at,
     (SELECT max(n.terminated_at) FROM session_dependencies d JOIN sessions n ON n.id = d.needed_id WHERE d.session_id = s.id),

@@ -15,7 +15,7 @@ import (
 // until they have ended or ctx has. Waiting ones keep their place.
 func (s *Service) StopAll(ctx context.Context) error {
 	ctx = viewer.SystemContext(ctx)
-	live := s.Client.Session.Query().Where(session.StatusIn(lifecycle.Occupying...))
+	live := s.Client.Session.Query().Where(session.TerminatedAtIsNil(), session.StatusIn(lifecycle.Occupying...))
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
