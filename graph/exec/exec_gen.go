@@ -2362,7 +2362,7 @@ type ObjectStorage implements Node @allow(to: USER) {
   domain: Domain
   "The user whom it belongs to; null if it belongs to a domain."
   owner: User
-  "What the viewer can do with it; special is to use it."
+  "What the viewer can do with it. special: use it."
   permissions: [AccessOperation!]!
   "A page of the objects below a path, relative to the prefix. At most 1000 at once."
   objects(path: String, first: Int, after: String): ObjectList!
@@ -2831,7 +2831,7 @@ type Role implements Node @allow(to: USER) {
   allows: [RolePermission!]!
   createdAt: Time!
   grants: [RoleGrant!]!
-  "What the viewer can do with the role itself; special is to grant it."
+  "What the viewer can do with the role itself. special: grant it."
   permissions: [AccessOperation!]!
 }
 
@@ -2857,19 +2857,19 @@ input RoleWhereInput { not: RoleWhereInput and: [RoleWhereInput!] or: [RoleWhere
 extend type User {
   "Custom roles of the user."
   roleGrants: [RoleGrant!]!
-  "What the viewer can do with the user; special is to act as them."
+  "What the viewer can do with the user. special: act as them."
   permissions: [AccessOperation!]!
 }
-extend type Domain { "What the viewer may do to the domain." permissions: [AccessOperation!]! }
-extend type Project { "What the viewer may do to the project; special: choose its members." permissions: [AccessOperation!]! }
-extend type ResourceGroup { "What the viewer may do to the group; special: say who uses it." permissions: [AccessOperation!]! }
-extend type ResourcePolicy { "What the viewer may do to the policy itself." permissions: [AccessOperation!]! }
-extend type ResourcePreset { "What the viewer may do to the preset." permissions: [AccessOperation!]! }
-extend type Agent { "What the viewer may do to the agent." permissions: [AccessOperation!]! }
-extend type Image { "What the viewer may do to the image." permissions: [AccessOperation!]! }
-extend type Volume { "What the viewer may do to the volume; special: say who uses it." permissions: [AccessOperation!]! }
-extend type Session { "What the viewer may do to the session; special: enter it." permissions: [AccessOperation!]! }
-extend type Vfolder { "What the viewer may do to the folder; special: use its files." permissions: [AccessOperation!]! }
+extend type Domain { "What the viewer can do with the domain." permissions: [AccessOperation!]! }
+extend type Project { "What the viewer can do with the project. special: choose its members." permissions: [AccessOperation!]! }
+extend type ResourceGroup { "What the viewer can do with the group. special: choose who can use it." permissions: [AccessOperation!]! }
+extend type ResourcePolicy { "What the viewer can do with the policy itself." permissions: [AccessOperation!]! }
+extend type ResourcePreset { "What the viewer can do with the preset." permissions: [AccessOperation!]! }
+extend type Agent { "What the viewer can do with the agent." permissions: [AccessOperation!]! }
+extend type Image { "What the viewer can do with the image." permissions: [AccessOperation!]! }
+extend type Volume { "What the viewer can do with the volume. special: choose who can use it." permissions: [AccessOperation!]! }
+extend type Session { "What the viewer can do with the session. special: enter it." permissions: [AccessOperation!]! }
+extend type Vfolder { "What the viewer can do with the folder. special: use its files." permissions: [AccessOperation!]! }
 
 extend type Query {
   roles(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [RoleOrder!], where: RoleWhereInput): RoleConnection! @allow(to: USER)
