@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// TestListsMeetWrongEstimates looks up ids in a table that has changed since PostgreSQL
+// TestListsMeetWrongEstimates locks rows by their ids in a table that has changed since PostgreSQL
 // counted its rows: it expects that another condition leaves one row, and it leaves all.
 // The list must not be gone through for each row.
 func TestListsMeetWrongEstimates(t *testing.T) {
@@ -45,7 +45,7 @@ func TestListsMeetWrongEstimates(t *testing.T) {
 	}
 	client.Domain.Update().SetActive(false).ExecX(ctx)
 	query, args := sql.Dialect(dialect.Postgres).Select(domain.FieldID).From(sql.Table(domain.Table)).
-		Where(sql.And(sql.IsFalse(domain.FieldActive), store.In(domain.FieldID, ids[:500]))).Query()
+		Where(sql.And(sql.IsFalse(domain.FieldActive), store.In(domain.FieldID, ids[:100]))).OrderBy(domain.FieldID).ForUpdate().Query()
 	rows, err := client.QueryContext(ctx, "EXPLAIN "+query, args...)
 	if err != nil {
 		t.Fatal(err)
