@@ -32,7 +32,7 @@ func TestStartsReadLittle(t *testing.T) {
 		if strings.Contains(q, `FROM "session_mounts"`) { // each read of a session has one
 			reads++
 		}
-		if strings.HasPrefix(q, `UPDATE "sessions"`) && strings.Contains(q, `"status" = $`) {
+		if strings.HasPrefix(q, `UPDATE "sessions"`) && strings.Contains(q, `"status" = $`) || strings.Contains(q, "UPDATE sessions SET status = $7") {
 			moves++
 		}
 	}
@@ -43,7 +43,7 @@ func TestStartsReadLittle(t *testing.T) {
 	if reads > 3*sessions {
 		t.Errorf("%d reads of %d sessions, want at most 3 of each", reads, sessions)
 	}
-	if moves > 2*sessions {
+	if moves != 2*sessions {
 		t.Errorf("%d moves of %d sessions, want 2 of each", moves, sessions)
 	}
 }

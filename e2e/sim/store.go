@@ -113,6 +113,9 @@ func (s *statements) step(ctx context.Context, query string, args any, run func(
 	})
 }
 
+// errUnchanged is of a statement that was carried out and changed nothing.
+var errUnchanged = errors.New("nothing was changed")
+
 func (w *world) brief(args any) string {
 	const long = 400
 	text := fmt.Sprint(args)
@@ -131,7 +134,18 @@ func (s *statements) Query(ctx context.Context, query string, args, v any) error
 
 // ExecContext is for statements that ent does not build.
 func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (r stdsql.Result, err error) {
-	err = s.step(ctx, query, args, func() error { r, err = s.Driver.ExecContext(ctx, query, args...); return err })
+	err = s.step(ctx, query, args, func() error {
+		if r, err = s.Driver.ExecContext(ctx, query, args...); err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err == nil && n == 0 {
+			return errUnchanged // a leader of before may try
+		}
+		return nil
+	})
+	if errors.Is(err, errUnchanged) {
+		err = nil
+	}
 	return r, err
 }
 
@@ -259,7 +273,7 @@ func (t *transaction) Commit() error {
 
 // guarded are the tables that only the leader of the present epoch changes,
 // but for what people ask for.
-var guarded = regexp.MustCompile(`^(?:INSERT INTO|UPDATE|DELETE FROM) "?(sessions|kernels|allocations|session_events|session_dependencies)\b`)
+var guarded = regexp.MustCompile(`\b(?:INSERT INTO|UPDATE|DELETE FROM) "?(sessions|kernels|allocations|session_events|session_dependencies)\b`)
 
 // wrote looks at what was changed by whom.
 func (w *world) wrote(ctx context.Context, p *process, query string) {

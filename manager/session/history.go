@@ -28,37 +28,52 @@ type entry struct {
 	steps   []report.Step
 }
 
+// eventRow is the row of an entry, by the names of its columns.
+type eventRow struct {
+	ID        uuid.UUID           `json:"id"`
+	SessionID uuid.UUID           `json:"session_id"`
+	Phase     string              `json:"phase"`
+	From      *lifecycle.Status   `json:"from_status"`
+	To        lifecycle.Status    `json:"to_status"`
+	Result    sessionevent.Result `json:"result"`
+	Attempt   int                 `json:"attempt"`
+	Code      string              `json:"code"`
+	Message   string              `json:"message"`
+	Steps     []report.Step       `json:"steps"`
+}
+
+// eventRows is what $2 of insertEvents is for the entries.
+func eventRows(entries []entry) (string, error) {
+	rows := make([]eventRow, len(entries))
+	for i, e := range entries {
+		if e.steps == nil {
+			e.steps = []report.Step{}
+		}
+		rows[i] = eventRow{id.New(id.SessionEvent), e.session, e.phase, e.from, e.to, e.result, e.attempt, e.code, e.message, e.steps}
+	}
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return "", fmt.Errorf("record history of session %s and others: %w", entries[0].session, err)
+	}
+	return string(text), nil
+}
+
+// insertEvents inserts any number of entries. $1 is the time.
+const insertEvents = `INSERT INTO session_events (id, session_id, at, phase, from_status, to_status, result, attempt, code, message, steps)
+SELECT w.id, w.session_id, $1::timestamptz, w.phase, w.from_status, w.to_status, w.result, w.attempt, w.code, w.message, w.steps
+FROM json_to_recordset($2::json) AS w(id uuid, session_id uuid, phase text, from_status text, to_status text, result text,
+  attempt bigint, code text, message text, steps jsonb)`
+
 // record writes the entries in one statement, however many there are.
 func record(ctx context.Context, tx *ent.Tx, entries ...entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	var ids, sessions, phases, froms, tos, results, codes, messages, steps []string
-	var attempts []int64
-	for _, e := range entries {
-		if e.steps == nil {
-			e.steps = []report.Step{}
-		}
-		text, err := json.Marshal(e.steps)
-		if err != nil {
-			return fmt.Errorf("record history of session %s: %w", e.session, err)
-		}
-		from := ""
-		if e.from != nil {
-			from = string(*e.from)
-		}
-		ids, sessions = append(ids, id.New(id.SessionEvent).String()), append(sessions, e.session.String())
-		phases, froms, tos = append(phases, e.phase), append(froms, from), append(tos, string(e.to))
-		results, attempts = append(results, string(e.result)), append(attempts, int64(e.attempt))
-		codes, messages, steps = append(codes, e.code), append(messages, e.message), append(steps, string(text))
-	}
-	err := exactly(ctx, tx, len(entries), `INSERT INTO session_events
-  (id, session_id, at, phase, from_status, to_status, result, attempt, code, message, steps)
-SELECT w.id, w.session, $1, w.phase, nullif(w.from_status, ''), w.to_status, w.result, w.attempt, w.code, w.message, w.steps
-FROM unnest($2::text[]::uuid[], $3::text[]::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[]::jsonb[])
-  AS w(id, session, phase, from_status, to_status, result, attempt, code, message, steps)`,
-		clock.Now(), ids, sessions, phases, froms, tos, results, attempts, codes, messages, steps)
+	rows, err := eventRows(entries)
 	if err != nil {
+		return err
+	}
+	if err := exactly(ctx, tx, len(entries), insertEvents, clock.Now(), rows); err != nil {
 		return fmt.Errorf("record history of session %s and others: %w", entries[0].session, err)
 	}
 	return nil

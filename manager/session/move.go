@@ -42,8 +42,8 @@ type move struct {
 // what they hold when the new state holds nothing. It fails with Aborted when
 // the session is no longer in the state that s was read in.
 func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
-	if !lifecycle.CanMove(s.Status, m.to) {
-		return fmt.Errorf("session %s cannot go from %s to %s: %w", s.ID, s.Status, m.to, errdefs.ErrFailedPrecondition)
+	if err := m.allowed(s); err != nil {
+		return err
 	}
 	now := clock.Now()
 	u := tx.Session.Update().Where(session.ID(s.ID), session.StatusEQ(s.Status)).
@@ -106,6 +106,14 @@ func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
 	return record(ctx, tx, m.entries(s)...)
 }
 
+// allowed returns FailedPrecondition if the state machine has no such move.
+func (m move) allowed(s *ent.Session) error {
+	if !lifecycle.CanMove(s.Status, m.to) {
+		return fmt.Errorf("session %s cannot go from %s to %s: %w", s.ID, s.Status, m.to, errdefs.ErrFailedPrecondition)
+	}
+	return nil
+}
+
 // entries are the lines of history of a move from the state that s was read in.
 func (m move) entries(s *ent.Session) (list []entry) {
 	from := &s.Status
@@ -156,6 +164,13 @@ func (s *Service) apply(ctx context.Context, epoch int64, sess *ent.Session, m m
 
 // commit runs one fenced move in its own transaction.
 func (s *Service) commit(ctx context.Context, epoch int64, sess *ent.Session, m move) error {
+	if m.advances() {
+		if err := s.advance(ctx, epoch, sess, m); err != nil {
+			return err
+		}
+		s.noteMove(ctx, sess, m)
+		return nil
+	}
 	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return err
