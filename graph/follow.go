@@ -33,6 +33,9 @@ const (
 	// that follow within this time are sent together, each entity as it is then.
 	settle     = 20 * time.Millisecond
 	settleList = 100 * time.Millisecond
+	// quick is how many reads in a second a subscription to all makes with the time of
+	// one entity: the changes of one session that starts are not held back.
+	quick = 5
 	// again is how long a read that failed waits for the next try.
 	again = time.Second
 )
@@ -108,6 +111,8 @@ type follower[T any] struct {
 	lagged   bool
 	flush    <-chan time.Time
 	sent     time.Time
+	reads    int // since counted, for at most a second
+	counted  time.Time
 }
 
 func (w *follower[T]) run(ctx context.Context, events <-chan event.Event) {
@@ -122,6 +127,9 @@ func (w *follower[T]) run(ctx context.Context, events <-chan event.Event) {
 			w.note(e)
 		case <-w.flush:
 			w.flush, w.sent = nil, time.Now()
+			if w.reads++; w.sent.Sub(w.counted) > time.Second {
+				w.reads, w.counted = 1, w.sent
+			}
 			list, err := w.changes(fresh(ctx, w.resolver))
 			if err != nil {
 				w.failed(ctx, err)
@@ -177,7 +185,7 @@ func (w *follower[T]) pace() time.Duration {
 	switch {
 	case w.every != 0:
 		return w.every
-	case w.id != nil:
+	case w.id != nil || w.reads <= quick:
 		return settle
 	}
 	return settleList
