@@ -48,7 +48,7 @@ func door(next http.Handler) http.Handler {
 }
 
 // readable returns why a request is no GraphQL request. It leaves the body to be read
-// once more. Bodies that are too large are refused by their status, unread.
+// once more, and to post what it has read. Bodies that are too large are refused by their status, unread.
 func readable(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	switch {
@@ -59,10 +59,11 @@ func readable(w http.ResponseWriter, r *http.Request) error {
 	}
 	in := json.NewDecoder(bytes.NewReader(body))
 	in.UseNumber() // what is too large for its type is said by its place
-	if err := in.Decode(&graphql.RawParams{}); err != nil {
+	params := &graphql.RawParams{}
+	if err := in.Decode(params); err != nil {
 		return problem.Invalid("", "the body is not a JSON object with the text query and the object variables").Because(err)
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = &readBody{bytes.NewReader(body), params}
 	return nil
 }
 

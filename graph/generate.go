@@ -1,3 +1,3 @@
 package graph
 
-//go:generate sh -c "cd .. && go tool gqlgen generate && go run ./graph/printschema"
+//go:generate sh -c "cd .. && go run ./tools/gqlgen && go run ./graph/printschema"

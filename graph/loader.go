@@ -77,9 +77,16 @@ type loaderSet struct {
 
 type loadersKey struct{}
 
-// fresh returns a context with loaders that know nothing yet.
+// fresh returns a context with empty loaders. They are created at the first use of one,
+// because most lists use none.
 func fresh(ctx context.Context, r *Resolver) context.Context {
-	return context.WithValue(ctx, loadersKey{}, &loaderSet{
+	return context.WithValue(ctx, loadersKey{}, sync.OnceValue(r.newLoaders))
+}
+
+func loaders(ctx context.Context) *loaderSet { return ctx.Value(loadersKey{}).(func() *loaderSet)() }
+
+func (r *Resolver) newLoaders() *loaderSet {
+	return &loaderSet{
 		accessGroups:   loadSelected(r.loadAccessGroups),
 		accessUsers:    loadSelected(r.loadAccessUsers),
 		accessProjects: loadSelected(r.loadAccessProjects),
@@ -120,10 +127,8 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		proxyNames:     load(r.loadProxyNames),
 		scopeLimits:    load(r.Folders.EffectiveLimits),
 		holderProjects: loadSelected(r.loadHolderProjects),
-	})
+	}
 }
-
-func loaders(ctx context.Context) *loaderSet { return ctx.Value(loadersKey{}).(*loaderSet) }
 
 // load makes a loader whose missing keys are zero values.
 func load[T any](fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)) *loader[T] {

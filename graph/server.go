@@ -30,7 +30,7 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	srv := handler.New(schema)
 	srv.AddTransport(transport.Websocket{Implementation: sockets{}, InitFunc: followed(init), InitTimeout: 10 * time.Second, KeepAlivePingInterval: 15 * time.Second})
 	srv.AddTransport(transport.SSE{KeepAlivePingInterval: 15 * time.Second})
-	srv.AddTransport(transport.POST{})
+	srv.AddTransport(post{})
 	srv.SetQueryCache(pageCache{lru.New[*ast.QueryDocument](1000)})
 	srv.SetParserTokenLimit(maxTokens)
 	presenter := func(ctx context.Context, err error) *gqlerror.Error {

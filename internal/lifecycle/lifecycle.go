@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -79,7 +80,13 @@ func (Status) Values() []string {
 }
 
 // MarshalGQL writes s as a GraphQL enum value.
-func (s Status) MarshalGQL(w io.Writer) { io.WriteString(w, strconv.Quote(string(s))) }
+func (s Status) MarshalGQL(w io.Writer) {
+	if buf, ok := w.(*bytes.Buffer); ok { // in place: lists have many
+		buf.Write(strconv.AppendQuote(buf.AvailableBuffer(), string(s)))
+		return
+	}
+	io.WriteString(w, strconv.Quote(string(s)))
+}
 
 // UnmarshalGQL reads a GraphQL enum value.
 func (s *Status) UnmarshalGQL(v any) error {
