@@ -521,7 +521,7 @@ async function providers() {
   await link.waitFor();
   await look("login-providers");
   await press(link);
-  await says("Your login provider does not respond correctly.");
+  await says("Your identity provider does not respond correctly.");
   await look("login-provider-refused");
 }
 

@@ -216,9 +216,9 @@ async function invite() {
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await boss.row(`eve-${run}`).locator('[data-status="revoked"]').waitFor();
   await boss.look("invitations");
-  await boss.go("Login providers");
+  await boss.go("Identity providers");
   await page.getByRole("button", { name: "New provider" }).click();
-  await boss.panel("New login provider").getByLabel("Issuer").fill("login.example.org");
+  await boss.panel("New identity provider").getByLabel("Issuer").fill("login.example.org");
   await boss.look("new-provider");
   await page.keyboard.press("Escape");
 }
@@ -253,7 +253,7 @@ await walk(stage, [
   ["project", makeProject],
   ["import", importUsers],
   ["project admin", makeLead],
-  ["what he sees", leadSees],
+  ["what they see", leadSees],
   ["deactivate", deactivate],
   ["purge", purge],
   ["invitation, provider", invite],

@@ -37,7 +37,7 @@ function explain(error: Error): Failure {
 const transport: Transport = {
   async tickets(vfolder, files) {
     const result = await client.mutation(CreateUpload, { input: { vfolder, files } }).toPromise();
-    if (result.error || !result.data) throw result.error ? fromGraphQL(result.error) : { code: "INTERNAL", message: "no answer" };
+    if (result.error || !result.data) throw result.error ? fromGraphQL(result.error) : { code: "INTERNAL", message: "the server did not respond" };
     return result.data.createUpload.uploads;
   },
 
@@ -130,7 +130,7 @@ export const incoming = new Incoming(uploads, (folder, directory) => allFiles(cl
  */
 export async function sendOne(folder: string, path: string, bytes: Uint8Array<ArrayBuffer>, etag: string | null): Promise<boolean> {
   const [target] = await transport.tickets(folder, [{ path, size: bytes.length }]);
-  if (!target) throw { code: "INTERNAL", message: "no ticket for this file" } satisfies Failure;
+  if (!target) throw { code: "INTERNAL", message: "the server returned no ticket for this file" } satisfies Failure;
   const endpoint = new URL(target.url, location.href);
   const headers = { Authorization: `Bearer ${target.ticket}`, "Tus-Resumable": "1.0.0", ...(endpoint.origin === location.origin ? csrf : {}) };
   const refused = async (response: Response) => {

@@ -212,7 +212,7 @@ export class Uploads {
       some.forEach((item, n) => {
         const target = byPath.get(item.path) ?? targets[n];
         if (target) this.targets.set(item.id, target);
-        else this.change(item.id, { state: "failed", failure: { code: "INTERNAL", message: "no ticket for this file" } });
+        else this.change(item.id, { state: "failed", failure: { code: "INTERNAL", message: "the server returned no ticket for this file" } });
       });
     } catch (error) {
       this.failed(some, toFailure(error));

@@ -50,7 +50,7 @@ export function LoginHistory({ turn }: { turn: number }) {
           { head: t("Client"), cell: (a) => (
             <span className="dim" title={a.userAgent}>
               {agentName(a.userAgent)}
-              {a.method === "oidc" ? ` · ${t("login provider")}` : ""}
+              {a.method === "oidc" ? ` · ${t("identity provider")}` : ""}
             </span>
           ) },
         ]} />

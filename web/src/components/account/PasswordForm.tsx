@@ -67,7 +67,7 @@ export function PasswordForm({ known, offerAll, onChanged }: Props) {
         onChange={(e) => setAgain(e.currentTarget.value)} error={differs ? t("The passwords do not match.") : undefined} />
       {offerAll ? (
         <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also revoke all access tokens, keypairs and SSH keys")}
-          description={t("Choose this if someone else may have used your account.")} />
+          description={t("Choose this if you think that someone else used your account.")} />
       ) : null}
       <FailureNote failure={rest} />
       <div>

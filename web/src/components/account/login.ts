@@ -16,12 +16,12 @@ export function afterLogin(why: Failure, coded: boolean): Next {
 
 /** The callback's words, as docs/oidc.md lists them. */
 export const externalErrors: Record<string, string> = {
-  provider: "This login provider is no longer available.",
-  unavailable: "Your login provider does not respond correctly. Try again later.",
+  provider: "This identity provider is no longer available.",
+  unavailable: "Your identity provider does not respond correctly. Try again later.",
   state: "The login expired, was already used, or was started in another browser. Try again.",
-  denied: "The login was cancelled, or your login provider refused it.",
-  token: "The response of your login provider cannot be trusted. Ask an administrator.",
-  unverified: "Your login provider has not verified your e-mail.",
+  denied: "The login was cancelled, or your identity provider refused it.",
+  token: "The response of your identity provider cannot be trusted. Ask an administrator.",
+  unverified: "Your identity provider has not verified your e-mail.",
   email_domain: "Your e-mail is not allowed to log in with this provider.",
   unknown_user: "No account has your e-mail. Ask an administrator for an account.",
   inactive: "Your account is not active. Ask an administrator.",

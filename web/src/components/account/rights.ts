@@ -13,7 +13,7 @@ const entities: Record<Entity, string> = {
   domain: "Domains",
   credential: "Logins, tokens and keys of others",
   invitation: "Invitations",
-  identity_provider: "Login providers",
+  identity_provider: "Identity providers",
   role: "Roles",
   resource_policy: "Policies",
   resource_group: "Resource groups",

@@ -31,7 +31,7 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
       { to: "/admin/projects", label: "Projects", for: (v) => seesDomain(v) || leads(v) || holds(v, "project") },
       { to: "/admin/domains", label: "Domains", for: (v) => seesAll(v) || holds(v, "domain") },
       { to: "/admin/invitations", label: "Invitations", for: (v) => seesDomain(v) || holds(v, "invitation") },
-      { to: "/admin/providers", label: "Login providers", for: (v) => seesAll(v) || holds(v, "identity_provider") },
+      { to: "/admin/providers", label: "Identity providers", for: (v) => seesAll(v) || holds(v, "identity_provider") },
       { to: "/admin/tasks", label: "Tasks", for: (v) => seesDomain(v) || holds(v, "task") },
     ],
   },

@@ -8,7 +8,7 @@ const CreateDownload = graphql(`mutation CreateDownload($input: CreateDownloadIn
 
 async function address(vfolder: string, path: string): Promise<string> {
   const { data, error } = await client.mutation(CreateDownload, { input: { vfolder, path } }).toPromise();
-  if (error || !data) throw error ? fromGraphQL(error) : ({ code: "INTERNAL", message: "no answer" } satisfies Failure);
+  if (error || !data) throw error ? fromGraphQL(error) : ({ code: "INTERNAL", message: "the server did not respond" } satisfies Failure);
   return data.createDownload.url;
 }
 

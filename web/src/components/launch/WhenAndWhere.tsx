@@ -34,7 +34,7 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
       <summary>{t("Schedule and placement")}</summary>
       <div className="stack" style={{ paddingTop: 10 }}>
         <div className="pairs">
-          <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Time limit")} description={t("The session stops after this time. Short sessions may start earlier.")} placeholder={t("such as 2h")} value={wish.lifetime} error={why("lifetime")} onChange={(e) => onChange({ lifetime: e.currentTarget.value })} />
+          <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Time limit")} description={t("The session stops after this time. Short sessions can start earlier.")} placeholder={t("such as 2h")} value={wish.lifetime} error={why("lifetime")} onChange={(e) => onChange({ lifetime: e.currentTarget.value })} />
           <NumberInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Priority")} description={t("0 to 100, higher first")} min={0} max={100} value={wish.priority} error={why("priority")} onChange={(priority) => onChange({ priority })} />
         </div>
         {wish.mode === "batch" ? (
@@ -46,7 +46,7 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
         {wish.agents.length > 0 ? <Switch label={t("Only these agents")} description={t("Otherwise, these agents are only preferred.")} checked={wish.strict} onChange={(e) => onChange({ strict: e.currentTarget.checked })} /> : null}
         {wrong.strictAgents ? <p className="bad" role="alert">{wrong.strictAgents}</p> : null}
         <GroupOfSessions project={wish.project} value={wish.sessionGroup} error={why("sessionGroup")} onChange={(sessionGroup) => onChange({ sessionGroup })} />
-        <Switch label={t("Preemptible")} description={t("Sessions with a higher priority may stop it, if its resource group allows that.")} checked={wish.preemptible} onChange={(e) => onChange({ preemptible: e.currentTarget.checked })} />
+        <Switch label={t("Preemptible")} description={t("Sessions with a higher priority can stop it, if its resource group allows that.")} checked={wish.preemptible} onChange={(e) => onChange({ preemptible: e.currentTarget.checked })} />
       </div>
     </details>
   );

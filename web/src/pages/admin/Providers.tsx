@@ -30,14 +30,14 @@ export function Providers() {
   return (
     <>
       <div className="page-head">
-        <h1>{t("Login providers")}</h1>
+        <h1>{t("Identity providers")}</h1>
         <span className="dim">{t("OpenID Connect")}</span>
         {may("create") ? <Button className="push" onClick={() => edit("new")}>{t("New provider")}</Button> : null}
       </div>
       <FailureNote failure={failure} />
-      {data && list.length === 0 ? <div className="panel"><Empty title={t("No login providers")}>{t("With a login provider, users log in with an account that they already have.")}</Empty></div> : null}
+      {data && list.length === 0 ? <div className="panel"><Empty title={t("No identity providers")}>{t("With an identity provider, users log in with an account that they already have.")}</Empty></div> : null}
       {list.length > 0 ? (
-        <Table label={t("Login providers")} rows={list}
+        <Table label={t("Identity providers")} rows={list}
           columns={[
             { head: t("Provider"), cell: (p) => <>{may("update") ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>} <span className="dim">{p.displayName}</span></> },
             { head: t("Status"), cell: (p) => <Status status={p.active ? "active" : "inactive"} /> },

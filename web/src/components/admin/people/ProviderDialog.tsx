@@ -34,7 +34,7 @@ export function ProviderDialog({ provider, onClose, onDone }: Props) {
     onClose();
   }
   return (
-    <FormDialog title={provider ? t("Edit {{name}}", { name: provider.name }) : t("New login provider")} size={600} submit={provider ? t("Save") : t("Create")} fields={fields} busy={create.busy || update.busy}
+    <FormDialog title={provider ? t("Edit {{name}}", { name: provider.name }) : t("New identity provider")} size={600} submit={provider ? t("Save") : t("Create")} fields={fields} busy={create.busy || update.busy}
       failure={create.failure ?? update.failure} disabled={!complete || Object.keys(unread).length > 0} onClose={onClose} onSubmit={() => void save()}>
       {(refused) => {
         const wrong: Record<string, string | undefined> = { ...refused, ...Object.fromEntries(Object.entries(unread).map(([k, v]) => [k, t(v)])) };

@@ -48,7 +48,7 @@ export function UserActivity({ user }: { user: OneUser }) {
               { head: t("Time"), cell: (a) => <span className="nowrap">{when(a.at)}</span> },
               { head: t("Result"), cell: (a) => t(a.result.replaceAll("_", " ")) },
               { head: t("Address"), cell: (a) => <span className="mono" title={a.userAgent}>{a.clientAddress}</span> },
-              { head: t("Method"), wide: true, cell: (a) => (a.method === "oidc" ? t("login provider") : t("password")) },
+              { head: t("Method"), wide: true, cell: (a) => (a.method === "oidc" ? t("identity provider") : t("password")) },
             ]} />
         ) : null}
       </Part>

@@ -64,7 +64,7 @@ export const preemptionScopes = [
 /** Who comes first among sessions of one priority. */
 export const orders = [
   { value: "fifo", label: "Oldest first", help: "The session that was created first starts first." },
-  { value: "lifo", label: "Newest first", help: "The session that was created last starts first. The oldest may be pending for a long time." },
+  { value: "lifo", label: "Newest first", help: "The session that was created last starts first. The oldest can stay pending for a long time." },
   { value: "drf", label: "Smallest share first", help: "The user with the smallest share of their scarcest resource goes first (DRF)." },
   { value: "fair_share", label: "Fair share", help: "The domain, project and user with the least recent usage go first." },
 ] as const;
