@@ -44,7 +44,7 @@ var phrases = []phrase{
 	{`that which`, `the noun`, "It ends that which runs.", "The rule that, which is rare, ends it."},
 }
 
-// negated finds "is no directory", and findings leaves out "there is no directory" and
+// negated finds "is not a directory", and findings leaves out "there is no directory" and
 // "is no longer".
 var negated = regexp.MustCompile(`(?i)((?:[\pL\pN]+\s+){1,2})(?:is|are|was|were|be)\s+no\s+(\pL+)`)
 

@@ -1,7 +1,7 @@
 // Package agent runs kernels on one node. It keeps the node's devices, the
 // plugins that know them and the kernels on them, and serves managers, whom it
 // dials itself. Containers and records outlive it: an agent that was killed
-// goes on where it stood. Only cmd/berthd and the tests of whole clusters
+// continues where it stood. Only cmd/berthd and the tests of whole clusters
 // import it.
 package agent
 
@@ -53,7 +53,7 @@ type Config struct {
 	Version string // of the program; managers and plugins see it
 
 	// Where managers are and what proves that we may join. Without managers
-	// the agent only serves GRPCServer to whoever its owner connects.
+	// the agent only serves GRPCServer to anyone who its owner connects.
 	Managers      []string
 	JoinToken     string
 	CAFingerprint string
@@ -224,7 +224,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 		return err
 	}
 	a.confine()
-	// Serving goes on while kernels end, so that managers hear of it.
+	// Serving continues while kernels end, so that managers hear of it.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer func() {

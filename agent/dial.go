@@ -38,14 +38,14 @@ func (s *server) Dial(stream dialStream) error {
 	}
 	conn, err := k.Dial(stream.Context(), uint16(target.Port))
 	if errors.Is(err, unix.ECONNREFUSED) {
-		// Nobody listens yet: the caller may try again.
+		// No one listens yet: the caller may try again.
 		return fmt.Errorf("%w: %w", err, errdefs.ErrUnavailable)
 	}
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	// An empty message says that somebody listens.
+	// An empty message says that someone listens.
 	if err := stream.Send(&agentpb.DialData{}); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *server) Dial(stream dialStream) error {
 }
 
 // receive copies what the caller sends. When the caller has said all, the other
-// side may still answer; when the caller is gone, nobody listens.
+// side may still answer; when the caller is gone, no one listens.
 func receive(stream dialStream, conn net.Conn) {
 	for {
 		m, err := stream.Recv()

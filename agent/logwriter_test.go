@@ -102,7 +102,7 @@ func killWriter(t *testing.T, kernel string) {
 }
 
 // TestLogWriterKilled kills the log writer of a running kernel, with the agent and
-// without it: the kernel lives, its log goes on, and nothing but what the writer
+// without it: the kernel lives, its log continues, and nothing but what the writer
 // had in its hands is missing.
 func TestLogWriterKilled(t *testing.T) {
 	n := newNode(t, v1.Config{})

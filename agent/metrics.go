@@ -63,7 +63,7 @@ func (m *meter) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return handle(srv, stream)
 }
 
-// Descriptions of what is looked up when somebody scrapes.
+// Descriptions of what is looked up when someone scrapes.
 var (
 	kernelsDesc  = prometheus.NewDesc("berth_agent_kernels", "Containers of sessions that the agent has a record of, by phase.", []string{"phase"}, nil)
 	diskSizeDesc = prometheus.NewDesc("berth_agent_disk_size_bytes", "Size of a disk that the agent or its containers write to.", []string{"disk"}, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// pulls joins callers that want the same image. A pull goes on while anybody
+// pulls joins callers that want the same image. A pull continues while anyone
 // waits for it.
 type pulls struct {
 	runtime runtime.Runtime

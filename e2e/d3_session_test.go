@@ -11,7 +11,7 @@ import (
 )
 
 // A terminal runs as the user that its owner is given in containers, on a
-// terminal of his own, whatever the image says.
+// terminal of their own, whatever the image says.
 func TestTerminalIsItsUsers(t *testing.T) {
 	u := platform.User(t)
 	platform.Admin(t).Query(`mutation($id: ID!) { updateUser(input: {id: $id, containerUid: 4242, containerGid: 4343, containerGids: [5151]}) { user { id } } }`,

@@ -25,7 +25,7 @@ func TestOutOfMemory(t *testing.T) {
 	u.End(calm.ID)
 }
 
-// A command may print a lot; nobody waits for its readers, and they get the
+// A command may print a lot; no one waits for its readers, and they get the
 // end of it, and all while they follow.
 func TestMuchOutput(t *testing.T) {
 	u := platform.User(t)

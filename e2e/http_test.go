@@ -158,7 +158,7 @@ func TestPasswordGuessing(t *testing.T) {
 	if told["known"] != told["unknown"] || told["known"] == "" {
 		t.Errorf("the answers differ: %q", told)
 	}
-	// Tokens go on, so nobody is locked out of what runs.
+	// Tokens continue, so no one is locked out of what runs.
 	if _, err := victim.Viewer(t.Context()); err != nil {
 		t.Errorf("the victim's token: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/client"
 )
 
-// Nobody comes to three sessions for the minute that is allowed: the one without
+// No one comes to three sessions for the minute that is allowed: the one without
 // traffic is ended after a warning and says why, the one with an open terminal
 // stays, and so does the one that an admin has exempted.
 func TestIdleSessionsEnd(t *testing.T) {

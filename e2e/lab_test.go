@@ -105,7 +105,7 @@ func TestNewLab(t *testing.T) {
 		t.Errorf("Ann's own activity:\n%s", mine)
 	}
 
-	// Ben leaves: he logs in no more, and what he made is Ann's.
+	// Ben leaves: they log in no more, and what they made is Ann's.
 	ben := newcomer(t, admin, made[1].Email, made[1].Password, "Moonlit harbour 24")
 	ben.Must("folder", "create", "results")
 	note := filepath.Join(ben.Dir, "note.txt")
@@ -138,7 +138,7 @@ func newcomer(t *testing.T, near *cluster.Shell, email, first, own string) *clus
 	return s
 }
 
-// says tells whether the words of each phrase follow each other somewhere in the
+// says reports whether the words of each phrase follow each other somewhere in the
 // text, however far apart the columns are.
 func says(text string, phrases ...string) bool {
 	text = strings.Join(strings.Fields(text), " ")

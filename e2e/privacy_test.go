@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/client"
 )
 
-// Somebody else sees nothing of one's sessions and folders, whichever way they
+// Someone else sees nothing of one's sessions and folders, whichever way they
 // look; to them these do not exist.
 func TestOthersSeeNothing(t *testing.T) {
 	a, b := platform.User(t), platform.User(t)

@@ -211,7 +211,7 @@ func TestTerminatedWhileStarting(t *testing.T) {
 	}
 }
 
-// mentioned tells whether a process, a mount or a cgroup carries an id.
+// mentioned reports whether a process, a mount or a cgroup carries an id.
 func mentioned(t *testing.T, id string) bool {
 	t.Helper()
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")

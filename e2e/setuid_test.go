@@ -71,7 +71,7 @@ func TestSetUIDProgramsOfSessions(t *testing.T) {
 	}
 }
 
-// nobody runs a program as a user of the machine without rights.
+// no one runs a program as a user of the machine without rights.
 func nobody(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -10,7 +10,7 @@ import (
 )
 
 // A policy names where it is attached, a resource group to whom it is granted;
-// each is told of what he sees.
+// each is told of what they see.
 func TestWhereRulesAreAttached(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)
@@ -23,7 +23,7 @@ func TestWhereRulesAreAttached(t *testing.T) {
 	w.Client.GroupGrant.Create().SetResourceGroup(w.Group).SetKeypairID(key).ExecX(sys)
 	for _, c := range []struct {
 		as              *ent.User
-		attached, named int // attachments, and those of a keypair that he sees
+		attached, named int // attachments, and those of a keypair that they see
 		changes         bool
 	}{
 		{w.Superadmin, 3, 1, true},

@@ -120,7 +120,7 @@ func (t trail) response(ctx context.Context, next graphql.ResponseHandler) *grap
 	return resp
 }
 
-// refused records what the guard lets nobody run: every mutation of the
+// refused records what the guard lets no one run: every mutation of the
 // operation, of others the field that is denied.
 func (t trail) refused(ctx context.Context, rc *graphql.OperationContext, at *ast.Field, err *gqlerror.Error) {
 	fields := roots(rc.Operation.SelectionSet)

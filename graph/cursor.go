@@ -12,7 +12,7 @@ import (
 )
 
 // place refuses a cursor that is no place in a field's list: one of another
-// list, of another order, or that somebody made. The database would compare
+// list, of another order, or that someone made. The database would compare
 // what cannot be compared.
 func (w *walk) place(f *ast.Field, args map[string]any) error {
 	for _, name := range []string{"after", "before"} {
@@ -29,7 +29,7 @@ func (w *walk) place(f *ast.Field, args map[string]any) error {
 	return nil
 }
 
-// within tells whether a cursor names an object of the list's type, and has a
+// within reports whether a cursor names an object of the list's type, and has a
 // value for each part of the order.
 func (w *walk) within(c ent.Cursor, f *ast.Field, orderBy any) bool {
 	edge := w.schema.Types[f.Definition.Type.Name()].Fields.ForName("edges").Type.Name()
@@ -55,7 +55,7 @@ func (w *walk) within(c ent.Cursor, f *ast.Field, orderBy any) bool {
 	return true
 }
 
-// sorts tells whether a value can be that of the field which an order names,
+// sorts reports whether a value can be that of the field which an order names,
 // such as CREATED_AT for createdAt.
 func sorts(node *ast.Definition, order string, value any) bool {
 	for _, f := range node.Fields {

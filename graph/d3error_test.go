@@ -78,7 +78,7 @@ func hostile(s *ast.Schema, t *ast.Type, round, depth int) (any, bool) {
 }
 
 // Thousands of requests that fail, generated over everything that takes an
-// argument: nobody is told of statements, paths or stacks, and none finds the
+// argument: no one is told of statements, paths or stacks, and none finds the
 // server at a loss.
 func TestErrorsTellNothingOfTheInside(t *testing.T) {
 	w := managertest.New(t)

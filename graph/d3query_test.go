@@ -244,7 +244,7 @@ func list(field, order, cursor string) (string, managertest.Vars) {
 }
 
 // A cursor is a place in the list that gave it: another list, or the same list
-// in another order, does not take it, and neither one that somebody made.
+// in another order, does not take it, and neither one that someone made.
 func TestCursorsOfOtherLists(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)
@@ -361,7 +361,7 @@ func TestNoListGivesABillion(t *testing.T) {
 	}
 }
 
-// shared are the kinds that are not anybody's own; a stranger may see some.
+// shared are the kinds that are not anyone's own; a stranger may see some.
 var shared = map[id.Kind]bool{
 	id.ResourceGroup: true, id.Agent: true, id.Device: true, id.SlotType: true, id.Registry: true, id.Image: true,
 	id.Volume: true, id.ResourcePreset: true, id.Role: true,
@@ -460,7 +460,7 @@ func TestNodesOfOtherTenants(t *testing.T) {
 }
 
 // Whatever can be followed of one object: of another's there is an error and no
-// data, and the socket goes on.
+// data, and the socket continues.
 func TestSubscriptionsToOthers(t *testing.T) {
 	w, m, mine, theirs := world(t)
 	ctx := w.System(t)
@@ -495,7 +495,7 @@ func TestSubscriptionsToOthers(t *testing.T) {
 			s.next() // complete
 		}
 	}
-	// Of all, he is told of none that is out of his sight.
+	// Of all, they are told of none that is out of their sight.
 	s.subscribe("all", `subscription { sessionChanged { name } }`, nil)
 	own := open(t, m.As(t, w.A.Member))
 	own.subscribe("mine", sessionChanged, managertest.Vars{"id": mine.ID})

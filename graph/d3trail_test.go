@@ -12,7 +12,7 @@ import (
 )
 
 // Every mutation there is leaves a row that says what came of it: done or
-// failed by who may, denied to who may not, denied to nobody in particular, and
+// failed by who may, denied to who may not, denied to no one in particular, and
 // one whose input could not be read.
 func TestEveryMutationIsInTheTrail(t *testing.T) {
 	w := managertest.New(t)

@@ -16,7 +16,7 @@ import (
 )
 
 // door is in front of the transports: it reads the body, refuses what no transport
-// takes, and tells nobody without a login how the schema looks.
+// takes, and tells no one without a login how the schema looks.
 func door(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -93,7 +93,7 @@ func writeError(w http.ResponseWriter, r *http.Request, status int, code, messag
 	})
 }
 
-// asStranger answers what is open to everybody. An error that is not of a field that
+// asStranger answers what is open to everyone. An error that is not of a field that
 // ran comes of the text of the operation, and would tell about the schema.
 func asStranger(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	kept := &keptAnswer{header: http.Header{}, status: http.StatusOK}

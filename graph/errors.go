@@ -66,7 +66,7 @@ func explain(err error) (problem.Problem, bool) {
 }
 
 // asArgument gives an argument that cannot be read its class. Such an error
-// has a path that goes on below the field's, to the part of the input.
+// has a path that continues below the field's, to the part of the input.
 func asArgument(ctx context.Context, err error) error {
 	var g *gqlerror.Error
 	field := graphql.GetPath(ctx)

@@ -58,7 +58,7 @@ func named[T, P any](ctx context.Context, find func(context.Context, ...P) ([]T,
 
 // follow sends what first returns and then every entity that an event names, as it
 // is then under the viewer's rules. What is out of sight is not sent. After a lag,
-// what may have been missed is sent, so that nobody keeps an old state. Of this it
+// what may have been missed is sent, so that no one keeps an old state. Of this it
 // does the part that ctx names.
 func follow[T any](ctx context.Context, r *Resolver, f feed[T]) (<-chan T, error) {
 	if f.missed == nil {

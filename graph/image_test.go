@@ -11,7 +11,7 @@ import (
 )
 
 // Images of registries that are not open to a restricted domain are seen by
-// whoever sees everything, and with the sessions that were started from them.
+// anyone who sees everything, and with the sessions that were started from them.
 func TestImagesOfRestrictedDomain(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)

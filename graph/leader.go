@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/manager/recovery"
 )
 
-// Cluster returns who leads. While etcd does not answer nobody can lead for longer than
+// Cluster returns who leads. While etcd does not answer no one can lead for longer than
 // a few seconds.
 func (r queryResolver) Cluster(ctx context.Context) (*model.Cluster, error) {
 	l, err := r.Leadership.Current(ctx)
@@ -24,7 +24,7 @@ func (r queryResolver) Cluster(ctx context.Context) (*model.Cluster, error) {
 	return &model.Cluster{Led: l != nil, Leader: l, Recovery: mode}, nil
 }
 
-// Managers is empty while etcd does not answer: then nobody knows which are alive.
+// Managers is empty while etcd does not answer: then no one knows which are alive.
 func (r clusterResolver) Managers(ctx context.Context, _ *model.Cluster) ([]*leader.ClusterManager, error) {
 	list, err := r.Leadership.Managers(ctx)
 	if err != nil {

@@ -214,7 +214,7 @@ func TestStrangersSeeNoSchema(t *testing.T) {
 }
 
 // TestStrangersGetOneAnswer asks without credentials for what there is, what there is
-// not, and what is no operation at all.
+// not, and what is not an operation at all.
 func TestStrangersGetOneAnswer(t *testing.T) {
 	w := managertest.New(t)
 	nobody := w.Quiet(t).Anonymous()

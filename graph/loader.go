@@ -155,7 +155,7 @@ func (r *Resolver) loadDevices(ctx context.Context, agents []uuid.UUID) (map[uui
 }
 
 // loadHolders reads who holds the devices: the fact of a holding is visible
-// to everybody who sees the device, its session only to those who may.
+// to everyone who sees the device, its session only to those who may.
 func (r *Resolver) loadHolders(ctx context.Context, devices []uuid.UUID) (map[uuid.UUID][]holder, error) {
 	v := viewer.From(ctx)
 	held, err := r.Client.Allocation.Query().
@@ -199,7 +199,7 @@ func (r *Resolver) sessionsBelow(ctx context.Context, object, name string, ids [
 }
 
 // loadOccupied sums live allocations by one of their scopes. The caller sees
-// the object itself, so the sum over it hides nothing from him.
+// the object itself, so the sum over it hides nothing from them.
 func (r *Resolver) loadOccupied(column string) func(context.Context, []uuid.UUID) (map[uuid.UUID]resource.Slots, error) {
 	return func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]resource.Slots, error) {
 		return stats.Occupied(viewer.SystemContext(ctx), r.Client, column, ids)

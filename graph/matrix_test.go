@@ -51,7 +51,7 @@ func verdictOf(code string) string {
 }
 
 // TestAccessMatrix asks for everything that the schema has as every role, on
-// what is his own, of his project, of his domain and of strangers, and compares
+// what is their own, of their project, of their domain and of strangers, and compares
 // with the reviewed table in testdata/access.txt. What is new has no row there
 // and fails.
 func TestAccessMatrix(t *testing.T) {
@@ -115,7 +115,7 @@ func (x *table) mutate(c *column, scope, mutation string, input managertest.Vars
 	}
 	if v == "y" {
 		if errs := c.as.Ask(x.t, "{ viewer { initialPassword } }", nil, nil); len(errs) > 0 {
-			c.as = x.m.As(x.t, c.user) // he ended his own login
+			c.as = x.m.As(x.t, c.user) // they ended their own login
 		}
 	}
 	return v

@@ -72,7 +72,7 @@ func edgesOf(s *ast.Schema, def *ast.Definition, before []*ast.FieldDefinition) 
 	return out
 }
 
-// requires tells whether a field cannot be asked for without arguments.
+// requires reports whether a field cannot be asked for without arguments.
 func requires(f *ast.FieldDefinition) bool {
 	return slices.ContainsFunc(f.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull && a.DefaultValue == nil })
 }

@@ -28,7 +28,7 @@ var matrixScopes = []string{"own", "project", "domain", "foreign"}
 type column struct {
 	name    string
 	user    *ent.User
-	project *ent.Project // that he works in
+	project *ent.Project // that they work in
 	as      *managertest.Client
 }
 
@@ -45,7 +45,7 @@ type table struct {
 	report    *accessReport
 }
 
-// kit has the id of one row of every type, all of one owner in his project. More
+// kit has the id of one row of every type, all of one owner in their project. More
 // rows of a type have a plus behind its name.
 type kit map[string]uuid.UUID
 
@@ -60,7 +60,7 @@ func newTable(t *testing.T) *table {
 	solo := w.Client.Project.Create().SetName("solo").SetDomain(w.A.Domain).SaveX(ctx)
 	x.colleague = x.person("colleague", w.A.Project)
 	granted, object := x.person("granted", solo), x.person("object", w.A.Project)
-	for _, u := range []*ent.User{w.A.Admin, w.Superadmin, w.Monitor} { // everybody has a project of his own
+	for _, u := range []*ent.User{w.A.Admin, w.Superadmin, w.Monitor} { // everyone has a project of their own
 		w.Client.Membership.Create().SetUser(u).SetProject(w.A.Project).ExecX(ctx)
 	}
 	w.Client.Membership.Create().SetUser(w.A.Loner).SetProject(x.other).ExecX(ctx)
@@ -139,7 +139,7 @@ func (x *table) at(c *column, scope string) (owner *ent.User, p *ent.Project, d 
 	return c.user, c.project, x.A.Domain
 }
 
-// has tells whether an id is of one of the kit's rows of a type.
+// has reports whether an id is of one of the kit's rows of a type.
 func (k kit) has(kind, id string) bool {
 	for name, one := range k {
 		if base, _, _ := strings.Cut(name, "+"); base == kind && one.String() == id {
@@ -196,7 +196,7 @@ func (x *table) kit(u *ent.User, p *ent.Project, d *ent.Domain) kit {
 }
 
 // machines makes a group that is granted to the user, with an agent, and an image
-// of a registry that is open to his domain.
+// of a registry that is open to their domain.
 func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent.Domain) {
 	c, ctx := x.Client, x.System(x.t)
 	g := c.ResourceGroup.Create().SetName(name).SetPublic(false).SaveX(ctx)
@@ -237,7 +237,7 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	}
 }
 
-// work makes a running session of the user with a folder of his.
+// work makes a running session of the user with a folder of theirs.
 func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Domain) {
 	c, ctx := x.Client, x.System(x.t)
 	k["QuotaScope"] = c.QuotaScope.Create().SetKind(quotascope.KindUser).SetHolderID(u.ID).SetDomainID(d.ID).SetVolumeID(k["Volume"]).SaveX(ctx).ID
@@ -256,7 +256,7 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}, Order: &report.Ordering{Levels: []report.Standing{{}}}}).
 		SaveX(ctx)
 	k["Session"] = s.ID
-	for _, place := range []string{"first", "next"} { // what nobody has is waited for
+	for _, place := range []string{"first", "next"} { // what no one has is waited for
 		w := c.Session.Create().SetName(name + "-" + place).SetType("batch").SetSlots(resource.Slots{"nothing": 1}).
 			SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).
 			SetPending(&report.Pending{DecidedAt: time.Now()}).SaveX(ctx)

@@ -104,7 +104,7 @@ var matrix = map[string]cell{
 	"copyFiles":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
 	"deleteFiles":     func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
 
-	// A domain's storage is its members', a user's own is his alone.
+	// A domain's storage is its members', a user's own is theirs alone.
 	"createObjectStorage": func(f *fixture) vars {
 		return vars{"name": f.name(), "endpoint": "http://127.0.0.1:1", "bucket": "bucket", "domain": f.domain.ID}
 	},

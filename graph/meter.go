@@ -21,7 +21,7 @@ type Meter struct {
 	open    prometheus.Gauge
 }
 
-// operationTypes are the values of the label operation; unread is a text that is no operation.
+// operationTypes are the values of the label operation; unread is a text that is not an operation.
 var operationTypes = []string{string(ast.Query), string(ast.Mutation), string(ast.Subscription), unread}
 
 const (
@@ -29,7 +29,7 @@ const (
 	answered = "OK"
 )
 
-// NewMeter registers the metrics; without a registry they are of no use to anybody.
+// NewMeter registers the metrics; without a registry they are of no use to anyone.
 func NewMeter(to prometheus.Registerer) *Meter {
 	f := promauto.With(to)
 	m := &Meter{

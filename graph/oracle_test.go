@@ -10,7 +10,7 @@ import (
 )
 
 // A filter tells one bit of what it filters on. So a list may be filtered and
-// sorted only by what its objects show to whoever sees them at all.
+// sorted only by what its objects show to anyone who sees them at all.
 func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
 	schema := exec.NewExecutableSchema(exec.Config{}).Schema()
 	checked := 0
@@ -46,7 +46,7 @@ func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
 	}
 }
 
-// shown tells whether a filter's name is a field of the object, or the id of
+// shown reports whether a filter's name is a field of the object, or the id of
 // one, with a predicate at its end, and that the field is as open as the object.
 func shown(object *ast.Definition, filter string) bool {
 	filter = strings.ToLower(filter)

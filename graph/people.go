@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// Account is the user again, for those who may see the rest of him. The field is
+// Account is the user again, for those who may see the rest of them. The field is
 // not one of ent's, so that the whole row was read.
 func (r userResolver) Account(ctx context.Context, u *ent.User) (*ent.User, error) {
 	v := viewer.From(ctx)

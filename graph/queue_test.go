@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// waiting adds a session that waits for what nobody has.
+// waiting adds a session that waits for what no one has.
 func waiting(t *testing.T, w *managertest.World, owner *ent.User, name string) *ent.Session {
 	c, ctx := w.Client, w.System(t)
 	img := c.Image.Query().FirstX(ctx)

@@ -139,7 +139,7 @@ func TestStatementsDoNotGrowWithRows(t *testing.T) {
 	}{{"superadmin", root}, {"member", member}} {
 		few := map[string][]string{}
 		rows.more(2)
-		all := slices.DeleteFunc(slices.Clone(all), func(p path) bool { // what is not open to him costs nothing
+		all := slices.DeleteFunc(slices.Clone(all), func(p path) bool { // what is not open to them costs nothing
 			return who.Ask(t, p.query, nil, nil).Code() == problem.CodePermissionDenied
 		})
 		if len(all) < 200 {

@@ -80,7 +80,7 @@ func inputOf(s *ast.Schema, f *ast.FieldDefinition) ast.FieldList {
 }
 
 // subject says which object a field is about: what its input calls id; the user
-// it names, for what is done to him; what its payload has; or what its input
+// it names, for what is done to them; what its payload has; or what its input
 // has of the same kind. Of the input only ids are looked at.
 func (t trail) subject(ctx context.Context, f *ast.Field, vars map[string]any, payload any) audit.Entry {
 	e := audit.Entry{Action: f.Name}
@@ -112,7 +112,7 @@ func (t trail) subject(ctx context.Context, f *ast.Field, vars map[string]any, p
 		case e.ID == uuid.Nil && audit.EntityOf(one) == e.Entity && !strings.HasPrefix(f.Name, "create"),
 			e.ID == uuid.Nil && e.Entity == access.Vfolder && id.KindOf(one) == id.Vfolder:
 			e.ID = one
-		case payload == nil: // refused: who asked names scopes that may not be his to see
+		case payload == nil: // refused: who asked names scopes that may not be their to see
 		case id.KindOf(one) == id.Domain:
 			e.Domain = one
 		case id.KindOf(one) == id.Project:

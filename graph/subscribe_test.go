@@ -144,7 +144,7 @@ func TestChangesReachWhoMaySeeThem(t *testing.T) {
 	}
 	touch(t, m, w.B.Member, theirs.ID, "renamed-theirs")
 	touch(t, m, w.A.Member, mine.ID, "renamed-mine")
-	// told reads on until what is sought was told, of which never is no part.
+	// told reads on until what is sought was told, of which never is not a part.
 	told := func(s *socket, sought, never string) string {
 		for {
 			got := s.next()
@@ -166,7 +166,7 @@ func TestChangesReachWhoMaySeeThem(t *testing.T) {
 	for seen := ""; !strings.Contains(seen, "renamed-theirs") || !strings.Contains(seen, "renamed-mine"); {
 		seen += told(admin, "renamed-", "")
 	}
-	// B's lead administers B's project, so he hears of theirs and of nothing else.
+	// B's lead administers B's project, so they hear of theirs and of nothing else.
 	told(stranger, "renamed-theirs", mine.ID.String())
 	touch(t, m, w.A.Member, mine.ID, "again-mine")
 	touch(t, m, w.B.Member, theirs.ID, "again-theirs")
@@ -217,7 +217,7 @@ func subscriptionStatements(t *testing.T, w *managertest.World, m *managertest.M
 	return reads
 }
 
-// A reader that does not read holds up nobody, and finds the present state in
+// A reader that does not read holds up no one, and finds the present state in
 // the end.
 func TestSlowReader(t *testing.T) {
 	w, m, mine, _ := world(t)

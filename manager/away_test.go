@@ -107,7 +107,7 @@ func (o *ownStore) signal(sig syscall.Signal) {
 }
 
 // watch has another process continue and end these when this one ends, however it does:
-// a process that is stopped would stay for ever. It sees the end by its pipe.
+// a process that is stopped would stay forever. It sees the end by its pipe.
 func watch(t *testing.T, pids []int) {
 	t.Helper()
 	list := strings.Trim(fmt.Sprint(pids), "[]")

@@ -55,7 +55,7 @@ type Config struct {
 	// PublicURL is where browsers reach HTTP, such as https://berth.example; "": what
 	// the Host of a request says.
 	PublicURL string
-	// MetricsTokenFile holds a bearer token for /metrics at HTTP; "": nobody reads it there.
+	// MetricsTokenFile holds a bearer token for /metrics at HTTP; "": no one reads it there.
 	MetricsTokenFile string
 	// AdminEmail is the first superadmin's, when the database is empty.
 	AdminEmail string

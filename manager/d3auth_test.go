@@ -70,7 +70,7 @@ func from(t *testing.T, host byte) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-// Every route asks who is there, and takes nothing that somebody made himself.
+// Every route asks who is there, and takes nothing that someone made themselves.
 func TestForgedCredentials(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)
@@ -169,7 +169,7 @@ func TestUnknownUserCostsTheSame(t *testing.T) {
 	const n = hosts * each
 	for kind, a := range kinds {
 		t.Logf("%s user: %d tries, %s and %d KiB each", kind, n, a.median(), a.bytes/n>>10)
-		// One argon2 of the cost takes its memory anew; two would take twice that.
+		// One argon2 of the cost takes its memory again; two would take twice that.
 		if got, one := a.bytes/n>>10, uint64(cost.Memory); got < one || got >= 2*one {
 			t.Errorf("%s user: %d KiB a try, one hash takes %d KiB", kind, got, one)
 		}
@@ -245,7 +245,7 @@ func TestResetPasswordIsForOnce(t *testing.T) {
 	}
 }
 
-// What a peer that nobody trusts says of others before it is not believed: not
+// What a peer that no one trusts says of others before it is not believed: not
 // by limits, nor the history, nor the trail, nor where a browser is sent.
 func TestForwardedHeadersOfStrangers(t *testing.T) {
 	w := managertest.New(t)

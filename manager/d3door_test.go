@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Nobody gives himself, by fields that are not for him, what others give.
+// No one gives themselves, by fields that are not for them, what others give.
 func TestNobodyGivesHimselfMore(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)
@@ -54,7 +54,7 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 			`mutation { createSession(input: {image: "a:1", slots: {}, owner: "x"}) { session { id } } }`,
 			`mutation($me: ID!) { grantRole(input: {role: $me, user: $me, scope: system}) { grant { id } } }`,
 		}
-		if who != w.A.Admin { // he administers himself within his domain, whose limits bind him
+		if who != w.A.Admin { // they administer themselves within their domain, whose limits bind them
 			mutations = append(mutations,
 				`mutation($me: ID!, $p: ID!) { attachResourcePolicy(input: {user: $me, policy: $p, domain: null}) { policy { id } } }`,
 				`mutation($me: ID!) { updateUser(input: {id: $me, role: admin}) { user { id } } }`,

@@ -148,7 +148,7 @@ func (d *depot) slowUpload(t *testing.T, as *managertest.Client, folder uuid.UUI
 	}
 }
 
-// Whoever is deactivated is out at once: his token and his cookie open nothing,
+// Anyone who is deactivated is out at once: their token and their cookie open nothing,
 // and what was open is cut off, an upload on its way to a storage proxy too.
 func TestDeactivatedIsCutOff(t *testing.T) {
 	c := newCluster(t, 0)
@@ -208,7 +208,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	set(c.A.Member, "active")
 	managertest.Eventually(t, "the ticket counts again", func() bool { return again() != http.StatusForbidden })
 
-	// One who is purged does not come back by his ticket.
+	// One who is purged does not come back by their ticket.
 	purged := c.Client.User.Create().SetEmail("purged@example.org").SetUsername("purged").SetPasswordHash(c.A.Member.PasswordHash).
 		SetDomainID(c.A.ID).SaveX(c.System(t))
 	c.Client.Membership.Create().SetUser(purged).SetProject(c.A.Project).ExecX(c.System(t))
@@ -221,7 +221,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	managertest.Eventually(t, "his ticket is refused", func() bool { return purgedAgain() == http.StatusForbidden })
 	root.Must(t, `mutation($u: ID!) { purgeUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
 	managertest.Eventually(t, "he is gone", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
-	set(c.A.Member, "inactive") // the proxy hears of it after he was gone
+	set(c.A.Member, "inactive") // the proxy hears of it after they were gone
 	managertest.Eventually(t, "another's ticket is refused", func() bool { return again() == http.StatusForbidden })
 	if status := purgedAgain(); status != http.StatusForbidden {
 		t.Errorf("the ticket of a purged user: %d", status)

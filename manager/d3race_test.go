@@ -62,7 +62,7 @@ func TestOneSuperadminStays(t *testing.T) {
 	if n := alive(); n != 1 {
 		t.Fatalf("%d superadmins are left, want 1", n)
 	}
-	// And the last one cannot take himself away either.
+	// And the last one cannot take themselves away either.
 	last := w.Client.User.Query().Where(user.RoleEQ(user.RoleSuperadmin), user.StatusEQ(user.StatusActive),
 		user.HasDomainWith(domain.Active(true))).OnlyX(ctx)
 	as := m.As(t, last)
@@ -79,8 +79,8 @@ func TestOneSuperadminStays(t *testing.T) {
 	}
 }
 
-// A request that began while its user was in the project does not outrun his
-// leaving: the session is made before he leaves, or not at all.
+// A request that began while its user was in the project does not outrun their
+// leaving: the session is made before they leave, or not at all.
 func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	c := newCluster(t, 0)
 	ctx := c.System(t)
@@ -91,7 +91,7 @@ func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	defer func() { _ = leave.Rollback() }()
 	leave.Membership.Delete().Where(membership.UserID(c.A.Member.ID), membership.ProjectID(c.A.Project.ID)).ExecX(ctx)
 	done := make(chan managertest.Errors, 1)
-	go func() { // he asks while nobody sees yet that he has left
+	go func() { // they ask while no one sees yet that they have left
 		_, errs := tryCreate(t, c.as, input(managertest.Vars{"project": c.A.Project.ID}, "sleep", "600"))
 		done <- errs
 	}()

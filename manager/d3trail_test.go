@@ -108,7 +108,7 @@ func TestKeypairRate(t *testing.T) {
 	if errs := m.As(t, w.A.Member).Ask(t, create, managertest.Vars{"n": "mine", "r": 1_000_000}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member sets his own rate: %s", errs)
 	}
-	// A window that ended meanwhile would count anew: the next one is waited for.
+	// A window that ended meanwhile would count again: the next one is waited for.
 	const window = 15 * time.Minute
 	if left := time.Until(time.Now().Truncate(window).Add(window)); left < 20*time.Second {
 		time.Sleep(left)

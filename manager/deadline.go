@@ -19,7 +19,7 @@ const (
 	loginTimeout = 30 * time.Second
 )
 
-// timely gives requests deadlines: their bodies arrive in time, and somebody takes their
+// timely gives requests deadlines: their bodies arrive in time, and someone takes their
 // answers. Uploads and downloads of folders have deadlines of their own, and WebSockets
 // are pinged.
 func timely(next http.Handler) http.Handler {
@@ -45,7 +45,7 @@ func timely(next http.Handler) http.Handler {
 	})
 }
 
-// timelyBody takes the deadline off once all has arrived: a stream goes on for long.
+// timelyBody takes the deadline off once all has arrived: a stream continues for long.
 type timelyBody struct {
 	io.ReadCloser
 	control *http.ResponseController

@@ -58,7 +58,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// TestAStreamOutlivesTheDeadlineOfItsBody has a stream of events go on for longer than a
+// TestAStreamOutlivesTheDeadlineOfItsBody has a stream of events continue for longer than a
 // body may take to arrive, and the connection of a request serve the next one.
 func TestAStreamOutlivesTheDeadlineOfItsBody(t *testing.T) {
 	c := newCluster(t, 0)

@@ -65,7 +65,7 @@ func (c *cluster) look(t *testing.T, as *managertest.Client, n *node) drained {
 }
 
 // An agent is drained: nothing new lands, owners learn until when they may stay,
-// and at the deadline the rest starts anew elsewhere, which counts as no failure.
+// and at the deadline the rest starts again elsewhere, which counts as no failure.
 func TestDrainReschedules(t *testing.T) {
 	c := newCluster(t, 2)
 	super := c.m.As(t, c.Superadmin)
@@ -182,7 +182,7 @@ func TestDrainTerminates(t *testing.T) {
 	}
 }
 
-// A user ends what the platform would start anew: that is the end of it.
+// A user ends what the platform would start again: that is the end of it.
 func TestUserEndsWhatIsRescheduled(t *testing.T) {
 	c := newCluster(t, 1)
 	super := c.m.As(t, c.Superadmin)

@@ -56,11 +56,11 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 	}
 	n.stop()
 	c.loseAgent(t, n)
-	// Its end is wished for while nobody can carry it out.
+	// Its end is wished for while no one can carry it out.
 	if errs := c.end(t, ends, false); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	// Its container vanishes while nobody looks.
+	// Its container vanishes while no one looks.
 	list, _ := fake.New(n.host, n.name).Containers(t.Context())
 	for _, one := range list {
 		if one.Labels()["berth.session"] == goes.String() {
@@ -92,7 +92,7 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 }
 
 // A session whose agent went away while it started is placed elsewhere. When
-// the agent is back with the container, only one of the two goes on.
+// the agent is back with the container, only one of the two continues.
 func TestStrayContainerEnds(t *testing.T) {
 	c := newCluster(t, 2)
 	id := c.create(t, input(env("FAKE_CREATE_DELAY", "300ms"), "sleep", "600"))

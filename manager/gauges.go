@@ -21,7 +21,7 @@ const (
 )
 
 // rowGauges keep scrapes from waiting for the database. The metrics that are read
-// from rows are read when somebody scrapes, by one at a time.
+// from rows are read when someone scrapes, by one at a time.
 type rowGauges struct {
 	count func(context.Context) error
 	read  prometheus.Gauge

@@ -97,7 +97,7 @@ func TestLeaderAfterTheFenceMoved(t *testing.T) {
 	}
 }
 
-// While nobody leads, people are told so, and managers still answer them.
+// While no one leads, people are told so, and managers still answer them.
 func TestNobodyLeads(t *testing.T) {
 	w := managertest.New(t)
 	etcd := w.Etcd(t)

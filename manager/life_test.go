@@ -194,7 +194,7 @@ func TestACloneIsCancelled(t *testing.T) {
 	}
 }
 
-// A clone and a deletion whose proxy goes in the middle wait for it, and others go on.
+// A clone and a deletion whose proxy goes in the middle wait for it, and others continue.
 func TestWorkOnFoldersGoesOn(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)

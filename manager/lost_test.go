@@ -48,8 +48,8 @@ func TestLostAgentFailsItsSessions(t *testing.T) {
 	}
 }
 
-// A group that reschedules starts the session anew elsewhere; of the two
-// containers only the new one goes on when the agent is back.
+// A group that reschedules starts the session again elsewhere; of the two
+// containers only the new one continues when the agent is back.
 func TestLostAgentLosesItsSessionsToOthers(t *testing.T) {
 	c := newCluster(t, 3)
 	c.set(t, managertest.Vars{"lostPolicy": "reschedule", "lostAfter": 0})
@@ -109,7 +109,7 @@ func TestAgentIsRemoved(t *testing.T) {
 	c.check(t, true)
 }
 
-// What its user ends while the agent is away comes to an end, and holds nobody up.
+// What its user ends while the agent is away comes to an end, and holds no one up.
 func TestEndOnALostAgent(t *testing.T) {
 	c := newCluster(t, 1)
 	n := c.nodes[0]

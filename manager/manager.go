@@ -230,7 +230,7 @@ func (m *Manager) addresses() []string {
 }
 
 // watchManagers keeps the list of live managers, and tells connected nodes
-// when it has changed, so that they reach whoever leads next.
+// when it has changed, so that they reach anyone who leads next.
 func (m *Manager) watchManagers(ctx context.Context) {
 	for alive := range discovery.Watch(ctx, m.etcd, leader.ManagersKey) {
 		before := m.addresses()
@@ -283,7 +283,7 @@ func (m *Manager) AddRegistry(ctx context.Context, name, host, username, passwor
 	return err
 }
 
-// Reaches tells whether the agent of that name is connected.
+// Reaches reports whether the agent of that name is connected.
 func (m *Manager) Reaches(agent string) bool {
 	_, err := m.agents.RPC(agent)
 	return err == nil

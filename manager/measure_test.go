@@ -18,7 +18,7 @@ import (
 )
 
 // What folders hold is found out by itself, and again when it is old. A folder that
-// cannot be measured keeps its figures and is in nobody's way, nor is one whose proxy
+// cannot be measured keeps its figures and is in no one's way, nor is one whose proxy
 // is away.
 func TestFoldersAreMeasured(t *testing.T) {
 	c := newCluster(t, 0)

@@ -89,7 +89,7 @@ func reply(w http.ResponseWriter, resp *http.Response, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// isObject tells whether a request is for the bytes of an object of the bucket.
+// isObject reports whether a request is for the bytes of an object of the bucket.
 func isObject(r *http.Request, method string) bool {
 	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	return r.Method == method && key != ""

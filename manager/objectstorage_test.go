@@ -506,7 +506,7 @@ func TestCancelExport(t *testing.T) {
 	l.ends(t, id, task.StatusCancelled)
 	managertest.Eventually(t, "the parts are taken back", func() bool { return l.uploads(t) == 0 })
 
-	// It goes on when it is asked to, with an upload of its own.
+	// It continues when it is asked to, with an upload of its own.
 	l.breaks(nil)
 	l.as.Must(t, `mutation($id: ID!) { retryTask(input: {id: $id}) { task { status } } }`, managertest.Vars{"id": id}, nil)
 	l.ends(t, id, task.StatusDone)
@@ -574,7 +574,7 @@ func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// Who loses the storage while his task runs ends it with the next batch.
+// Who loses the storage while their task runs ends it with the next batch.
 func TestATransferEndsWithItsRights(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, l *lake){
 		"it becomes read-only": func(t *testing.T, l *lake) {

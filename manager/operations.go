@@ -25,7 +25,7 @@ func (m *Manager) Checks() []opsserver.Check {
 		{Name: "redis", Optional: true, Probe: func(ctx context.Context) error { return m.redis.Ping(ctx).Err() }}, // it has only what may be lost
 		{Name: "etcd", Probe: m.pingEtcd},
 		// A manager answers people without a leader too, and to send people to no manager
-		// would help nobody.
+		// would help no one.
 		{Name: "leader", Optional: true, Probe: m.pingLeader, Word: func(err error) string {
 			if errors.Is(err, errUnled) {
 				return "none"
@@ -68,7 +68,7 @@ func (m *Manager) measure() {
 }
 
 // Metrics returns the metrics of this manager. Those that are read from rows are read
-// when somebody gathers, at most every few seconds and for a bounded time.
+// when someone gathers, at most every few seconds and for a bounded time.
 func (m *Manager) Metrics() prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		m.rows.refresh()

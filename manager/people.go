@@ -77,13 +77,13 @@ func (m *Manager) recovering(ctx context.Context, reason string) {
 	m.audit.Record(ctx, audit.Entry{Action: "enterRecovery", Entity: access.System, Message: reason})
 }
 
-// deed leaves in the trail what somebody did with files through a storage proxy.
+// deed leaves in the trail what someone did with files through a storage proxy.
 func (m *Manager) deed(ctx context.Context, d vfolder.Deed) {
 	ctx = audit.From(viewer.With(ctx, d.Who), d.Address)
 	m.audit.Record(ctx, audit.Entry{Action: d.Action, Entity: access.Vfolder, ID: d.Folder, Message: d.Message, Duration: d.Took})
 }
 
-// InitialPassword tells whether the user still has the generated password.
+// InitialPassword reports whether the user still has the generated password.
 func (m *Manager) InitialPassword(ctx context.Context, email string) (bool, error) {
 	return m.client.User.Query().Where(user.Email(email), user.InitialPassword(true)).Exist(viewer.SystemContext(ctx))
 }

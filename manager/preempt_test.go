@@ -86,7 +86,7 @@ func TestSessionMakesRoom(t *testing.T) {
 	c.check(t, false)
 }
 
-// What makes room for others runs again afterwards, and that is no failed attempt.
+// What makes room for others runs again afterwards, and that is not a failed attempt.
 func TestSessionMakesRoomAndComesBack(t *testing.T) {
 	c := newCluster(t, 1)
 	c.set(t, managertest.Vars{"preemption": "reschedule", "preemptionAfter": 0, "preemptionScope": "project", "maxAttempts": 1})

@@ -21,7 +21,7 @@ const joinToken = `mutation { createJoinToken(input: {role: storage}) { token } 
 
 // A proxy joins with the token that a superadmin made, which works once and for an hour;
 // it comes back without one; and when it is removed it is cut off and comes back no more,
-// until it is let in anew.
+// until it is let in again.
 func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 	c := newCluster(t, 0)
 	root := c.m.As(t, c.Superadmin)
@@ -91,7 +91,7 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 	}
 	d.stop()
 
-	// Who looks at its volume after a while sees that nobody serves it.
+	// Who looks at its volume after a while sees that no one serves it.
 	ago := time.Now().Add(-time.Minute)
 	managertest.Eventually(t, "its volume is unavailable", func() bool {
 		// Again: the last of what it reported may be written yet.

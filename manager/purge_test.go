@@ -49,7 +49,7 @@ func put(t *testing.T, dir, text string) {
 }
 
 // A user with a running session and folders goes; another gets the folders, with
-// their bytes, beside one of the same name. The trail and his session stay.
+// their bytes, beside one of the same name. The trail and their session stay.
 func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	c := newCluster(t, 1)
 	d := newDepot(t, c)
@@ -104,14 +104,14 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 		t.Errorf("his login gets %d", status)
 	}
 	c.remembered(t, c.A.Member, lead, running)
-	// The new owner uses what he got.
+	// The new owner uses what they got.
 	lead.Must(t, `mutation($id: ID!) { updateVfolder(input: {id: $id, name: "mine"}) { vfolder { name } } }`, managertest.Vars{"id": his}, nil)
 	lead.Must(t, trashFolder, managertest.Vars{"id": his}, nil)
 	lead.Must(t, deleteFolder, managertest.Vars{"id": his}, nil)
 	c.check(t, true)
 }
 
-// remembered checks what says who a purged user was, and that he is not listed.
+// remembered checks what says who a purged user was, and that they are not listed.
 func (c *cluster) remembered(t *testing.T, u *ent.User, mate *managertest.Client, owned uuid.UUID) {
 	t.Helper()
 	for action, actor := range map[string]string{"updateUser": c.A.Admin.Email, "purgeUser": c.A.Admin.Email, "purgeUser.done": c.A.Admin.Email, "createSession": u.Email} {
@@ -162,7 +162,7 @@ func TestPurgedUserTakesHisFoldersAlong(t *testing.T) {
 	}
 }
 
-// Whoever was to get the folders has left meanwhile: they stay where they were.
+// Anyone who was to get the folders has left meanwhile: they stay where they were.
 func TestHeirWhoIsGone(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)

@@ -189,7 +189,7 @@ func holds(is bool) float64 {
 // share is a slot in a resource group.
 type share struct{ group, slot string }
 
-// countSlots shows what agents offer and what of it is held, which is 0 of what nobody holds.
+// countSlots shows what agents offer and what of it is held, which is 0 of what no one holds.
 func (m *Manager) countSlots(ctx context.Context, g *rowMetrics) error {
 	capacity, err := m.sumSlots(ctx, `SELECT g.name, c.key, sum(c.value::double precision) FROM devices d JOIN agents a ON a.id = d.agent_id
 JOIN resource_groups g ON g.id = a.resource_group_id, jsonb_each_text(d.capacity) c WHERE a.status = 'alive' AND d.allocatable GROUP BY 1, 2`)

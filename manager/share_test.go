@@ -156,7 +156,7 @@ func TestAFolderIsShared(t *testing.T) {
 }
 
 // A project's folder is for its members, as it says, and for one of them as it says
-// of him.
+// of them.
 func TestAMembersShareGoesBeforeAllMembers(t *testing.T) {
 	c := newCluster(t, 0)
 	newDepot(t, c)

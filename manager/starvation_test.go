@@ -13,7 +13,7 @@ import (
 
 // TestBigSessionIsNotStarved: small sessions keep coming, and each that ends would
 // be followed by the next; the big one gets the machine all the same, and the
-// small ones go on after it.
+// small ones continue after it.
 func TestBigSessionIsNotStarved(t *testing.T) {
 	c := newCluster(t, 1)
 	super := c.m.As(t, c.Superadmin)

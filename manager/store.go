@@ -61,7 +61,7 @@ func openRedis(url string, to prometheus.Registerer) (redis.UniversalClient, err
 	return client, nil
 }
 
-// redisErrors counts what fails. That a key does not exist is no failure.
+// redisErrors counts what fails. That a key does not exist is not a failure.
 type redisErrors struct{ failed prometheus.Counter }
 
 func (h redisErrors) count(ctx context.Context, err error) error {

@@ -357,7 +357,7 @@ func TestWhoMayTouchAFolder(t *testing.T) {
 					code = null
 				}
 				if code == "ALREADY_EXISTS" && op.name == "write" {
-					code = yes // somebody else was there before
+					code = yes // someone else was there before
 				}
 				if code != codes[i] {
 					t.Errorf("%s %ss %s: %q, want %q (%s)", who, op.name, map[bool]string{true: "own", false: "shared"}[id == own], code, codes[i], errs)
@@ -395,7 +395,7 @@ func TestFilesOfManyFolders(t *testing.T) {
 	}
 }
 
-// A deletion that finds no proxy goes on when there is one.
+// A deletion that finds no proxy continues when there is one.
 func TestDeletionIsResumed(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)

@@ -139,7 +139,7 @@ func TestFoldersOverWebDAV(t *testing.T) {
 	}
 }
 
-// Who has an SSH key of a user comes in by SFTP as him, until it is deleted.
+// Who has an SSH key of a user comes in by SFTP as them, until it is deleted.
 func TestFoldersOverSFTP(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)

@@ -262,7 +262,7 @@ func TestManyFilesAtATime(t *testing.T) {
 	}
 }
 
-// An admin gives a folder to somebody else.
+// An admin gives a folder to someone else.
 func TestAFolderIsHandedOver(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)

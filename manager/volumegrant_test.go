@@ -26,8 +26,8 @@ func (d *depot) grant(t *testing.T, in managertest.Vars, permissions ...access.V
 	return got.SetVolumeGrant.Grant.ID
 }
 
-// Whoever asks, the superadmin included: without its permission an operation
-// is refused, and all others go on.
+// Anyone who asks, the superadmin included: without its permission an operation
+// is refused, and all others continue.
 func TestVolumePermissions(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)
@@ -67,7 +67,7 @@ func TestVolumePermissions(t *testing.T) {
 		}},
 		{"rename", []access.VolumePermission{access.VolumeModify}, ask(`mutation($id: ID!) { updateVfolder(input: {id: $id, name: "data"}) { vfolder { id } } }`)},
 		{"delete", []access.VolumePermission{access.VolumeDelete}, func() managertest.Errors {
-			// One that is mounted by nobody; it is not there after the first time.
+			// One that is mounted by no one; it is not there after the first time.
 			other := d.Client.Vfolder.GetX(d.System(t), id)
 			f := d.Client.Vfolder.Create().SetName("x" + uuid.NewString()[:8]).SetDomainID(other.DomainID).SetNillableOwnerID(other.OwnerID).
 				SetCreatorID(other.CreatorID).SetQuotaScopeID(other.QuotaScopeID).SetPath(other.Path + "x").SaveX(d.System(t))
@@ -105,7 +105,7 @@ func TestVolumePermissions(t *testing.T) {
 	}
 }
 
-// What everybody, the domain, the project and the user are granted adds up.
+// What everyone, the domain, the project and the user are granted adds up.
 func TestVolumeGrantsAddUp(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)

@@ -241,7 +241,7 @@ func (c *cluster) seesQueue(t *testing.T, first uuid.UUID) {
 }
 
 // A dry run says all that createSession would refuse, and why something would wait
-// for ever.
+// forever.
 func TestDryRunRefuses(t *testing.T) {
 	c := newCluster(t, 1)
 	super := c.m.As(t, c.Superadmin)

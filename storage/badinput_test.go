@@ -29,7 +29,7 @@ func lie(t *testing.T, root string) (list []string) {
 	return list
 }
 
-// Addresses that would lead out of a folder, in every spelling that somebody decodes,
+// Addresses that would lead out of a folder, in every spelling that someone decodes,
 // reach nothing, read or write, by WebDAV as by uploads.
 func TestHostileAddresses(t *testing.T) {
 	h, _ := newViews(t)

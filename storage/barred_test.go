@@ -16,8 +16,8 @@ import (
 )
 
 // Permissions for a folder are taken from a user: tickets from before count no
-// longer and what he transfers ends; later tickets, other folders and other
-// users go on.
+// longer and what they transfer ends; later tickets, other folders and other
+// users continue.
 func TestRevokedPermission(t *testing.T) {
 	h := newHost(t)
 	h.write("big", string(random(64<<20)))
@@ -106,7 +106,7 @@ func TestRevokedPermission(t *testing.T) {
 	if err != nil || resp.StatusCode != 403 {
 		t.Errorf("a silent client: %v %v", resp, err)
 	}
-	// With a new ticket the upload goes on.
+	// With a new ticket the upload continues.
 	again := sign("upload", "up", 10, user.String(), h.ref.Folder, after)
 	if resp := h.tus("HEAD", at, up, nil); resp.StatusCode != 403 {
 		t.Errorf("the upload's old ticket: %s", resp.Status)

@@ -182,7 +182,7 @@ func countFiles(root string) (n int) {
 }
 
 // A caller who ends a clone: it stops, nothing is at its place, and the same call
-// goes on. Deleting the folder takes the rest away.
+// continues. Deleting the folder takes the rest away.
 func TestCloneFolderEnded(t *testing.T) {
 	m := &moving{host: newHostOn(t, memory(t)), to: uuid.NewString()}
 	if _, err := m.api.CreateScope(m.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: m.to}); err != nil {

@@ -43,7 +43,7 @@ func (h *host) armed(name string) string {
 }
 
 // What an earlier version left open is closed when a proxy starts, and what is reached
-// nevertheless gives nobody the rights of root.
+// nevertheless gives no one the rights of root.
 func TestProgramsInFoldersGiveNoRights(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can do this")

@@ -187,7 +187,7 @@ func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 }
 
 // The proxy is killed in the middle of long work on a tree. The same call again
-// goes on and comes to the end.
+// continues and comes to the end.
 func TestTreesSurviveKill(t *testing.T) {
 	m := &moving{host: newHostOn(t, memory(t)), to: uuid.NewString()}
 	if _, err := m.api.CreateScope(m.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: m.to}); err != nil {
@@ -244,7 +244,7 @@ func TestTreesSurviveKill(t *testing.T) {
 				kept++
 			}
 		}
-		// Those under way at the kill are copied anew.
+		// Those under way at the kill are copied again.
 		if len(after) != n || kept < len(before)-16 {
 			t.Errorf("%d files of %d, %d of the %d from before the kill", len(after), n, kept, len(before))
 		}
@@ -311,7 +311,7 @@ func inodes(t *testing.T, root string) map[uint64]bool {
 }
 
 // The proxy is killed with -9 in the middle of uploads. What it had taken is
-// there afterwards, the upload goes on, and no plugin process stays behind.
+// there afterwards, the upload continues, and no plugin process stays behind.
 func TestUploadSurvivesKill(t *testing.T) {
 	h := newHost(t)
 	h.stop()

@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkWebDAV puts and gets one large file and 500 small ones, one after the other,
-// beside rclone serve webdav, which is no proxy's process but one of its own. Berth has
+// beside rclone serve webdav, which is not a proxy's process but one of its own. Berth has
 // every file on disk when it answers.
 func BenchmarkWebDAV(b *testing.B) {
 	rclone, err := exec.LookPath("rclone")

@@ -33,7 +33,7 @@ func all[T any](t *testing.T, stream grpc.ServerStreamingClient[T], err error) (
 	}
 }
 
-// What lies on a volume is told, with what nobody put there.
+// What lies on a volume is told, with what no one put there.
 func TestWhatLiesOnDisk(t *testing.T) {
 	h := newHost(t)
 	hex := func(id string) string { return strings.ReplaceAll(id, "-", "") }

@@ -147,7 +147,7 @@ func BenchmarkDownload(b *testing.B) {
 	b.Run("16KiB-once", func(b *testing.B) { inTurn(b, once...) })
 }
 
-// freeAddress is one that nobody listens at yet.
+// freeAddress is one that no one listens at yet.
 func freeAddress(b *testing.B) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

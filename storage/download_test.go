@@ -102,7 +102,7 @@ func TestDownloadRefuses(t *testing.T) {
 		{"../f", 400}, {"/etc/passwd", 400}, {"a\x00", 400}, {"f/x", 400},
 	} {
 		t.Run(fmt.Sprintf("%q", tc.path), func(t *testing.T) {
-			resp := h.tus("GET", "/download", h.ticket("download", tc.path, 0), nil) // who waits for a FIFO's writer waits for ever
+			resp := h.tus("GET", "/download", h.ticket("download", tc.path, 0), nil) // who waits for a FIFO's writer waits forever
 			h.problem(resp)
 			if resp.StatusCode != tc.status {
 				t.Errorf("%s, want %d", resp.Status, tc.status)
@@ -183,7 +183,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// The plugin dies under a running download: the download goes on, scope calls
+// The plugin dies under a running download: the download continues, scope calls
 // say unavailable, and within a second the plugin is back.
 func TestPluginKilled(t *testing.T) {
 	h := newHost(t)

@@ -37,7 +37,7 @@ func newSmall(t *testing.T, size string) *host {
 	return newHostOn(t, mount)
 }
 
-// fullUpload acts out an upload that finds no room in its middle, and goes on
+// fullUpload acts out an upload that finds no room in its middle, and continues
 // when there is some again.
 func (h *host) fullUpload(t *testing.T, fill, free func(), limit float64) {
 	t.Helper()

@@ -47,7 +47,7 @@ func (k *keyring) join(keys [][]byte) (leave func(), err error) {
 	}, nil
 }
 
-// settle lets the keys count of those who are here or, when nobody is, of those who
+// settle lets the keys count of those who are here or, when no one is, of those who
 // were here last.
 func (k *keyring) settle() {
 	if slices.ContainsFunc(k.holders, func(h *holder) bool { return !h.gone }) {

@@ -173,7 +173,7 @@ func TestMoveFolder(t *testing.T) {
 	}
 }
 
-// A copy that ran out of space leaves the folder where it was, and goes on when
+// A copy that ran out of space leaves the folder where it was, and continues when
 // there is more.
 func TestMoveFolderGoesOn(t *testing.T) {
 	m := newMoving(t)

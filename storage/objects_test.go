@@ -197,7 +197,7 @@ const (
 	inFlight = 32 << 20
 )
 
-// The proxy is killed at any moment of a large object: the next one goes on where the
+// The proxy is killed at any moment of a large object: the next one continues where the
 // file was on disk, and it comes out as it was.
 func TestLargeObjectsSurviveKillsAtRandom(t *testing.T) {
 	h := newHostOn(t, memory(t))
@@ -234,7 +234,7 @@ func TestLargeObjectsSurviveKillsAtRandom(t *testing.T) {
 }
 
 // A proxy that stops in good order leaves all that has come. What has changed meanwhile
-// is refused, and fetched from its beginning when it is listed anew.
+// is refused, and fetched from its beginning when it is listed again.
 func TestALargeObjectAfterARestart(t *testing.T) {
 	h := newHostOn(t, memory(t))
 	s := newShop(t, made{1, 160 << 20})

@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// A plugin that hangs holds up nobody's bytes.
+// A plugin that hangs holds up no one's bytes.
 func TestPluginHangs(t *testing.T) {
 	h := newHost(t)
 	h.write("f", "content")

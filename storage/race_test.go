@@ -260,7 +260,7 @@ func (r *race) clean(root string) {
 		}
 		f := os.NewFile(uintptr(fd), path)
 		defer f.Close()
-		// The swapping goes on: where this path leads through a link, it is not what was made.
+		// The swapping continues: where this path leads through a link, it is not what was made.
 		at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 		raw, _ := io.ReadAll(f)
 		if err == nil && strings.HasPrefix(at, r.mount) && bytes.Contains(raw, []byte("SECRET")) {

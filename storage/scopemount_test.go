@@ -166,7 +166,7 @@ func TestScopeMounts(t *testing.T) {
 		t.Errorf("after a restart: %d mounts", len(at))
 	}
 
-	// Somebody unmounts it: nothing is written to the bare directory, and nothing missed.
+	// Someone unmounts it: nothing is written to the bare directory, and nothing missed.
 	if err := unix.Unmount(filepath.Join(h.mount, hex), 0); err != nil {
 		t.Fatal(err)
 	}

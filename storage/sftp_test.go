@@ -191,7 +191,7 @@ func TestResume(t *testing.T) {
 }
 
 // What arrived of a new file before its line was cut is found by who sent it, and by
-// nobody else; it becomes the file with the rest, never without.
+// no one else; it becomes the file with the rest, never without.
 func TestHalfIsFoundAgain(t *testing.T) {
 	h, o, address := newSFTP(t)
 	other := uuid.New()
@@ -815,7 +815,7 @@ func TestSFTPKeys(t *testing.T) {
 	if err := enter(user, pretender{key}); err == nil {
 		t.Error("who has not its private half comes in")
 	}
-	for range 60 { // clients try the keys they have: that is no guess
+	for range 60 { // clients try the keys they have: that is not a guess
 		_ = enter("other@example.org", key)
 	}
 	if enter(user, key) != nil {

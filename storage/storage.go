@@ -146,7 +146,7 @@ func probe() error {
 // http.StripPrefix.
 func (p *Proxy) Handler() http.Handler { return p.http }
 
-// GRPC is the control side, for a caller who serves it on a listener of his.
+// GRPC is the control side, for a caller who serves it on a listener of theirs.
 func (p *Proxy) GRPC() *grpc.Server { return p.grpc }
 
 // HostKey is the fingerprint of the SFTP side's key; "" without one.

@@ -18,7 +18,7 @@ import (
 const progressEvery = 500 * time.Millisecond
 
 // errStopping ends long calls when the proxy stops: unlike a caller who ends
-// his call, it means to go on later.
+// their call, it means to continue later.
 var errStopping = fmt.Errorf("the proxy stops: %w", errdefs.ErrUnavailable)
 
 // results gathers what became of paths until the next message.

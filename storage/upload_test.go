@@ -407,7 +407,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// An upload that nobody went on with for a day goes; a fresh one stays.
+// An upload that no one continued with for a day goes; a fresh one stays.
 func TestAbandonedUploadsAreSwept(t *testing.T) {
 	h := newHost(t)
 	tk := h.ticket("upload", "old", 10)
@@ -460,7 +460,7 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 	}
 }
 
-// Two proxies serve one volume: an upload may go on at either.
+// Two proxies serve one volume: an upload may continue at either.
 func TestUploadThroughTwoProxies(t *testing.T) {
 	first := newHost(t)
 	second := &host{t: t, cfg: first.cfg, mount: first.mount, signer: first.signer, ref: first.ref, path: first.path}
@@ -576,7 +576,7 @@ func TestUploadKeepsItsTime(t *testing.T) {
 	}
 }
 
-// An editor replaces the file that it has read, and not what somebody else made of it.
+// An editor replaces the file that it has read, and not what someone else made of it.
 func TestUploadReplacesTheFileItMeans(t *testing.T) {
 	h := newHost(t)
 	put := func(body, tag string) *http.Response {

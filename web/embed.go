@@ -50,7 +50,7 @@ type handler struct {
 // load reads the embedded page once; the result is shared by all handlers.
 var load = sync.OnceValue(func() *handler { return read(files) })
 
-// Handler serves the page: hashed assets for ever, index.html for every other
+// Handler serves the page: hashed assets forever, index.html for every other
 // path, so that the router in the page can show it. Other methods than GET and
 // HEAD are refused. elsewhere tells the base URLs of storage proxies, with which
 // the page exchanges files.

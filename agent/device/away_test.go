@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What a plugin has shown is given to nobody new while the plugin does not come back,
+// What a plugin has shown is given to no one new while the plugin does not come back,
 // and can be had again when it does.
 func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 	mock, err := buildMock()

@@ -115,7 +115,7 @@ func (m *Manager) Settle(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// starting tells whether some plugin has yet to say what it has.
+// starting reports whether some plugin has yet to say what it has.
 func (m *Manager) starting() bool {
 	for _, p := range m.plugins {
 		switch p.host.Status().State {

@@ -186,7 +186,7 @@ func kindOf(slots []*agentpb.SlotType, name string) agentpb.SlotType_Kind {
 	return agentpb.SlotType_COUNT
 }
 
-// unified tells whether a slot is a name of its devices' one amount.
+// unified reports whether a slot is a name of its devices' one amount.
 func unified(slots []*agentpb.SlotType, name string) bool {
 	return slices.ContainsFunc(slots, func(s *agentpb.SlotType) bool { return s.Name == name && s.Unified })
 }

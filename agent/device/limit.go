@@ -27,7 +27,7 @@ func limit(l *acceleratorpb.Rlimit, mayRaise bool) ocispecs.POSIXRlimit {
 	return out
 }
 
-// mayRaiseLimits tells whether this process has CAP_SYS_RESOURCE.
+// mayRaiseLimits reports whether this process has CAP_SYS_RESOURCE.
 func mayRaiseLimits() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData

@@ -118,7 +118,7 @@ func TestAFirstLookThatFails(t *testing.T) {
 	})
 }
 
-// While nobody can look, a device is unknown rather than gone, also when the plugin is
+// While no one can look, a device is unknown rather than gone, also when the plugin is
 // new and knows none.
 func TestDevicesStayWhileALookFails(t *testing.T) {
 	m, order := looking(t, "", &logged{})

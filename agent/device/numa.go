@@ -163,7 +163,7 @@ func (m *Manager) of(allocations []*agentpb.Allocation, slot string, name func(n
 	return strings.Join(names, ",")
 }
 
-// pinnable tells whether this machine's cgroups keep containers to processors.
+// pinnable reports whether this machine's cgroups keep containers to processors.
 func pinnable(sysfs string) bool {
 	if text, err := os.ReadFile(filepath.Join(sysfs, "fs/cgroup/cgroup.controllers")); err == nil {
 		return slices.Contains(strings.Fields(string(text)), "cpuset")

@@ -79,7 +79,7 @@ func (o origins) permit(e *acceleratorpb.ContainerEdits) error {
 	return nil
 }
 
-// within tells whether a path lies below one of the directories, wherever links
+// within reports whether a path lies below one of the directories, wherever links
 // lead. A path that does not exist is where its name says.
 func within(path string, dirs []string) bool {
 	real := resolve(path)

@@ -83,7 +83,7 @@ func (p *plugin) away(timeout time.Duration) string {
 }
 
 // run keeps the process and the streams from it going. A plugin that is given up
-// shows in the report, and runs again when somebody restarts it.
+// shows in the report, and runs again when someone restarts it.
 func (p *plugin) run(ctx context.Context) {
 	for {
 		var wg sync.WaitGroup
@@ -159,7 +159,7 @@ func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
 	return ""
 }
 
-// owns tells whether slots that begin with the name are the plugin's.
+// owns reports whether slots that begin with the name are the plugin's.
 func (p *plugin) owns(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

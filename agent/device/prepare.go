@@ -134,7 +134,7 @@ func retry[T any](ctx context.Context, m *Manager, key string, call func(*accele
 	}
 }
 
-// ended tells whether a process that did not answer is over. The connection breaks
+// ended reports whether a process that did not answer is over. The connection breaks
 // before its end is known.
 func ended(ctx context.Context, c *accelerator.Client) bool {
 	select {

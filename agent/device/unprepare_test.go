@@ -41,7 +41,7 @@ func withPlay(t *testing.T) (*Manager, *devicetest.Stage) {
 }
 
 // A kernel that ends while its devices are being prepared leaves nothing prepared: the
-// plugin goes on though nobody waits for it, and is told to undo it afterwards.
+// plugin continues though no one waits for it, and is told to undo it afterwards.
 func TestEndsWhilePreparing(t *testing.T) {
 	m, s := withPlay(t)
 	s.Put("prepare")

@@ -13,7 +13,7 @@ import (
 
 // show replaces the picture of a plugin's devices by a validated snapshot. A
 // device that is held and no longer reported stays visible as lost: the kernel
-// on it continues, nobody else gets it. While the plugin cannot look at its hardware,
+// on it continues, no one else gets it. While the plugin cannot look at its hardware,
 // a device that it does not report stays visible as unknown, held or not.
 func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 	next := view{counters: map[string]map[string]int64{}}
@@ -61,8 +61,8 @@ func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 	m.views[key] = next
 }
 
-// beside adds what only an older view has: its devices are given to nobody as long as
-// nobody can look, for the reason given.
+// beside adds what only an older view has: its devices are given to no one as long as
+// no one can look, for the reason given.
 func (v view) beside(old view, why string) view {
 	for _, s := range old.slots {
 		if !slices.ContainsFunc(v.slots, func(t *agentpb.SlotType) bool { return t.Name == s.Name }) {

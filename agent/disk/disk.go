@@ -144,7 +144,7 @@ func (d *Disks) Make(ctx context.Context, path string, bytes int64) error {
 }
 
 // Remove deletes a directory that Make made, and all in it. One that does not exist
-// is no error, nor one that was made in another way.
+// is not an error, nor one that was made in another way.
 func (d *Disks) Remove(path string) error {
 	if err := unmount(path); err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestLimit(t *testing.T) {
 }
 
 // TestMakeAgain makes a disk where one is, as after an agent that was killed: it is
-// empty, and removing it twice is no error.
+// empty, and removing it twice is not an error.
 func TestMakeAgain(t *testing.T) {
 	d, at := disks(t)
 	madeAgain(t, d, at)

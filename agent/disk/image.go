@@ -56,7 +56,7 @@ func mount(file, at string) error {
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", file, err)
 	}
-	// Nobody else reads it, and root of the container must.
+	// No one else reads it, and root of the container must.
 	return os.Remove(filepath.Join(at, "lost+found"))
 }
 

@@ -15,7 +15,7 @@ import (
 // bytesPerInode bounds the files of a kernel: 655,360 for 20 GiB.
 const bytesPerInode = 32 << 10
 
-// attempts bounds the search for a project that nobody uses; a second one is hardly
+// attempts bounds the search for a project that no one uses; a second one is hardly
 // ever needed.
 const attempts = 16
 

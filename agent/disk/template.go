@@ -18,7 +18,7 @@ import (
 
 // templates keeps an empty file system of each size that was asked for lately. The disk
 // of a kernel is a copy of the blocks that are written in it: that costs a fraction of
-// mkfs.ext4. All copies have one UUID, by which nobody looks for them.
+// mkfs.ext4. All copies have one UUID, by which no one looks for them.
 type templates struct {
 	dir    string
 	logger *slog.Logger

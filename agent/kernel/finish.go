@@ -48,7 +48,7 @@ func (k *Kernel) over(e end) {
 }
 
 // clean may be repeated from any point. Devices go last: until the container
-// is gone somebody may use them.
+// is gone someone may use them.
 func (k *Kernel) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()

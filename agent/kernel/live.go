@@ -127,7 +127,7 @@ func (k *Kernel) bring(ctx context.Context) error {
 	return k.start(starting)
 }
 
-// adopt goes on with a container that an earlier agent started.
+// adopt continues with a container that an earlier agent started.
 func (k *Kernel) adopt() {
 	if k.State().Phase == agentpb.KernelState_CREATING {
 		k.running()

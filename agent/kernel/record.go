@@ -53,7 +53,7 @@ type stored struct {
 
 const recordVersion = 1
 
-// shut returns a request without the values that its user wants nobody to read, and
+// shut returns a request without the values that its user wants no one to read, and
 // these sealed.
 func shut(r *agentpb.CreateKernelRequest, keys *seal.Ring) (bare *agentpb.CreateKernelRequest, sealed []byte, err error) {
 	kept := &agentpb.CreateKernelRequest{Environment: r.Environment, BootstrapScript: r.BootstrapScript}

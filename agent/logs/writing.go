@@ -47,7 +47,7 @@ func Claim(dir string) (*os.File, error) {
 }
 
 // AwaitNoWriter returns nil once no process claims the log in dir, and the
-// context's error if that ends first. NotFound: nobody has ever claimed it.
+// context's error if that ends first. NotFound: no one has ever claimed it.
 func AwaitNoWriter(ctx context.Context, dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, aliveFile), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -58,7 +58,7 @@ func AwaitNoWriter(ctx context.Context, dir string) error {
 	}
 	defer f.Close()
 	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })()
-	// Nobody writes to the pipe: the read ends when the last writer closes it.
+	// No one writes to the pipe: the read ends when the last writer closes it.
 	_, err = f.Read(make([]byte, 1))
 	switch {
 	case errors.Is(err, io.EOF):

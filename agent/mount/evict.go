@@ -54,7 +54,7 @@ func killHolders(pid int, mounts []uint64) (int, error) {
 		if err != nil {
 			continue
 		}
-		fd, err := unix.PidfdOpen(one, 0) // from here on the number is nobody else's
+		fd, err := unix.PidfdOpen(one, 0) // from here on the number is no one else's
 		if err != nil {
 			continue
 		}
@@ -73,7 +73,7 @@ func killHolders(pid int, mounts []uint64) (int, error) {
 	return n, nil
 }
 
-// holds tells whether a process has a directory of one of the mounts open. Threads
+// holds reports whether a process has a directory of one of the mounts open. Threads
 // may have other working directories and files than their process.
 func holds(process string, mounts []uint64) bool {
 	tasks, _ := filepath.Glob(process + "/task/*")

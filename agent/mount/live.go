@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is a mount of a container, as the machine's kernel knows it: whoever owns
+// Place is a mount of a container, as the machine's kernel knows it: anyone who owns
 // the container may rename what leads there, and put something else in its place.
 type Place struct {
 	Target string
@@ -205,7 +205,7 @@ func replaceMount(pid int, table mounts, places []Place, p *Place, fd int) error
 	if err := detach(fd); err != nil {
 		return err
 	}
-	// From here on it is gone until it is back: whoever keeps it from coming back has
+	// From here on it is gone until it is back: anyone who keeps it from coming back has
 	// an empty directory.
 	err = attach(copied, at)
 	if err == nil {

@@ -57,7 +57,7 @@ func newInmate(t *testing.T) *inmate {
 	return i
 }
 
-// do runs a script and tells whether it succeeded, and what it printed.
+// do runs a script and reports whether it succeeded, and what it printed.
 func (i *inmate) do(t *testing.T, script string) (string, bool) {
 	t.Helper()
 	fmt.Fprintf(i.in, "{ %s\n} 2>&1; echo \"::$?\"\n", script)
@@ -151,7 +151,7 @@ func TestApplyKeepsWhatWasReadOnly(t *testing.T) {
 	i.refused(t, "touch home/data/sub/x")
 }
 
-// Who owns the container moves the mount, and puts a link or a directory of his own
+// Who owns the container moves the mount, and puts a link or a directory of their own
 // in its place.
 func TestApplyFindsWhatWasMoved(t *testing.T) {
 	for _, lure := range []string{"ln -s /etc home", "mkdir -p home/data", "mkdir -p home && ln -s ../own home/data"} {

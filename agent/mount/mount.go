@@ -179,7 +179,7 @@ func (b *Bound) Mount(dir string) ([]specs.Mount, error) {
 	return out, nil
 }
 
-// Give hands those folders that are the user's own, and that nobody was given
+// Give hands those folders that are the user's own, and that no one was given
 // yet, to uid: the storage proxy makes them as root. Their group stays, and what
 // lies in them.
 func (b *Bound) Give(uid uint32) error {

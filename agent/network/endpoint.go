@@ -57,7 +57,7 @@ func (m *Manager) underlay() int {
 	return 1500 // translated on the way
 }
 
-// isHere tells whether the host has an address.
+// isHere reports whether the host has an address.
 func (m *Manager) isHere(a netip.Addr) bool {
 	addrs, err := addresses(m.host.Handle, nil)
 	if err != nil {

@@ -40,7 +40,7 @@ func open(t testing.TB, cfg Config) *Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = removeNamespace(m.ownPath()) }) // where nobody closes m
+	t.Cleanup(func() { _ = removeNamespace(m.ownPath()) }) // where no one closes m
 	return m
 }
 

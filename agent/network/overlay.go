@@ -17,7 +17,7 @@ import (
 
 // Overlay is what joins the bridge of a session to those of other agents: a
 // VXLAN device that knows where every kernel of the session is and learns
-// nothing. A frame for anybody else is dropped, and so is a broadcast; the device
+// nothing. A frame for anyone else is dropped, and so is a broadcast; the device
 // itself answers who has the address of a kernel elsewhere.
 type Overlay struct {
 	VNI   uint32         `json:"vni"`   // six hexadecimal digits: no bridge without an overlay has so many in its name
@@ -192,7 +192,7 @@ func hardware(a netip.Addr) net.HardwareAddr {
 // tunnel names the device of an overlay.
 func (m *Manager) tunnel(vni uint32) string { return fmt.Sprintf("%s%x", m.tunnels(), vni) }
 
-// tryOverlay makes a device that reaches nobody, to see whether the host can. Its
+// tryOverlay makes a device that reaches no one, to see whether the host can. Its
 // number is one that no overlay has, and hardly that of another agent's trial.
 func (m *Manager) tryOverlay() error {
 	name := m.tunnels() + "try"

@@ -256,7 +256,7 @@ func pour(t testing.TB, from, to string, address netip.Addr, data []byte, times 
 	return time.Since(begun)
 }
 
-// datagrams sends packets of the most that the network takes, which nobody may
+// datagrams sends packets of the most that the network takes, which no one may
 // put in pieces, and sees that more is refused where it is sent.
 func datagrams(t *testing.T, from, to string, peer Attachment) {
 	t.Helper()

@@ -154,7 +154,7 @@ func (m *Manager) opened() *space {
 	return m.own
 }
 
-// sweepSpaces removes the namespaces of kernels that nobody knows.
+// sweepSpaces removes the namespaces of kernels that no one knows.
 func (m *Manager) sweepSpaces(keep map[string]bool) error {
 	spaces, err := os.ReadDir(m.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

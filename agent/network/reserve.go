@@ -71,7 +71,7 @@ func (m *Manager) Adopt(a Attachment) error {
 	return nil
 }
 
-// release gives an address back and tells whether the session's part is empty.
+// release gives an address back and reports whether the session's part is empty.
 func (m *Manager) release(a Attachment) (*segment, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -70,7 +70,7 @@ func (m *Manager) sweepClaims(keep map[string]bool) {
 }
 
 // Close removes the agent's namespace, its uplink and the firewall when no kernel
-// is left. Before Sweep nobody knows whether one is: then only a namespace that
+// is left. Before Sweep no one knows whether one is: then only a namespace that
 // was made just now goes.
 func (m *Manager) Close() error {
 	m.mu.Lock()

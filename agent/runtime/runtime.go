@@ -65,7 +65,7 @@ type Container interface {
 	// are is FailedPrecondition. Not for several callers at once.
 	Remount(ctx context.Context, changes []mount.Change) error
 	// Remove ends whatever runs and deletes everything. Removing what is gone
-	// is no error.
+	// is not an error.
 	Remove(ctx context.Context) error
 }
 
@@ -93,7 +93,7 @@ type Progress struct {
 	Total int64
 }
 
-// Image is a present image. Its configuration is data for whoever composes a
+// Image is a present image. Its configuration is data for anyone who composes a
 // Spec; nothing in it is obeyed here.
 type Image struct {
 	Reference    string
@@ -118,7 +118,7 @@ type Spec struct {
 	User     string // as in the image: name, uid, uid:gid, "" = root
 	// Identity takes the place of User; the image's files are not asked.
 	Identity *Identity
-	Groups   []uint32 // of a user that is not root, beside his own
+	Groups   []uint32 // of a user that is not root, beside their own
 	Mounts   []specs.Mount
 	Folders  []string // destinations of Mounts that Remount is for
 	// Directories on the host that are given to User before the start.

@@ -11,7 +11,7 @@ import (
 )
 
 // columns are the plugins of a directory on the machines made for them. A machine
-// without its plugin is an error: nobody would run on it.
+// without its plugin is an error: no one would run on it.
 func columns(dir string) ([]conformance.Column, error) {
 	names, err := conformance.Programs(dir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // serve runs the product that a simulator stands in for until it is interrupted, to
-// try a plugin or a proxy by hand: --array NAME. It tells whether that was asked
+// try a plugin or a proxy by hand: --array NAME. It reports whether that was asked
 // for, and the exit code.
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (asked bool, code int) {
 	if len(args) == 0 || args[0] != "--array" {
@@ -41,7 +41,7 @@ func show(ctx context.Context, s stand, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, down()) }()
-	dir, err := os.MkdirTemp("", "array") // of its own, that nobody else reads
+	dir, err := os.MkdirTemp("", "array") // of its own, that no one else reads
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (a *app) volumeRevoke() *cobra.Command {
 	return cmd
 }
 
-// holds reports whether a grant is exactly the holder's; nobody is everybody.
+// holds reports whether a grant is exactly the holder's; no one is everyone.
 func holds(g client.VolumeGrant, h client.Holder) bool {
 	var is client.Holder
 	if g.Domain != nil {

@@ -203,7 +203,7 @@ func (a *app) table(v any, fill func() *output.Table) error {
 	return p.Print(v, func() error { return p.Write(fill()) })
 }
 
-// note tells people something that is no result.
+// note tells people something that is not a result.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.err, output.Clean(fmt.Sprintf(format, args...)))
 }

@@ -43,7 +43,7 @@ func pseudoTerminal(t *testing.T) (tty *os.File, shown func() string) {
 }
 
 // What a container prints does not reach the clipboard, the title or the screen of
-// somebody who reads its log on a terminal.
+// someone who reads its log on a terminal.
 func TestOutputOnATerminal(t *testing.T) {
 	const evil = "\x1b]52;c;ZXZpbA==\x07\x1b]0;title\x07\x1b[2J\x1b[Hred: \x1b[31mred\x1b[0m\n"
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// door is a login that wants a second factor and has no room, of somebody
+// door is a login that wants a second factor and has no room, of someone
 // whose password is due.
 func door(t *testing.T, f *fake) (sent *[]map[string]any) {
 	t.Helper()

@@ -79,7 +79,7 @@ func (a *app) finish(cmd *cobra.Command, err error) int {
 	return code
 }
 
-// refusedByLimits lists what stands in the way; in one line nobody could read
+// refusedByLimits lists what stands in the way; in one line no one could read
 // it.
 func (a *app) refusedByLimits(refused *client.Error) {
 	a.note("berth: more than is allowed (request %s):", refused.RequestID)

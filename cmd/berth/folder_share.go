@@ -86,7 +86,7 @@ members.`
 // maxInvited is how many people the server invites at once.
 const maxInvited = 50
 
-// shared prints whom it went well for, and fails when it did not for somebody.
+// shared prints whom it went well for, and fails when it did not for someone.
 func (a *app) shared(results []client.ShareResult) error {
 	var done []client.FolderShare
 	var failed []string

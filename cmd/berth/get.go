@@ -157,7 +157,7 @@ func (t *transfer) fetch(ctx context.Context, s *step) error {
 	d := client.Download{Folder: t.folder.ID, Path: s.Path, Progress: t.counter(s), Told: t.paused}
 	err = d.CopyTo(ctx, t.client, f)
 	if info, serr := f.Stat(); serr == nil {
-		s.Size = info.Size() // of an archive nobody knew it before
+		s.Size = info.Size() // of an archive no one knew it before
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// limitsCommand shows what binds somebody somewhere; it stands among one's own
+// limitsCommand shows what binds someone somewhere; it stands among one's own
 // commands and beside the policies.
 func (a *app) limitsCommand() *cobra.Command {
 	var user, project, domain, on string

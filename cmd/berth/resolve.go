@@ -69,7 +69,7 @@ func findImage(ctx context.Context, c *client.Client, ref string) (*client.Image
 	})
 }
 
-// pick keeps what has the id or name, then goes on as one.
+// pick keeps what has the id or name, then continues as one.
 func pick[T any](ctx context.Context, c *client.Client, noun, ref string, all []T, err error, key func(T) (id, name string)) (*T, error) {
 	var kept []T
 	for _, x := range all {

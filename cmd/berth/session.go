@@ -240,7 +240,7 @@ func (a *app) sessionRemove() *cobra.Command {
 	return cmd
 }
 
-// each does something to every reference and goes on after an error; the last
+// each does something to every reference and continues after an error; the last
 // error decides the exit code.
 func (a *app) each(refs []string, do func(ref string) error) error {
 	var last error

@@ -27,7 +27,7 @@ func devicesText(k *client.Kernel) string {
 }
 
 // ailing tells of devices that a session has and that are not as they should be: it
-// goes on with them, and only its owner knows whether that is of any use.
+// continues with them, and only its owner knows whether that is of any use.
 func (s sheet) ailing(d *client.SessionDetail) {
 	told := map[string]bool{}
 	for i := range d.Kernels {

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// A session that runs on a device which is gone says so, whoever asks what is wrong.
+// A session that runs on a device which is gone says so, anyone who asks what is wrong.
 func TestTroubleOfDevicesIsTold(t *testing.T) {
 	f := newFake(t)
 	f.data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)

@@ -21,7 +21,7 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// activity says whether a thing is in use.
+// activity reports whether a thing is in use.
 func activity(active bool) output.Cell {
 	if active {
 		return output.Cell{Text: "active", Color: output.Green}

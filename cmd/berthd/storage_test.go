@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// get asks an address, and returns status 0 if nobody answers.
+// get asks an address, and returns status 0 if no one answers.
 func get(address, path string) (int, string) {
 	resp, err := http.Get("http://" + address + path)
 	if err != nil {

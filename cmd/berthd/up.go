@@ -296,7 +296,7 @@ func (p *platform) run(ctx context.Context, started time.Time) error {
 	return g.Wait()
 }
 
-// greet offers the starter images and tells a person how to go on.
+// greet offers the starter images and tells a person how to continue.
 func (p *platform) greet(ctx context.Context, started time.Time) error {
 	if _, err := p.registry.ImportAll(ctx, p.upOptions.images); err != nil {
 		return fmt.Errorf("import starter images from %s: %w", p.upOptions.images, err)

@@ -16,7 +16,7 @@ const (
 	// percent is Go's own setting of garbage collection.
 	percent = 100
 	// most is when garbage is collected also while the shim rests: what it then makes
-	// garbage of is noticed by nobody. A shim that is used has 3 MiB.
+	// garbage of is noticed by no one. A shim that is used has 3 MiB.
 	most = 32 << 20
 )
 

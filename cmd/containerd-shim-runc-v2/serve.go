@@ -84,7 +84,7 @@ func logTo(ctx context.Context, path string) error {
 	return log.SetFormat(log.TextFormat)
 }
 
-// serve answers containerd, and nobody but this process's user.
+// serve answers containerd, and no one but this process's user.
 func serve(ctx context.Context, service shutdown.Service, memory *memory) (net.Listener, error) {
 	listener, err := net.FileListener(os.NewFile(socketFD, "socket"))
 	if err != nil {
@@ -107,7 +107,7 @@ func serve(ctx context.Context, service shutdown.Service, memory *memory) (net.L
 	shimapi.RegisterTTRPCTaskService(server, tasks)
 	go func() {
 		if err := server.Serve(ctx, listener); err != nil && !errors.Is(err, net.ErrClosed) && ctx.Err() == nil {
-			log.L.WithError(err).Fatal("serve tasks") // nobody could reach the container
+			log.L.WithError(err).Fatal("serve tasks") // no one could reach the container
 		}
 	}()
 	return listener, nil

@@ -69,7 +69,7 @@ func spent(b *testing.B) map[int]time.Duration {
 		b.Fatal(err)
 	}
 	socket := daemon.Config{Dir: filepath.Join(platform.Data(), "containerd")}.Address()
-	for _, name := range lines { // shims are nobody's children
+	for _, name := range lines { // shims are no one's children
 		if text, err := os.ReadFile(name); err == nil && bytes.Contains(text, []byte(socket)) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 			found[pid] = true

@@ -26,7 +26,7 @@ func (u *User) Shell() *Shell {
 	return s.Beside("BERTH_URL="+u.p.URL, "BERTH_TOKEN="+u.Token)
 }
 
-// Beside is where somebody else types who is not logged in, with these variables.
+// Beside is where someone else types who is not logged in, with these variables.
 func (s *Shell) Beside(env ...string) *Shell {
 	dir := s.t.TempDir()
 	return &Shell{Dir: dir, t: s.t, berth: s.berth, env: append([]string{

@@ -8,7 +8,7 @@ import (
 )
 
 // Containers tells for every kernel that has a process on this machine the names
-// of the agents below whose cgroups it lives: what there is, whoever says what.
+// of the agents below whose cgroups it lives: what there is, anyone who says what.
 func (s *Spread) Containers() (map[string][]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil {

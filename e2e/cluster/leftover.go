@@ -182,7 +182,7 @@ func linksOf(space netns.NsHandle) (names []string, err error) {
 	return names, err
 }
 
-// named tells whether a name has the hash of an agent's id in it.
+// named reports whether a name has the hash of an agent's id in it.
 func (p *Platform) named(name string) bool {
 	var tags []string
 	for _, agent := range p.agents {

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// freePort is an address of this machine on which nobody listens. Its port is below
-// those that the kernel gives away by itself, so that nobody has it by chance when a
+// freePort is an address of this machine on which no one listens. Its port is below
+// those that the kernel gives away by itself, so that no one has it by chance when a
 // server comes, or comes back after a restart.
 func freePort(network string) (address string, err error) {
 	for range 100 {

@@ -67,7 +67,7 @@ func (x *Process) Pid() int { return x.cmd.Process.Pid }
 // pidFile is where the cleaner looks.
 func (x *Process) pidFile() string { return filepath.Join(x.p.dir, x.name+".pid") }
 
-// runs tells whether it was started and has not ended.
+// runs reports whether it was started and has not ended.
 func (x *Process) runs() bool {
 	if x.cmd == nil {
 		return false
@@ -80,7 +80,7 @@ func (x *Process) runs() bool {
 	}
 }
 
-// died tells how it ended when nobody asked it to.
+// died tells how it ended when no one asked it to.
 func (x *Process) died() error {
 	if x.cmd == nil || x.asked || x.runs() {
 		return nil

@@ -12,7 +12,7 @@ import (
 // Timeout bounds a wait of a scenario.
 const Timeout = 5 * time.Minute
 
-// User is somebody who is logged in, with an access token.
+// User is someone who is logged in, with an access token.
 type User struct {
 	*client.Client
 	Email, Password string

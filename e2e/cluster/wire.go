@@ -18,7 +18,7 @@ type Wire struct {
 
 	mu   sync.Mutex
 	sent int64             // bytes from people
-	hold int64             // no more than these are passed on; 0 is no bound
+	hold int64             // no more than these are passed on; 0 is not a bound
 	turn chan struct{}     // closed when hold or cut changes
 	held int               // connections that have begun to wait for this turn
 	cut  bool              // none is taken
@@ -68,7 +68,7 @@ func (w *Wire) Hold(more int64) {
 	w.hold = w.sent + more
 }
 
-// Held tells whether somebody wants to send more than is let through.
+// Held reports whether someone wants to send more than is let through.
 func (w *Wire) Held() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,7 +94,7 @@ func (w *Wire) Mend() {
 	w.changed()
 }
 
-// changed lets those go on that were held. The caller has the lock.
+// changed lets those continue that were held. The caller has the lock.
 func (w *Wire) changed() {
 	w.hold, w.held = 0, 0 // they wait no more, though they may not have noticed
 	close(w.turn)

@@ -132,7 +132,7 @@ func metrics(t *testing.T, p *cluster.Platform) string {
 }
 
 // The disk of an agent is almost full: it takes no new sessions and says why, those
-// that run go on, and with room again the ones that waited start.
+// that run continue, and with room again the ones that waited start.
 func TestDiskPressure(t *testing.T) {
 	p := cluster.Start(t, cluster.Options{AgentDisk: "200m"})
 	u, admin := p.User(t), p.UserAs(t, "superadmin")

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// The accelerators' plugin dies: nobody loses anything.
+// The accelerators' plugin dies: no one loses anything.
 func TestAcceleratorPluginKilled(t *testing.T) {
 	u := platform.User(t)
 	held := u.Run(shares("0.7"))

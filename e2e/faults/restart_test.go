@@ -15,7 +15,7 @@ import (
 // counting prints one number after the other until it is ended.
 const counting = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.1; done"
 
-// The server is killed under a running session: that goes on as if nothing
+// The server is killed under a running session: that continues as if nothing
 // had happened.
 func TestServerKilled(t *testing.T) {
 	u := platform.User(t)
@@ -39,7 +39,7 @@ func TestServerKilled(t *testing.T) {
 	if err := platform.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond) // the session counts on while nobody looks
+	time.Sleep(500 * time.Millisecond) // the session counts on while no one looks
 	if err := platform.Start("--stop-sessions"); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 }
 
 // A thousand files are dropped into the page. The line is lost, is cut, and the page is
-// loaded again, each in the middle; in the end all files are there, and nobody sent
+// loaded again, each in the middle; in the end all files are there, and no one sent
 // more than a chunk of one twice.
 func TestFolderIsDroppedIntoThePage(t *testing.T) {
 	u := platform.User(t)

@@ -19,7 +19,7 @@ func sent() (n int64) {
 	return n
 }
 
-// held waits until somebody wants to send more than a wire lets through. It does not
+// held waits until someone wants to send more than a wire lets through. It does not
 // stay so for the next test.
 func held(t *testing.T, w *cluster.Wire) {
 	t.Helper()
@@ -28,7 +28,7 @@ func held(t *testing.T, w *cluster.Wire) {
 }
 
 // Files go up while everything ends under them: the command, the storage proxy and the
-// line. In the end all are there, and nobody sent more than a chunk of a file twice.
+// line. In the end all are there, and no one sent more than a chunk of a file twice.
 func TestPutIsCutInTheMiddle(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

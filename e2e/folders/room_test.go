@@ -55,7 +55,7 @@ func arrives(t *testing.T, berth *cluster.Shell, folder string, more int64) {
 	berth.Must("folder", "delete", "--yes", folder)
 }
 
-// The disk becomes full in the middle of a file; with room again it goes on where it
+// The disk becomes full in the middle of a file; with room again it continues where it
 // was.
 func TestDiskIsFull(t *testing.T) {
 	u := platform.User(t)
@@ -82,7 +82,7 @@ func TestDiskIsFull(t *testing.T) {
 }
 
 // A limit is reached in the middle of a file; after an administrator has raised it the
-// file goes on where it was. Of a limit that the product keeps the platform says so
+// file continues where it was. Of a limit that the product keeps the platform says so
 // before the first byte, and the file system in the middle.
 func TestLimitIsReached(t *testing.T) {
 	needsPool(t)
@@ -101,7 +101,7 @@ func TestLimitIsReached(t *testing.T) {
 }
 
 // A volume is unmounted in the middle of an upload. It is said to be unavailable,
-// nothing is written where it was mounted, and with the mount back the upload goes on.
+// nothing is written where it was mounted, and with the mount back the upload continues.
 func TestVolumeIsUnmounted(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

@@ -16,8 +16,8 @@ import (
 )
 
 // A friend is invited at the command line, reads, is promoted, writes, and loses the
-// folder while he sends one file and fetches another: both end, what he had sent is not
-// to be seen, and the folder is gone from his WebDAV.
+// folder while they send one file and fetches another: both end, what they had sent is not
+// to be seen, and the folder is gone from their WebDAV.
 func TestSharedFolderIsTakenAway(t *testing.T) {
 	owner, friend := platform.User(t), platform.User(t)
 	mine, his := owner.Shell(), friend.Shell()

@@ -151,7 +151,7 @@ func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, do
 }
 
 // The manager and the storage proxies are killed in the midst of long work on many
-// files. It goes on, and what comes of it is what was asked for, once.
+// files. It continues, and what comes of it is what was asked for, once.
 func TestTasksOutliveTheirServers(t *testing.T) {
 	u := platform.User(t)
 	// folder makes one with so many files.

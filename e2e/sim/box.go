@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// container is where the container of a launch stands, whoever looks.
+// container is where the container of a launch stands, anyone who looks.
 type container int
 
 const (
@@ -176,7 +176,7 @@ func (b *box) pursue() {
 	}
 }
 
-// recover goes on with what an earlier process of the agent began.
+// recover continues with what an earlier process of the agent began.
 func (b *box) recover() {
 	b.cleaning = false
 	switch {
@@ -205,5 +205,5 @@ func (b *box) event() *agentpb.Event {
 	return &agentpb.Event{Event: &agentpb.Event_Kernel{Kernel: proto.Clone(b.state).(*agentpb.KernelState)}}
 }
 
-// live tells whether something of it may run.
+// live reports whether something of it may run.
 func (b *box) live() bool { return b.container == making || b.container == running }

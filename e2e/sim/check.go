@@ -23,7 +23,7 @@ func (w *world) began(b *box) {
 }
 
 // soon is how long what a partition has left may take to be put right, once
-// everybody hears everybody: a report, a call, and the grace of a container.
+// everyone hears everyone: a report, a call, and the grace of a container.
 const soon = time.Minute
 
 // exhausted is told of a launch that its machine has no room for.
@@ -65,13 +65,13 @@ func (w *world) onMachines() {
 	}
 }
 
-// settled tells whether nothing is on its way any more.
+// settled reports whether nothing is on its way any more.
 func (w *world) settled() bool {
 	return !w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared,
 		lifecycle.Creating, lifecycle.Terminating)).ExistX(w.ctx)
 }
 
-// ended tells whether there are no sessions any more.
+// ended reports whether there are no sessions any more.
 func (w *world) ended() bool {
 	return !w.plain.Session.Query().Where(entsession.TerminatedAtIsNil()).ExistX(w.ctx)
 }

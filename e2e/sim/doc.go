@@ -21,7 +21,7 @@
 // commit and on the machines; what is given away there is free. I2 a kernel does
 // not stay on two machines that are within reach. I3 everything settles after
 // the last fault, what waits and fits starts, and ends when asked to. I4 what is
-// over, or waits, holds nothing, in the database and on the machines. I5 nobody
+// over, or waits, holds nothing, in the database and on the machines. I5 no one
 // has more than policies allow. I6 what was promised is there, what was refused
 // is not, and a key makes one session. I8 a session goes along the state machine
 // with a growing version, its history says so, and it is placed when its time

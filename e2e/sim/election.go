@@ -16,7 +16,7 @@ type election struct {
 	revision int64
 	leader   *term // holds the lease
 
-	changed time.Time // when somebody else began or ended to lead
+	changed time.Time // when someone else began or ended to lead
 }
 
 // forgets is the chance that etcd was lost and replaced before an election.
@@ -30,7 +30,7 @@ func (e *election) confirm(t *term) error {
 	return nil
 }
 
-// run gives the lease to somebody whenever nobody holds it.
+// run gives the lease to someone whenever no one holds it.
 func (e *election) run() {
 	w := e.w
 	for sleep(w.ctx, w.tick()) == nil {
@@ -51,7 +51,7 @@ func (e *election) run() {
 	}
 }
 
-// tick is not drawn: whoever asks has no turn.
+// tick is not drawn: anyone who asks has no turn.
 func (w *world) tick() time.Duration { return 1013 * time.Millisecond }
 
 func (e *election) elect(p *process) {
@@ -95,7 +95,7 @@ func (e *election) expire(t *term, after time.Duration) {
 	})
 }
 
-// depose takes the lease away; the manager goes on leading for a while.
+// depose takes the lease away; the manager continues leading for a while.
 func (e *election) depose() {
 	t := e.leader
 	if t == nil {

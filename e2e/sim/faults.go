@@ -47,7 +47,7 @@ func (w *world) later(d time.Duration, what string, f func()) {
 
 func (w *world) killManager() { w.managers[w.IntN(len(w.managers))].die() }
 
-// killAgent ends the agent's process; containers go on.
+// killAgent ends the agent's process; containers continue.
 func (w *world) killAgent() { w.down(w.anyMachine(), (*machine).stop, "agent of") }
 
 // reboot ends a whole machine.

@@ -20,8 +20,8 @@ const perStep = time.Microsecond
 
 // loop decides who goes next. Whatever the cluster does outside of a process's
 // own memory begins with enter, which waits for its turn; from then on it runs
-// alone until everybody waits again. Between turns time stands still; when
-// nobody waits for one it goes on to the next timer.
+// alone until everyone waits again. Between turns time stands still; when
+// no one waits for one it continues to the next timer.
 type loop struct {
 	*rand.Rand // drawn from only by who has the turn
 
@@ -100,7 +100,7 @@ func (l *loop) run(until time.Time) {
 	}
 }
 
-// dismiss lets those go who do not wait any more; that is no step.
+// dismiss lets those go who do not wait any more; that is not a step.
 func (l *loop) dismiss() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

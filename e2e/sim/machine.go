@@ -77,7 +77,7 @@ func (m *machine) begin() {
 	}
 }
 
-// stop ends the agent's process; containers go on.
+// stop ends the agent's process; containers continue.
 func (m *machine) stop() {
 	m.up, m.watchers = false, nil
 	for _, t := range m.tunnels {

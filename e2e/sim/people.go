@@ -58,7 +58,7 @@ func (ps *people) run(v *viewer.Viewer, until time.Time) {
 	}
 }
 
-// at asks the manager something as somebody; it hears one at a time.
+// at asks the manager something as someone; it hears one at a time.
 func (p *process) at(v *viewer.Viewer, f func(ctx context.Context) error) error {
 	select {
 	case p.desk <- struct{}{}:

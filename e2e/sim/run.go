@@ -76,8 +76,8 @@ func (w *world) story() {
 	w.kept()
 }
 
-// until goes on until something is so, or for as long as that may take, and
-// tells whether something is broken.
+// until continues until something is so, or for as long as that may take, and
+// reports whether something is broken.
 func (w *world) until(so func() bool) bool {
 	for limit := time.Now().Add(timeout); time.Now().Before(limit); {
 		if w.steady(time.Now().Add(7 * time.Second)) {
@@ -90,7 +90,7 @@ func (w *world) until(so func() bool) bool {
 	return false
 }
 
-// steady goes on until then, and tells whether something is broken.
+// steady continues until then, and reports whether something is broken.
 func (w *world) steady(until time.Time) bool {
 	for time.Now().Before(until) && len(w.broken) == 0 {
 		w.loop.run(earlier(until, time.Now().Add(time.Second)))
@@ -107,7 +107,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// end stops everybody and waits for the last.
+// end stops everyone and waits for the last.
 func (w *world) end() {
 	w.over, w.calm = true, true
 	for _, p := range w.managers {
@@ -121,7 +121,7 @@ func (w *world) end() {
 		synctest.Wait()
 		select {
 		case <-done:
-			w.loop.run(time.Now().Add(time.Minute)) // timers that nobody waits for
+			w.loop.run(time.Now().Add(time.Minute)) // timers that no one waits for
 			return
 		default:
 		}

@@ -77,7 +77,7 @@ func (w *world) free(agents []*ent.Agent) map[uuid.UUID]map[string][]int64 {
 	return free
 }
 
-// fits tells whether the devices have what is asked for: a part of one, or
+// fits reports whether the devices have what is asked for: a part of one, or
 // whole ones.
 func fits(want resource.Slots, free map[string][]int64) bool {
 	for slot, n := range want {
@@ -99,7 +99,7 @@ func fits(want resource.Slots, free map[string][]int64) bool {
 	return true
 }
 
-// limited tells whether a policy is in the way.
+// limited reports whether a policy is in the way.
 func (w *world) limited(s *ent.Session) bool {
 	live := w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Occupying...)).WithKernels().AllX(w.ctx)
 	mine, cpu := 0, s.Slots[resource.CPU]

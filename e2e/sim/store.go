@@ -61,8 +61,8 @@ func (p *process) fate() fate {
 	return f
 }
 
-// turn waits until the process may go on, or tells that it is dead, or that
-// whoever asks does not want to know any more.
+// turn waits until the process may continue, or tells that it is dead, or that
+// anyone who asks does not want to know any more.
 func (p *process) turn(ctx context.Context, key string, detail ...string) error {
 	if p.dead {
 		return errGone
@@ -161,7 +161,7 @@ func (s *statements) Tx(ctx context.Context) (dialect.Tx, error) { return s.Begi
 // longest is how late a transaction begins at most.
 const longest = 15 * time.Second
 
-// BeginTx begins a transaction, sometimes after a long while: whoever wants to
+// BeginTx begins a transaction, sometimes after a long while: anyone who wants to
 // change something has not looked at the clock since.
 func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.Tx, error) {
 	w := s.p.w

@@ -62,7 +62,7 @@ func (s *stream) CloseSend() error {
 	return nil
 }
 
-// send puts a message on its way, behind those that were sent before. Whoever
+// send puts a message on its way, behind those that were sent before. Anyone who
 // sends has the turn.
 func (s *stream) send(m proto.Message) {
 	w := s.t.w
@@ -100,7 +100,7 @@ func (s *stream) after(delay time.Duration, item any) {
 	time.AfterFunc(time.Until(at), func() {
 		select {
 		case s.in <- item:
-		default: // nobody reads it any more
+		default: // no one reads it any more
 		}
 	})
 }

@@ -88,7 +88,7 @@ func (t *tunnel) trip(ctx context.Context, what, detail string, silent func() bo
 	}
 	w.enter(what, detail)
 	if lost || silent() || t.ctx.Err() != nil || t.p.dead {
-		return t.wait(ctx, time.Hour) // until somebody gives up
+		return t.wait(ctx, time.Hour) // until someone gives up
 	}
 	return nil
 }

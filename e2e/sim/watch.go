@@ -37,7 +37,7 @@ func (m *machine) watch(s *stream, r *agentpb.WatchRequest) {
 	m.watchers = slices.DeleteFunc(m.watchers, func(o *stream) bool { return o == s })
 }
 
-// tell sends an event to everybody who watches.
+// tell sends an event to everyone who watches.
 func (m *machine) tell(e *agentpb.Event) {
 	if !m.up {
 		return

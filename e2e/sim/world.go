@@ -21,7 +21,7 @@ type world struct {
 	*loop
 	mood mood
 	calm bool // nothing goes wrong any more
-	over bool // nobody begins anything new
+	over bool // no one begins anything new
 
 	place    *place
 	plain    *ent.Client // without faults, for the simulation's own looks

@@ -10,8 +10,8 @@ import (
 )
 
 // An agent is killed on which sessions of three groups run. One waits for it, one
-// fails, one starts anew elsewhere, although all of its containers live on; when the
-// agent is back, only the container lives that somebody waits for.
+// fails, one starts again elsewhere, although all of its containers live on; when the
+// agent is back, only the container lives that someone waits for.
 func TestLostAgent(t *testing.T) {
 	operator := operator(t)
 	u := platform.User(t)

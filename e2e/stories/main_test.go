@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.MainSpread(m, cluster.SpreadOptions{Managers: 2, Agents: []int{3, 3, 2}}, &platform))
 }
 
-// operator is who looks after the cluster, at his command line.
+// operator is who looks after the cluster, at their command line.
 func operator(t *testing.T) *cluster.Shell {
 	t.Helper()
 	return platform.UserAs(t, "superadmin").Shell()

@@ -11,7 +11,7 @@ import (
 )
 
 // The database is restored from a backup as docs/backup.md says. Sessions that are newer than the
-// backup go on, nothing ends before an operator has left recovery mode, and then they have
+// backup continue, nothing ends before an operator has left recovery mode, and then they have
 // ended what the database does not know.
 func TestRestoreOfTheDatabase(t *testing.T) {
 	berth := operator(t)

@@ -11,7 +11,7 @@ import (
 
 // A session wants two accelerators of every agent, while others keep coming that
 // want two of one. What becomes free is held for it, what does not put it off
-// starts meanwhile, and the others go on after it.
+// starts meanwhile, and the others continue after it.
 func TestNobodyStarves(t *testing.T) {
 	operator := operator(t)
 	lane := group(t, operator, "lane", nodes(), "--hold-after", "0s")

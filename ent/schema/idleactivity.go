@@ -14,7 +14,7 @@ import (
 )
 
 // IdleActivity says when a session was last used over the network, as far as
-// somebody has noted. It has a table of its own because it is written far more
+// someone has noted. It has a table of its own because it is written far more
 // often than the session.
 type IdleActivity struct{ ent.Schema }
 

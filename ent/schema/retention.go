@@ -15,7 +15,7 @@ func (Retention) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Ot
 func (Retention) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("category").Unique().Immutable(),
-		field.Int("days"), // 0: for ever
+		field.Int("days"), // 0: forever
 		field.Time("swept_at").Optional().Nillable(),
 		field.Int64("removed").Default(0), // rows, ever
 	}

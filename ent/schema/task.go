@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Task is work that goes on after the request that asked for it, and after a
+// Task is work that continues after the request that asked for it, and after a
 // crash of who does it.
 type Task struct{ ent.Schema }
 
@@ -24,7 +24,7 @@ func (Task) Fields() []ent.Field {
 		field.String("title").Default("").Immutable(),
 		field.Enum("status").Values("waiting", "running", "done", "failed", "cancelled").Default("waiting"),
 		field.Bytes("input").Immutable().Annotations(entgql.Skip()), // JSON of the kind's own
-		field.Bytes("state").Optional().Annotations(entgql.Skip()),  // where to go on
+		field.Bytes("state").Optional().Annotations(entgql.Skip()),  // where to continue
 		field.Int64("done").Default(0),
 		field.Int64("total").Default(0),
 		field.String("message").Default(""),

@@ -59,7 +59,7 @@ func (Vfolder) Indexes() []ent.Index {
 		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("project_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("quota_scope_id"),
-		// As PostgreSQL spells it back, or else every migration would make it anew.
+		// As PostgreSQL spells it back, or else every migration would make it again.
 		index.Fields("status").Annotations(entsql.IndexWhere("(status)::text = 'deleting'::text")),
 		index.Fields("deleted_at").Annotations(entsql.IndexWhere("(status)::text = 'trash'::text")),
 	}

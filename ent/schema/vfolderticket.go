@@ -12,7 +12,7 @@ import (
 )
 
 // VfolderTicket notes that a user has tickets for the files of a folder, so that
-// they count no longer when he may not use it any more. Its row is made or renewed
+// they count no longer when they may not use it any more. Its row is made or renewed
 // when one is signed, and goes when the last has expired.
 type VfolderTicket struct{ ent.Schema }
 

@@ -106,7 +106,7 @@ func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 // anyone is the rule of entities that every logged-in user may read.
 func anyone(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.ExprP("TRUE") }
 
-// nobody is the rule of entities that only superadmins and the system read.
+// no one is the rule of entities that only superadmins and the system read.
 func nobody(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.False() }
 
 // charged is the rule of rows with the three scopes: one's own, those of
@@ -177,7 +177,7 @@ func visibleMembership(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 }
 
 // visibleUser: oneself, the members of one's projects and of those that a custom
-// role shows, and for a domain admin everybody in the domain.
+// role shows, and for a domain admin everyone in the domain.
 func visibleUser(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	members := sql.Table("memberships")
 	sub := sql.Select(members.C("user_id")).From(members)
@@ -198,7 +198,7 @@ func visiblePolicy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), sql.Select(t.C("policy_id")).From(t).Where(bindsViewer(v, t.C)))
 }
 
-// visibleAttachment: those that bind the viewer, his projects and his domain,
+// visibleAttachment: those that bind the viewer, their projects and their domain,
 // and for admins all that bind the domain and what is in it.
 func visibleAttachment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	p := bindsViewer(v, s.C)
@@ -232,7 +232,7 @@ func heldGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(heldBy(v, s), sql.In(s.C("keypair_id"), ownKeypairs(v)))
 }
 
-// heldOrOpen is heldBy, with what everybody holds.
+// heldOrOpen is heldBy, with what everyone holds.
 func heldOrOpen(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(heldBy(v, s), sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("user_id"))))
 }
@@ -254,7 +254,7 @@ func visibleTask(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(sql.EQ(s.C("creator_id"), v.User), sql.In(s.C("subject_id"), ownFolders(v)), inDomain(v, s))
 }
 
-// ownFolders selects the ids of the viewer's folders, and of those of projects that he
+// ownFolders selects the ids of the viewer's folders, and of those of projects that they
 // administers.
 func ownFolders(v *viewer.Viewer) *sql.Selector {
 	t := sql.Table("vfolders")
@@ -275,7 +275,7 @@ func visibleAudit(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 }
 
 // visibleGroup: the active groups that are public or granted to the viewer's
-// domain, to a project of his, to him or to a keypair of his.
+// domain, to a project of theirs, to them or to a keypair of theirs.
 func visibleGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), openGroups(v))
 }
@@ -329,7 +329,7 @@ func visibleVfolder(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(inDomain(v, s), sql.EQ(s.C("owner_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...), sharedWith(v, s))
 }
 
-// sharedWith is true for the folders that are shared with the viewer himself.
+// sharedWith is true for the folders that are shared with the viewer themselves.
 func sharedWith(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), ids(slices.Collect(maps.Keys(v.Shares)))...)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// VolumeGrant says what folders of a volume may be used for, by everybody or
+// VolumeGrant says what folders of a volume may be used for, by everyone or
 // by one domain, project or user.
 type VolumeGrant struct{ ent.Schema }
 

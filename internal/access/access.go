@@ -42,7 +42,7 @@ const (
 type Operation string
 
 // The operations. Special is, for a session, to enter it; for a folder, to read
-// its files; for a user, to act as him; for a project, to choose its members;
+// its files; for a user, to act as them; for a project, to choose its members;
 // for a role, to grant it; for a resource group or volume, to say who uses it; for an
 // object storage, to list its objects and to bring them from and to there.
 // Write is, for a folder, to change its files.
@@ -69,7 +69,7 @@ var acts = map[Entity][]Operation{
 
 var allButWrite = ops(Read, Create, Update, Delete, Special)
 
-// Acts tells whether an operation on a kind of object comes to anything.
+// Acts reports whether an operation on a kind of object comes to anything.
 func Acts(op Operation, e Entity) bool { return op == Read || slices.Contains(acts[e], op) }
 
 // Entities lists all, in the order in which they are shown.
@@ -106,11 +106,11 @@ type Grant struct {
 type Object struct {
 	ID, Domain, Project, Owner uuid.UUID
 	// Members is what the members of the project may do with the folder; "" for
-	// what is no folder of a project.
+	// what is not a folder of a project.
 	Members FolderPermission
 }
 
-// Covers tells whether the grant allows op on an object.
+// Covers reports whether the grant allows op on an object.
 func (g Grant) Covers(op Operation, e Entity, on Object) bool {
 	if !slices.Contains(g.Permissions[e], op) {
 		return false
@@ -137,7 +137,7 @@ type Relation string
 // The relations of the table.
 const (
 	Anyone      Relation = "anyone" // logged in
-	Owner       Relation = "owner"  // it is his, or he himself
+	Owner       Relation = "owner"  // it is theirs, or they themselves
 	Reader      Relation = "reader" // of a folder, as FolderPermission has it
 	Writer      Relation = "writer"
 	Keeper      Relation = "keeper"
@@ -151,7 +151,7 @@ func ops(list ...Operation) []Operation { return list }
 
 // Private tells what rank alone does not open: the inside of a session, a folder or
 // an object storage. Superadmins, too, enter it as its owner, by a custom role, or by acting
-// as somebody who may, which the audit trail shows.
+// as someone who may, which the audit trail shows.
 func Private(op Operation, e Entity) bool {
 	return op == Special && (e == Session || e == Vfolder || e == ObjectStorage) || op == Write
 }
@@ -170,7 +170,7 @@ var builtin = map[Entity]map[Relation][]Operation{
 	Registry:       {Anyone: ops(Read)},
 	Image:          {Anyone: ops(Read)},
 	Volume:         {Anyone: ops(Read)},
-	// One of a user stands in no domain: it is his alone.
+	// One of a user stands in no domain: it is theirs alone.
 	ObjectStorage: {Owner: allButWrite, Belongs: ops(Read, Special), DomainAdmin: allButWrite},
 	Session:       {Owner: allButWrite, Lead: ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete)},
 	Vfolder: {
@@ -182,5 +182,5 @@ var builtin = map[Entity]map[Relation][]Operation{
 	Audit: {Owner: ops(Read), DomainAdmin: ops(Read)},
 }
 
-// Builtin tells whether a built-in relation allows op.
+// Builtin reports whether a built-in relation allows op.
 func Builtin(e Entity, r Relation, op Operation) bool { return slices.Contains(builtin[e][r], op) }

@@ -6,7 +6,7 @@ import "slices"
 type TokenScope string
 
 // The scopes of tokens. Without TokenAdmin a token has the rights of a plain
-// user, whoever its user is.
+// user, anyone who its user is.
 const (
 	TokenRead     TokenScope = "read"
 	TokenSessions TokenScope = "sessions" // start, change, enter and end sessions
@@ -35,7 +35,7 @@ func Needs(op Operation, e Entity) TokenScope {
 	return TokenAdmin
 }
 
-// TokenAllows tells whether a list of scopes has what is needed; nil is no
+// TokenAllows reports whether a list of scopes has what is needed; nil is no
 // token but a person, who may all.
 func TokenAllows(scopes []TokenScope, need TokenScope) bool {
 	return scopes == nil || need == TokenRead || slices.Contains(scopes, need)

@@ -62,11 +62,11 @@ func Page[T any](a *Array, all []T, from, n int) (page []T, next int) {
 	return all[from:end], next
 }
 
-// Basic tells whether a request names the array's user and password.
+// Basic reports whether a request names the array's user and password.
 func (a *Array) Basic(r *http.Request) bool {
 	user, password, ok := r.BasicAuth()
 	return ok && a.Login(user, password)
 }
 
-// Login tells whether somebody is the array's user.
+// Login reports whether someone is the array's user.
 func (a *Array) Login(user, password string) bool { return user == a.User && password == a.Password }

@@ -67,7 +67,7 @@ func (a *Array) hit(r *http.Request) Fault {
 	return Fault{}
 }
 
-// misbehave does what a fault says, and tells whether the product shall answer.
+// misbehave does what a fault says, and reports whether the product shall answer.
 func (a *Array) misbehave(w http.ResponseWriter, r *http.Request, f Fault) bool {
 	if f.Delay > 0 {
 		select {

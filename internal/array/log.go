@@ -109,7 +109,7 @@ func (a *Array) Exchanges() []Exchange {
 	return slices.Clone(a.log)
 }
 
-// Forget begins the log anew.
+// Forget begins the log again.
 func (a *Array) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

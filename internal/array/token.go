@@ -36,7 +36,7 @@ func (t *Tokens) Issue() (string, time.Duration) {
 	return token, t.life
 }
 
-// Valid tells whether a token was issued and holds.
+// Valid reports whether a token was issued and holds.
 func (t *Tokens) Valid(token string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -77,7 +77,7 @@ func (t *Tree) close() error { return errors.Join(t.top.Close(), t.root.Close())
 // Path is where something is for this process.
 func (t *Tree) Path(name string) string { return filepath.Join(t.path, name) }
 
-// IsDir tells whether there is a directory of the name.
+// IsDir reports whether there is a directory of the name.
 func (t *Tree) IsDir(name string) bool {
 	st, err := t.root.Lstat(name)
 	return err == nil && st.IsDir()

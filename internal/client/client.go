@@ -38,7 +38,7 @@ type Client struct {
 }
 
 // New returns a client for the server at base, for example
-// https://berth.example.org. An empty token asks as nobody.
+// https://berth.example.org. An empty token asks as no one.
 func New(base, token, userAgent string) (*Client, error) {
 	u, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -51,7 +51,7 @@ func New(base, token, userAgent string) (*Client, error) {
 }
 
 // As returns a client that acts for another user, by e-mail or id, with exactly
-// his rights. The server asks whether it may.
+// their rights. The server asks whether it may.
 func (c *Client) As(user string) *Client {
 	other := *c
 	other.actAs = user

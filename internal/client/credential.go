@@ -26,7 +26,7 @@ const tokenFields = `fragment tokenFields on AccessToken {
 }`
 
 // CreateAccessTokenInput is a new token: without scopes it may do all that its
-// user may, without a project reach all projects of his.
+// user may, without a project reach all projects of theirs.
 type CreateAccessTokenInput struct {
 	Name      string     `json:"name"`
 	Scopes    []string   `json:"scopes,omitempty"`

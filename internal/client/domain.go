@@ -102,7 +102,7 @@ var purgeDomain = define[payload[idOf]](`mutation PurgeDomain($input: PurgeDomai
   payload: purgeDomain(input: $input) { id }
 }`)
 
-// PurgeDomain removes a domain that nobody lives in; name is its name again.
+// PurgeDomain removes a domain that no one lives in; name is its name again.
 func (c *Client) PurgeDomain(ctx context.Context, id, name string) error {
 	_, err := change(ctx, c, purgeDomain, vars{"id": id, "name": name})
 	return err

@@ -74,7 +74,7 @@ func (d *Download) once(ctx context.Context, c *Client, w io.Writer) error {
 	return d.copy(ctx, resp, w)
 }
 
-// continues checks that the answer goes on where we are.
+// continues checks that the answer continues where we are.
 func (d *Download) continues(resp *http.Response) error {
 	if d.done == 0 {
 		d.validator = resp.Header.Get("ETag")

@@ -99,7 +99,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// withSubject puts the field before a message that goes on from it.
+// withSubject puts the field before a message that continues from it.
 func withSubject(field, text string) (said string, spoken bool) {
 	if field != "" && lacksSubject(text) {
 		return field + " " + text, true
@@ -119,7 +119,7 @@ func Clause(field, message *string) string {
 	return text
 }
 
-// lacksSubject reports whether a message goes on from the name of its field.
+// lacksSubject reports whether a message continues from the name of its field.
 func lacksSubject(text string) bool {
 	verb, _, _ := strings.Cut(text, " ")
 	return slices.Contains([]string{"may", "must", "is", "has", "cannot", "needs", "takes"}, verb)

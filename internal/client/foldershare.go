@@ -52,7 +52,7 @@ var myFolderShares = define[struct {
   }
 }`, folderShareFields)
 
-// FolderInvitations lists the invitations to the viewer that he has not answered.
+// FolderInvitations lists the invitations to the viewer that they have not answered.
 func (c *Client) FolderInvitations(ctx context.Context) ([]FolderShare, error) {
 	return collect(0, vars{"where": vars{"status": "pending"}}, func(v vars) (connection[FolderShare], error) {
 		out, err := myFolderShares.run(ctx, c, v)

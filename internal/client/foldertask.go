@@ -18,7 +18,7 @@ var emptyTrash = define[payload[struct {
 	Count int `json:"count"`
 }]](`mutation EmptyTrash($input: EmptyTrashInput!) { payload: emptyTrash(input: $input) { count } }`)
 
-// EmptyTrash deletes what is in one's own trash, or in a project's, for ever. It
+// EmptyTrash deletes what is in one's own trash, or in a project's, forever. It
 // returns how many folders that are.
 func (c *Client) EmptyTrash(ctx context.Context, project string) (int, error) {
 	input := vars{}
@@ -27,7 +27,7 @@ func (c *Client) EmptyTrash(ctx context.Context, project string) (int, error) {
 	return out.Count, err
 }
 
-// FolderTask is a folder and the work that goes on with it.
+// FolderTask is a folder and the work that continues with it.
 type FolderTask struct {
 	Vfolder Folder `json:"vfolder"`
 	Task    Task   `json:"task"`
@@ -37,7 +37,7 @@ var deleteFolder = define[payload[FolderTask]](`mutation DeleteVfolder($input: D
   payload: deleteVfolder(input: $input) { vfolder { ...folderFields } task { ...taskFields } }
 }`, folderFields, taskFields)
 
-// DeleteFolder deletes a folder in the trash and its data for ever.
+// DeleteFolder deletes a folder in the trash and its data forever.
 func (c *Client) DeleteFolder(ctx context.Context, id string) (*FolderTask, error) {
 	out, err := change(ctx, c, deleteFolder, idOf{id})
 	return &out, err

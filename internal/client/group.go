@@ -24,7 +24,7 @@ type Group struct {
 	LostPolicy      string       `json:"lostPolicy"`
 	LostAfter       int          `json:"lostAfter"` // seconds
 	MaxAttempts     int          `json:"maxAttempts"`
-	PendingTimeout  int          `json:"pendingTimeout"` // seconds, 0 for ever
+	PendingTimeout  int          `json:"pendingTimeout"` // seconds, 0 forever
 	Preemption      string       `json:"preemption"`
 	PreemptionScope string       `json:"preemptionScope"`
 	PreemptionAfter int          `json:"preemptionAfter"` // seconds
@@ -80,7 +80,7 @@ type CreateGroupInput struct {
 
 // GroupOptions say how the scheduler treats a group's queue; what is nil is as it
 // was. HoldAfter is in seconds, or -1 for never; HalfLife and Lookback
-// are too, and LostAfter and PendingTimeout, 0 being for ever.
+// are too, and LostAfter and PendingTimeout, 0 being forever.
 type GroupOptions struct {
 	Strategy  *string `json:"strategy,omitempty"`
 	Order     *string `json:"order,omitempty"`
@@ -127,7 +127,7 @@ var updateGroup = define[payload[groupPayload]](`mutation UpdateResourceGroup($i
   payload: updateResourceGroup(input: $input) { resourceGroup { ...groupFields } }
 }`, groupFields)
 
-// UpdateGroup changes a group; what runs in it goes on.
+// UpdateGroup changes a group; what runs in it continues.
 func (c *Client) UpdateGroup(ctx context.Context, in UpdateGroupInput) (*Group, error) {
 	out, err := change(ctx, c, updateGroup, in)
 	return &out.ResourceGroup, err

@@ -50,7 +50,7 @@ var createInvitation = define[payload[NewInvitation]](`mutation CreateInvitation
   payload: createInvitation(input: $input) { invitation { ...invitationFields } secret link }
 }`, invitationFields)
 
-// CreateInvitation invites somebody.
+// CreateInvitation invites someone.
 func (c *Client) CreateInvitation(ctx context.Context, in CreateInvitationInput) (*NewInvitation, error) {
 	out, err := change(ctx, c, createInvitation, in)
 	return &out, err

@@ -96,7 +96,7 @@ var deleteSessionGroup = define[payload[idOf]](`mutation DeleteSessionGroup($inp
   payload: deleteSessionGroup(input: $input) { id }
 }`)
 
-// DeleteSessionGroup removes a session group; its sessions go on.
+// DeleteSessionGroup removes a session group; its sessions continue.
 func (c *Client) DeleteSessionGroup(ctx context.Context, id string) error {
 	_, err := change(ctx, c, deleteSessionGroup, idOf{id})
 	return err

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Task is work that goes on after the request that asked for it.
+// Task is work that continues after the request that asked for it.
 type Task struct {
 	ID        string     `json:"id"`
 	Kind      string     `json:"kind"`

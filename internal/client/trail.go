@@ -134,7 +134,7 @@ func (c *Client) ExportAudit(ctx context.Context, f AuditFilter, w io.Writer) (i
 // Retention says how long rows of one kind are kept.
 type Retention struct {
 	Category string     `json:"category"`
-	Days     int        `json:"days"` // 0 = for ever
+	Days     int        `json:"days"` // 0 = forever
 	SweptAt  *time.Time `json:"sweptAt"`
 	Removed  int64      `json:"removed"`
 }
@@ -155,7 +155,7 @@ var setRetention = define[payload[struct {
   payload: setRetention(input: $input) { retention { category days sweptAt removed } }
 }`)
 
-// SetRetention keeps rows of a category for a number of days, 0 for ever.
+// SetRetention keeps rows of a category for a number of days, 0 forever.
 func (c *Client) SetRetention(ctx context.Context, category string, days int) (*Retention, error) {
 	out, err := change(ctx, c, setRetention, vars{"category": category, "days": days})
 	return &out.Retention, err

@@ -25,7 +25,7 @@ const chunkBytes = 8 << 20
 const statusChecksumMismatch = 460
 
 // Upload is one file on its way to a folder, by tus 1.0. It can be run again
-// after an error, or made anew with Location, and goes on where the server is.
+// after an error, or made again with Location, and continues where the server is.
 type Upload struct {
 	Target UploadTarget
 	Source io.ReaderAt
@@ -57,7 +57,7 @@ type position struct {
 	earlier string // a location of an earlier run, until it proves unfinished
 	repairs int    // since the last progress
 	refused int    // tickets, since one was good
-	lost    int    // tries in a row that reached nobody
+	lost    int    // tries in a row that reached no one
 }
 
 // Run sends what the server does not have yet.

@@ -18,7 +18,7 @@ import (
 )
 
 // tusServer keeps uploads in memory as a storage proxy does: a ticket makes
-// one upload, a newer ticket goes on with it, complete ones are published.
+// one upload, a newer ticket continues with it, complete ones are published.
 type tusServer struct {
 	t         *testing.T
 	mu        sync.Mutex
@@ -243,7 +243,7 @@ func TestUploadOfEarlierRun(t *testing.T) {
 }
 
 // The proxy goes away for good in the middle: another one of the volume has what it
-// has, and the file goes on there.
+// has, and the file continues there.
 func TestUploadElsewhere(t *testing.T) {
 	data := make([]byte, 2*chunkBytes+7)
 	_, _ = rand.Read(data)

@@ -175,13 +175,13 @@ var resetTOTP = define[payload[userPayload]](`mutation ResetTotp($input: ResetTo
   payload: resetTotp(input: $input) { user { ...userFields } }
 }`, userFields, attachmentFields)
 
-// ResetTOTP turns off the second factor of somebody who lost it.
+// ResetTOTP turns off the second factor of someone who lost it.
 func (c *Client) ResetTOTP(ctx context.Context, user string) (*User, error) {
 	out, err := change(ctx, c, resetTOTP, vars{"user": user})
 	return &out.User, err
 }
 
-// PurgeUserInput says whom to remove, and what becomes of his folders: FoldersTo
+// PurgeUserInput says whom to remove, and what becomes of their folders: FoldersTo
 // gets them, or they are deleted. Ids.
 type PurgeUserInput struct {
 	ID            string `json:"id"`
@@ -209,7 +209,7 @@ var resetPassword = define[payload[PasswordReset]](`mutation ResetUserPassword($
   payload: resetUserPassword(input: $input) { user { ...userFields } password }
 }`, userFields, attachmentFields)
 
-// ResetPassword gives somebody else a password that must be changed; with ""
+// ResetPassword gives someone else a password that must be changed; with ""
 // the server makes one. With keep the user's access tokens, keypairs and SSH keys
 // stay as they are.
 func (c *Client) ResetPassword(ctx context.Context, user, password string, keep bool) (*PasswordReset, error) {

@@ -24,7 +24,7 @@ func (c *Client) Volumes(ctx context.Context) ([]Volume, error) {
 }
 
 // VolumeGrant is what folders of a volume may be used for by one domain,
-// project or user, or by everybody.
+// project or user, or by everyone.
 type VolumeGrant struct {
 	ID          string   `json:"id"`
 	Everybody   bool     `json:"everybody"`
@@ -60,7 +60,7 @@ func (c *Client) VolumeGrants(ctx context.Context, volume string) ([]VolumeGrant
 }
 
 // VolumeGrantInput replaces what a holder may do; none of domain, project and
-// user means everybody.
+// user means everyone.
 type VolumeGrantInput struct {
 	Volume      string   `json:"volume"`
 	Domain      string   `json:"domain,omitempty"`

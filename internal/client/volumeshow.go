@@ -54,7 +54,7 @@ type VolumeOrphans struct {
 	Complete bool           `json:"complete"`
 }
 
-// OrphanScope is a quota scope that nobody has.
+// OrphanScope is a quota scope that no one has.
 type OrphanScope struct {
 	Scope     string `json:"scope"`
 	UsedBytes *int64 `json:"usedBytes"`
@@ -79,7 +79,7 @@ var listOrphans = define[struct {
   } } }
 }`, folderFields)
 
-// VolumeOrphans looks for what lies on a volume, by its id, and nobody has.
+// VolumeOrphans looks for what lies on a volume, by its id, and no one has.
 func (c *Client) VolumeOrphans(ctx context.Context, volume string) (*VolumeOrphans, error) {
 	out, err := listOrphans.run(ctx, c, vars{"id": volume})
 	if err != nil {
@@ -95,7 +95,7 @@ var removeOrphan = define[payload[taskPayload]](`mutation RemoveOrphan($input: R
   payload: removeOrphan(input: $input) { task { ...taskFields } }
 }`, taskFields)
 
-// RemoveOrphan begins to delete an orphaned folder for ever or, with folder "", an
+// RemoveOrphan begins to delete an orphaned folder forever or, with folder "", an
 // orphaned quota scope.
 func (c *Client) RemoveOrphan(ctx context.Context, volume, scope, folder string) (*Task, error) {
 	input := vars{"volume": volume, "scope": scope}

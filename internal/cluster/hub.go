@@ -40,7 +40,7 @@ type HubConfig struct {
 	// overlap.
 	OnPeer func(ctx context.Context, p *Peer)
 	// Services are what nodes of a role may call through their tunnels, by role.
-	// Whoever made them stops them.
+	// Anyone who made them stops them.
 	Services map[string]*grpc.Server
 	Logger   *slog.Logger
 }

@@ -37,7 +37,7 @@ func (id *identity) save(path string) error {
 	return replaceFile(path, encodePEM(id.key, id.cert, id.ca))
 }
 
-// check tells whether the three parts belong together.
+// check reports whether the three parts belong together.
 func (id *identity) check() error {
 	if !id.key.PublicKey.Equal(id.cert.PublicKey) {
 		return fmt.Errorf("certificate is for another key: %w", errdefs.ErrDataLoss)

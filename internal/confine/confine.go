@@ -1,6 +1,6 @@
 // Package confine keeps files that containers write from acting on the machine that holds
 // them. Root in a container is root of the machine, so a set-uid program in a folder would
-// run as root there: directories on the way to folders are closed to everybody else, and
+// run as root there: directories on the way to folders are closed to everyone else, and
 // volumes are mounted with nosuid and nodev. Agents, storage proxies and berthd import it.
 package confine
 
@@ -207,7 +207,7 @@ func (m *Mount) open() (*os.File, error) {
 	return os.NewFile(uintptr(fd), m.path), nil
 }
 
-// Release takes away the directory's mount on itself, unless somebody uses it.
+// Release takes away the directory's mount on itself, unless someone uses it.
 func (m *Mount) Release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

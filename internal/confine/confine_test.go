@@ -76,7 +76,7 @@ func TestMountsBelowAreNotHidden(t *testing.T) {
 	}
 }
 
-// euid runs a copy of id that belongs to root and is set-uid, as nobody.
+// euid runs a copy of id that belongs to root and is set-uid, as no one.
 func euid(t *testing.T, program string) string {
 	t.Helper()
 	cmd := exec.Command(program, "-u")
@@ -92,7 +92,7 @@ func TestSetUIDHasNoEffect(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "confine") // everybody may walk there
+	dir, err := os.MkdirTemp("/var/tmp", "confine") // everyone may walk there
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func parse(fs *flag.FlagSet, args []string) (binary string, err error) {
 	}
 }
 
-// given tells whether one of the flags was.
+// given reports whether one of the flags was.
 func given(fs *flag.FlagSet, names []string) (yes bool) {
 	fs.Visit(func(f *flag.Flag) { yes = yes || slices.Contains(names, f.Name) })
 	return yes

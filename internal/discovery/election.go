@@ -18,7 +18,7 @@ type Term struct {
 	prefix, key string
 }
 
-// Confirm returns nil if etcd says that the term lasts, and Aborted if somebody else may lead.
+// Confirm returns nil if etcd says that the term lasts, and Aborted if someone else may lead.
 func (t *Term) Confirm(ctx context.Context) error {
 	first, err := t.lease.client.Get(ctx, t.prefix, clientv3.WithFirstCreate()...)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *Term) Announce(ctx context.Context, value string) error {
 // Campaign stands for election under name until ctx ends; until Announce, value is
 // what Leader returns of the winner. Whenever it wins it
 // runs lead, whose ctx ends when the election can no longer be relied on; etcd
-// lets nobody else win before that, as long as clocks run at the same speed. For the
+// lets no one else win before that, as long as clocks run at the same speed. For the
 // case that they do not, writers check an epoch that the leader makes of its term.
 // When lead returns by itself Campaign resigns and returns lead's
 // error; it resigns, too, when ctx ends, and then returns nil.
@@ -78,7 +78,7 @@ func campaignOnce(ctx context.Context, client *clientv3.Client, name, value stri
 
 func electionPrefix(name string) string { return "election/" + name + "/" }
 
-// elect queues up and returns when nobody is before us. The place in the queue
+// elect queues up and returns when no one is before us. The place in the queue
 // is the revision that made our key, so leaders have rising revisions.
 func elect(l *lease, prefix, value string) (*Term, error) {
 	key := fmt.Sprintf("%s%016x", prefix, l.id)

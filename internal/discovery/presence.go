@@ -47,7 +47,7 @@ func List(ctx context.Context, client *clientv3.Client, prefix string) (map[stri
 
 // Watch sends all that is announced under prefix, by id, now and after every
 // change; a slow reader gets only the newest. While etcd is away nothing is
-// sent, so nobody vanishes for that reason. The channel is closed after ctx ends.
+// sent, so no one vanishes for that reason. The channel is closed after ctx ends.
 func Watch(ctx context.Context, client *clientv3.Client, prefix string) <-chan map[string]string {
 	out := make(chan map[string]string, 1)
 	go func() {
@@ -93,7 +93,7 @@ func watchOnce(ctx context.Context, client *clientv3.Client, prefix string, out 
 	}
 }
 
-// replace puts m into the channel in place of what nobody has read. There is
+// replace puts m into the channel in place of what no one has read. There is
 // one sender only.
 func replace(out chan map[string]string, m map[string]string) {
 	select {

@@ -57,7 +57,7 @@ type Refused struct {
 	Reach   Reach
 }
 
-// Error does not say, of what anybody may name, to which address a name leads: that
+// Error does not say, of what anyone may name, to which address a name leads: that
 // would let them look up the names of the inner network.
 func (r *Refused) Error() string {
 	if r.Reach == Public {
@@ -180,7 +180,7 @@ func within(list []block, a netip.Addr) (what string, is bool) {
 }
 
 // never are addresses at which no storage is: those of a link, where clouds keep the
-// credentials of their machines, and those of nobody or of many.
+// credentials of their machines, and those of no one or of many.
 var never = []block{
 	{netip.MustParsePrefix("169.254.0.0/16"), "of a link"},
 	{netip.MustParsePrefix("fe80::/10"), "of a link"},
@@ -192,7 +192,7 @@ var never = []block{
 	{netip.MustParsePrefix("::/128"), "no host's"},
 	{netip.MustParsePrefix("224.0.0.0/3"), "no host's"}, // multicast, reserved and broadcast
 	{netip.MustParsePrefix("ff00::/8"), "no host's"},
-	// What a translator of this network, or of nobody knows whom, makes of an address is
+	// What a translator of this network, or of no one knows whom, makes of an address is
 	// not to be foreseen. Who reaches the Internet by one allows its prefix.
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "a translator's"},
 	{netip.MustParsePrefix("2001::/32"), "a tunnel's"}, // Teredo

@@ -109,7 +109,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// What is told of a host that anybody may name says nothing of the inner network.
+// What is told of a host that anyone may name says nothing of the inner network.
 func TestErrorsNameNoAddress(t *testing.T) {
 	policy, err := Parse(nil)
 	if err != nil {

@@ -171,7 +171,7 @@ type subscriber struct {
 	lagged bool // the last event in ch is a Lagged that may not be read yet
 }
 
-// put adds an event. Behind an unread Lagged nothing is added: whoever reads
+// put adds an event. Behind an unread Lagged nothing is added: anyone who reads
 // that looks at the present anyway.
 func (s *subscriber) put(e Event) {
 	switch {

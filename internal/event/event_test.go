@@ -153,7 +153,7 @@ func TestRedisDies(t *testing.T) {
 	}
 	// Own subscribers notice nothing: no event is late or missing.
 	for i := range 100 {
-		a.Publish(t.Context(), event.Event{Topic: event.Agent, Version: i}) // waits for nobody
+		a.Publish(t.Context(), event.Event{Topic: event.Agent, Version: i}) // waits for no one
 		for {
 			if e := next(t, here); e.Topic != event.Lagged {
 				if e.Version != i {

@@ -17,7 +17,7 @@ type News struct {
 }
 
 // Gathering collects events for one reader who is only interested in what has
-// changed, not in how often. However slow he is, no event is lost here.
+// changed, not in how often. However slow they are, no event is lost here.
 type Gathering struct {
 	topics []Topic
 	except []string

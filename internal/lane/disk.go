@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is a scratch disk, made anew for every lane.
+// Disk is a scratch disk, made again for every lane.
 type Disk struct {
 	Name    string
 	FS      string   // type of the file system

@@ -48,7 +48,7 @@ func StartNFS(dir string) error {
 		{nfsdDir + "/nfsv4gracetime", "10"},
 		{nfsdDir + "/portlist", "tcp 2049"},
 		{nfsdDir + "/threads", "4"},
-		{nfsdDir + "/v4_end_grace", "Y"}, // nobody has anything to reclaim
+		{nfsdDir + "/v4_end_grace", "Y"}, // no one has anything to reclaim
 	} {
 		// One write for one line: that is how the kernel reads them.
 		if err := os.WriteFile(w.file, []byte(w.text+"\n"), 0); err != nil {

@@ -61,13 +61,13 @@ var deadlines = map[Status]time.Duration{
 	Terminating: 2 * time.Minute, // ten times the default grace period
 }
 
-// CanMove tells whether from may be followed by to.
+// CanMove reports whether from may be followed by to.
 func CanMove(from, to Status) bool { return slices.Contains(moves[from], to) }
 
 // Deadline returns how long s may last, or 0 when it has no bound.
 func Deadline(s Status) time.Duration { return deadlines[s] }
 
-// Final tells whether nothing follows s.
+// Final reports whether nothing follows s.
 func (s Status) Final() bool { return s == Terminated || s == Cancelled || s == Error }
 
 // Values lists the states for ent's enum fields.

@@ -77,7 +77,7 @@ var alphabets = []*unicode.RangeTable{
 }
 
 // OneAlphabet refuses a word with letters of several alphabets that look alike, such
-// as a Cyrillic ѕ among Latin letters: somebody would take it for another word.
+// as a Cyrillic ѕ among Latin letters: someone would take it for another word.
 func OneAlphabet(field, s string) error {
 	found := -1
 	for _, r := range s {
@@ -92,7 +92,7 @@ func OneAlphabet(field, s string) error {
 	return nil
 }
 
-// Host tells whether s is a host name in lower case, or an address.
+// Host reports whether s is a host name in lower case, or an address.
 func Host(s string) bool {
 	return len(s) <= 253 && (hostName.MatchString(s) || net.ParseIP(s) != nil)
 }

@@ -21,7 +21,7 @@ type Entry struct {
 	Port    uint16
 }
 
-// Private are the networks that are nobody's on the Internet: RFC 1918, and what
+// Private are the networks that are no one's on the Internet: RFC 1918, and what
 // carriers and clouds use inside (RFC 6598).
 var Private = []netip.Prefix{
 	netip.MustParsePrefix("10.0.0.0/8"),

@@ -55,7 +55,7 @@ func Exhausted(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrResourceExhausted, message: fmt.Sprintf(format, args...)}
 }
 
-// Aborted says that somebody else was faster and asking again may work.
+// Aborted says that someone else was faster and asking again may work.
 func Aborted(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrAborted, message: fmt.Sprintf(format, args...)}
 }

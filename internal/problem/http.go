@@ -75,6 +75,6 @@ func WriteHTTP(w http.ResponseWriter, r *http.Request, err error) (known bool) {
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: p.Message,
 		Code: p.Code, Field: p.Field, Limit: p.Limit, RequestID: requestid.From(r.Context()),
 	})
-	_, _ = w.Write(body) // the asker may be gone, and nobody else to tell
+	_, _ = w.Write(body) // the asker may be gone, and no one else to tell
 	return known
 }

@@ -24,7 +24,7 @@ import (
 // Registry holds images in a directory.
 type Registry struct {
 	app      *handlers.App
-	password string // for readers; empty: everybody may read
+	password string // for readers; empty: everyone may read
 }
 
 // Open makes the directory when it is missing.

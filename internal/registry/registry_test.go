@@ -247,7 +247,7 @@ func TestReadersShowThePassword(t *testing.T) {
 	}
 }
 
-// Nobody registers the address at which a cloud keeps a machine's credentials.
+// No one registers the address at which a cloud keeps a machine's credentials.
 func TestNoMetadata(t *testing.T) {
 	_, err := remote.Registry{Host: "169.254.169.254", PlainHTTP: true}.Repositories(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "of a link") {

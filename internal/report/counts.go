@@ -10,7 +10,7 @@ import (
 // slot that is not there comes in any amount.
 type Counts map[string][]int
 
-// Allow tells whether a kernel may have an amount of a slot.
+// Allow reports whether a kernel may have an amount of a slot.
 func (c Counts) Allow(slot string, amount int64) bool {
 	counts, some := c[slot]
 	return !some || slices.ContainsFunc(counts, func(n int) bool { return int64(n) == amount })

@@ -79,7 +79,7 @@ type DroppedAgents struct {
 	Check string `json:"check"`
 	Slot  string `json:"slot"`
 	Count int    `json:"count"`
-	// Why says more of it to people, where somebody gave reasons.
+	// Why says more of it to people, where someone gave reasons.
 	Why []string `json:"why,omitempty"`
 }
 

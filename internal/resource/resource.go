@@ -21,7 +21,7 @@ const (
 // MaxAmount bounds every amount, so that sums over a million rows stay exact.
 const MaxAmount = math.MaxInt64 / 1_000_000
 
-// ErrSyntax is returned for text that is no amount.
+// ErrSyntax is returned for text that is not an amount.
 var ErrSyntax = errors.New("not a number")
 
 // Kind is how a slot counts.

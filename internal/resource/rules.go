@@ -39,7 +39,7 @@ func (r *Rules) Against(used, capacity Slots) string {
 	return ""
 }
 
-// Apart tells whether a slot that is exclusive with these is not beside another.
+// Apart reports whether a slot that is exclusive with these is not beside another.
 func Apart(exclusiveWith []string, other string) bool {
 	return slices.ContainsFunc(exclusiveWith, func(pattern string) bool {
 		prefix, star := strings.CutSuffix(pattern, "*")

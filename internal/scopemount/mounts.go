@@ -20,13 +20,13 @@ import (
 
 const (
 	// timeout is what product and mount(8) have: a server that is away must hold up
-	// nobody for long.
+	// no one for long.
 	timeout = 20 * time.Second
 	// again is the pause after a mount that failed, in which its reason is repeated.
 	again = 5 * time.Second
 	// sweepEvery is the pause between two looks at what is not used any more.
 	sweepEvery = time.Minute
-	// DefaultIdle is how long a mount that nobody uses stays. It is less than the pause
+	// DefaultIdle is how long a mount that no one uses stays. It is less than the pause
 	// between the proxies' looks for abandoned uploads, which use what is mounted.
 	DefaultIdle = 5 * time.Minute
 )
@@ -35,7 +35,7 @@ const (
 type Config struct {
 	Dir  string // the volume's directory, absolute; scopes are mounted right below
 	Rule Rule
-	// Plan asks the product how a scope is mounted; nil where nobody can be asked, so that
+	// Plan asks the product how a scope is mounted; nil where no one can be asked, so that
 	// the rule alone says it.
 	Plan   func(ctx context.Context, scope string) (Spec, error)
 	Idle   time.Duration // 0 = DefaultIdle
@@ -72,7 +72,7 @@ func New(cfg Config) *Mounts {
 }
 
 // Open opens a scope's file system, mounting it first where it is not. As long as the
-// file is open, nobody unmounts it.
+// file is open, no one unmounts it.
 func (m *Mounts) Open(ctx context.Context, name string) (*os.File, error) {
 	if !scopeForm.MatchString(name) {
 		return nil, fmt.Errorf("scope %.80q: want 32 hexadecimal digits: %w", name, errdefs.ErrInvalidArgument)

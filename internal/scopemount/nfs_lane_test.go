@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { lanetest.Main(m) }
 
 // Scopes that an NFS server has are mounted, told apart, found again, and taken away when
-// nobody uses them or the server has them no more.
+// no one uses them or the server has them no more.
 func TestLaneOfNFSScopes(t *testing.T) {
 	m := lanetest.Machine{
 		Machine: lane.Machine{Disks: []lane.Disk{lane.Ext4("server")}, Modules: lane.NFSModules},

@@ -50,7 +50,7 @@ func ParseRule(text string) (Rule, error) {
 	return r, r.Check()
 }
 
-// Check refuses what is no rule.
+// Check refuses what is not a rule.
 func (r Rule) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf(format+": %w", append(args, errdefs.ErrInvalidArgument)...)
@@ -88,7 +88,7 @@ func (r Rule) of(scope string) Spec {
 }
 
 // allows compares what a product wants mounted with what the operator wrote: it must be
-// that, and an option that it needs must be among his.
+// that, and an option that it needs must be among theirs.
 func (s Spec) allows(plan Spec) error {
 	refuse := func(what, got, want string) error {
 		return fmt.Errorf("the product has %s %.200q mounted, and allowed is %.200q: %w", what, got, want, errdefs.ErrFailedPrecondition)

@@ -70,7 +70,7 @@ func names(t *testing.T, f *os.File) []string {
 	return list
 }
 
-// A scope is mounted when it is opened, found by whoever starts again, kept while it is
+// A scope is mounted when it is opened, found by anyone who starts again, kept while it is
 // open, and taken away once it has not been used for a while, with what is in it.
 func TestScopesAreMounted(t *testing.T) {
 	rule, dir := pool(t)
@@ -133,7 +133,7 @@ func TestScopesAreMounted(t *testing.T) {
 	}
 }
 
-// What the product has removed is unmounted when somebody looks for it.
+// What the product has removed is unmounted when someone looks for it.
 func TestAStaleMountIsTakenAway(t *testing.T) {
 	rule, dir := pool(t)
 	m := scopemount.New(scopemount.Config{Dir: dir, Rule: rule})

@@ -29,7 +29,7 @@ func (m *Mounts) Mounted() ([]string, error) {
 	return names, nil
 }
 
-// Run takes away, until the context ends, what nobody has used for a while. Mounts stay
+// Run takes away, until the context ends, what no one has used for a while. Mounts stay
 // when it ends: sessions and proxies outlive agents that start again.
 func (m *Mounts) Run(ctx context.Context) {
 	ticks := time.NewTicker(min(sweepEvery, m.cfg.Idle))
@@ -70,7 +70,7 @@ func (m *Mounts) sweep() error {
 	return nil
 }
 
-// idle tells whether a scope has not been used for long. What somebody else has mounted,
+// idle reports whether a scope has not been used for long. What someone else has mounted,
 // an earlier life of this process too, is used when it is first seen.
 func (m *Mounts) idle(name string) bool {
 	m.mu.Lock()
@@ -82,7 +82,7 @@ func (m *Mounts) idle(name string) bool {
 	return false
 }
 
-// Unmount takes a scope's mount away, if it is by the rule and nobody has anything open
+// Unmount takes a scope's mount away, if it is by the rule and no one has anything open
 // there: EBUSY else. A container that has a folder of it mounted keeps that.
 func (m *Mounts) Unmount(name string) error {
 	info, err := m.at(name)
@@ -90,7 +90,7 @@ func (m *Mounts) Unmount(name string) error {
 		return err
 	}
 	if m.mine(info, name) != nil {
-		return nil // whoever mounted it
+		return nil // anyone who mounted it
 	}
 	if err := unix.Unmount(m.point(name), unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmount scope %s: %w", name, err)

@@ -33,7 +33,7 @@ func ensure(dir string) error {
 }
 
 // Add puts a new key into the ring in dir, unless there are several already: then
-// an earlier change of keys goes on. From now on it seals; older ones still open.
+// an earlier change of keys continues. From now on it seals; older ones still open.
 func Add(dir string) error {
 	lines, err := readLines(pathIn(dir))
 	if err != nil || len(lines) > 1 {

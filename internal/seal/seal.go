@@ -24,7 +24,7 @@ const (
 
 // Ring seals and opens. Make it with Load. It follows its file: what is sealed
 // after the file was changed is sealed with the newest key, and keys that are no
-// longer in the file go on opening until the process ends.
+// longer in the file continue opening until the process ends.
 type Ring struct {
 	path string
 

@@ -67,7 +67,7 @@ func TestKeysChange(t *testing.T) {
 		t.Error("a ring that was loaded before does not seal with the new key")
 	}
 	opens(late, young, "young")
-	add() // goes on with the change that was begun
+	add() // continues with the change that was begun
 	if !bytes.HasPrefix(young, load(t, dir).Mark()) {
 		t.Error("a third key was made")
 	}

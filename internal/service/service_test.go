@@ -148,7 +148,7 @@ func TestStoresKeepTheirDataOverARestart(t *testing.T) {
 	check(t, s, "one")
 }
 
-// Another process finds the database of one that runs, and none where nobody runs.
+// Another process finds the database of one that runs, and none where no one runs.
 func TestTheDatabaseIsFound(t *testing.T) {
 	for name, dir := range map[string]string{
 		"short": t.TempDir(),

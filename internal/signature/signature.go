@@ -52,7 +52,7 @@ type Parts struct {
 	canonical string
 }
 
-// Signed tells whether an Authorization value is of this scheme.
+// Signed reports whether an Authorization value is of this scheme.
 func Signed(authorization string) bool {
 	scheme, _, _ := strings.Cut(authorization, " ")
 	return strings.EqualFold(scheme, Scheme)
@@ -113,12 +113,12 @@ func checkNonce(nonce string) error {
 	return nil
 }
 
-// Verify tells whether the holder of secret signed the request.
+// Verify reports whether the holder of secret signed the request.
 func (p *Parts) Verify(secret string) bool {
 	return hmac.Equal(p.signature, mac(secret, p.canonical))
 }
 
-// Fresh tells whether the date is near enough to the server's clock.
+// Fresh reports whether the date is near enough to the server's clock.
 func (p *Parts) Fresh(now time.Time) bool { return now.Sub(p.Date).Abs() <= MaxSkew }
 
 // Sign puts date, nonce and signature on a request with the given body, which

@@ -82,7 +82,7 @@ func TestPermissionsOnSessions(t *testing.T) {
 }
 
 // The table of the built-in roles gives no plain user anything on what belongs
-// to nobody, beyond reading what is there for everybody.
+// to no one, beyond reading what is there for everyone.
 func TestDeniesByDefault(t *testing.T) {
 	open := map[access.Entity]bool{access.ResourcePreset: true, access.Registry: true, access.Image: true, access.Volume: true}
 	for _, e := range access.Entities() {

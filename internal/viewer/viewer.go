@@ -23,7 +23,7 @@ const (
 	RoleMonitor    Role = "monitor"    // reads everything, changes nothing
 )
 
-// Viewer is an authenticated user, the system itself, or nobody yet.
+// Viewer is an authenticated user, the system itself, or no one yet.
 type Viewer struct {
 	User     uuid.UUID
 	Email    string
@@ -33,7 +33,7 @@ type Viewer struct {
 	Admins   []uuid.UUID // projects in which the user is project admin
 
 	Grants []access.Grant // custom roles
-	// Shares are the folders that are shared with the user himself, and for what.
+	// Shares are the folders that are shared with the user themselves, and for what.
 	Shares map[uuid.UUID]access.FolderPermission
 
 	// Credential is the login session, access token or keypair that was shown;
@@ -43,7 +43,7 @@ type Viewer struct {
 	Scopes []access.TokenScope
 	// Within is the one project that the token reaches; zero for all.
 	Within uuid.UUID
-	// Actor is who really asks, when he acts as User; zero otherwise.
+	// Actor is who really asks, when they act as User; zero otherwise.
 	Actor uuid.UUID
 	// Due is what the user must do before anything else.
 	Due Due
@@ -61,7 +61,7 @@ func Anonymous() *Viewer { return &Viewer{anonymous: true} }
 // IsSystem tells the platform itself from people.
 func (v *Viewer) IsSystem() bool { return v.system }
 
-// IsAnonymous tells whether nobody is logged in.
+// IsAnonymous reports whether no one is logged in.
 func (v *Viewer) IsAnonymous() bool { return v.anonymous }
 
 // SeesAll is true for the system, superadmins and monitors.
@@ -72,18 +72,18 @@ func (v *Viewer) SeesAll() bool {
 // Superadmin is true for the system and superadmins, who may change everything.
 func (v *Viewer) Superadmin() bool { return v.system || v.Role == RoleSuperadmin }
 
-// AdminOf tells whether the viewer administers the domain.
+// AdminOf reports whether the viewer administers the domain.
 func (v *Viewer) AdminOf(domain uuid.UUID) bool {
 	return v.Superadmin() || v.Role == RoleAdmin && v.Domain == domain
 }
 
-// MemberOf tells whether the viewer belongs to the project.
+// MemberOf reports whether the viewer belongs to the project.
 func (v *Viewer) MemberOf(project uuid.UUID) bool { return slices.Contains(v.Projects, project) }
 
-// ProjectAdminOf tells whether the viewer administers the project itself.
+// ProjectAdminOf reports whether the viewer administers the project itself.
 func (v *Viewer) ProjectAdminOf(project uuid.UUID) bool { return slices.Contains(v.Admins, project) }
 
-// Due is what a user must do before he may do anything else.
+// Due is what a user must do before they may do anything else.
 type Due string
 
 // The things that can be due.
@@ -92,10 +92,10 @@ const (
 	DueTOTP     Due = "totp"     // enrol a second factor
 )
 
-// Allows tells whether the credential reaches as far as the scope.
+// Allows reports whether the credential reaches as far as the scope.
 func (v *Viewer) Allows(scope access.TokenScope) bool { return access.TokenAllows(v.Scopes, scope) }
 
-// May tells whether the viewer is allowed op on an object of an entity.
+// May reports whether the viewer is allowed op on an object of an entity.
 func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) bool {
 	switch {
 	case v.system:
@@ -107,7 +107,7 @@ func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) boo
 	case v.Role == RoleSuperadmin && !access.Private(op, e):
 		return true
 	case v.Role == RoleMonitor:
-		return op == access.Read || e == access.Credential && on.Owner == v.User // his own logins and tokens
+		return op == access.Read || e == access.Credential && on.Owner == v.User // their own logins and tokens
 	}
 	for _, r := range v.relations(on) {
 		if access.Builtin(e, r, op) {

@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// Readers find one text or the other while it is written, nobody else may read it, and
+// Readers find one text or the other while it is written, no one else may read it, and
 // nothing else stays in the directory.
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")

@@ -77,7 +77,7 @@ type leadership struct {
 type conn struct {
 	rpc     agentpb.AgentClient
 	peer    *cluster.Peer
-	changed chan struct{}   // closed when the watch should begin anew
+	changed chan struct{}   // closed when the watch should begin again
 	images  map[string]bool // replaced, never changed
 
 	// Of the goroutine that watches.
@@ -125,7 +125,7 @@ func (s *Service) setLead(l *leadership) {
 	s.TellManagers()
 }
 
-// TellManagers begins all watches anew: a watch tells its agent which managers
+// TellManagers begins all watches again: a watch tells its agent which managers
 // there are, and whether this one leads.
 func (s *Service) TellManagers() {
 	s.mu.Lock()
@@ -281,7 +281,7 @@ func (s *Service) Images(name string) map[string]bool {
 	return nil
 }
 
-// HasImage tells whether the agent has the image, as far as this manager knows.
+// HasImage reports whether the agent has the image, as far as this manager knows.
 func (s *Service) HasImage(name, reference string) bool {
 	return s.Images(name)[reference]
 }

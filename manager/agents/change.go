@@ -144,7 +144,7 @@ func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Tx, *e
 		return nil, err
 	}
 	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
-		// As it was read: it may be heard of meanwhile, or be drained by somebody else.
+		// As it was read: it may be heard of meanwhile, or be drained by someone else.
 		u := tx.Agent.UpdateOneID(id).Where(agent.StatusEQ(a.Status))
 		if a.DrainAction == nil {
 			u.Where(agent.DrainActionIsNil())

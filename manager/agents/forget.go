@@ -27,7 +27,7 @@ const unreported = "no longer reported by its agent"
 
 // forgetDevices removes the rows of devices that live agents have not reported for
 // forgetAfter, if no session has ever held them: a plugin that showed nonsense once
-// would leave them for good. A device that somebody holds or held stays, for usage and
+// would leave them for good. A device that someone holds or held stays, for usage and
 // history point at it. Since, when each was first seen lost, is this leader's memory.
 func (s *Service) forgetDevices(ctx context.Context, since map[uuid.UUID]time.Time) error {
 	lost, err := s.client.Device.Query().Where(device.HealthEQ(device.HealthLost), device.HealthMessage(unreported),

@@ -83,7 +83,7 @@ func TestRecordKeepsTopology(t *testing.T) {
 	check("no consumes", []report.CounterUse{}, part.Consumes)
 }
 
-// A device that its plugin said is lost, and that goes then, is given to nobody, and
+// A device that its plugin said is lost, and that goes then, is given to no one, and
 // again when it is back.
 func TestRecordTakesDevicesAway(t *testing.T) {
 	client, _ := identitytest.Store(t)

@@ -104,7 +104,7 @@ func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.Ag
 	case err != nil:
 		h.Audit.Denied(r.Context(), e, err)
 	case running:
-		if err = h.Audit.Require(r.Context(), e); err != nil { // nobody enters a session without a row
+		if err = h.Audit.Require(r.Context(), e); err != nil { // no one enters a session without a row
 			err = problem.Unavailable("the audit log cannot be written").RetryAfter(time.Second).Because(err)
 		}
 	}
@@ -169,7 +169,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Con
 		select {
 		case <-ctx.Done():
 		case <-h.Revoked.Watch(ctx, viewer.From(ctx)):
-			// Close waits for the other side, which must not go on typing meanwhile.
+			// Close waits for the other side, which must not continue typing meanwhile.
 			time.AfterFunc(200*time.Millisecond, cancel)
 			_ = c.Close(websocket.StatusPolicyViolation, "your login has ended")
 			cancel()
@@ -288,7 +288,7 @@ func join(ctx context.Context, e entered, stream agentpb.Agent_DialClient) {
 			return
 		}
 		e.visit.Moved()
-		if len(m.Data) == 0 { // the agent says that somebody listens
+		if len(m.Data) == 0 { // the agent says that someone listens
 			continue
 		}
 		if e.conn.Write(ctx, websocket.MessageBinary, m.Data) != nil {

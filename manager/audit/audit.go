@@ -61,7 +61,7 @@ type Entry struct {
 }
 
 // Failed returns the entry with the result that err is to the asker. What is
-// hidden from him does not get into the trail either.
+// hidden from them does not get into the trail either.
 func (e Entry) Failed(err error) Entry {
 	p, _ := problem.From(err)
 	e.Result, e.Message = p.Code, p.Message
@@ -71,7 +71,7 @@ func (e Entry) Failed(err error) Entry {
 	return e
 }
 
-// Denial tells whether a result says that somebody may not do what he asked.
+// Denial reports whether a result says that someone may not do what they asked.
 func Denial(result string) bool {
 	return result == problem.CodePermissionDenied || result == problem.CodeUnauthenticated
 }

@@ -37,7 +37,7 @@ var entities = map[id.Kind]access.Entity{
 func EntityOf(object uuid.UUID) access.Entity { return entities[id.KindOf(object)] }
 
 // locate adds the scopes in which an entry's object stands. Of what failed it
-// uses only what the viewer may see: a row that he reads must not tell him of
+// uses only what the viewer may see: a row that they read must not tell them of
 // more. A failure that stands nowhere belongs to the viewer's domain.
 func (s *Service) locate(ctx context.Context, e Entry) Entry {
 	if e.ID != uuid.Nil {

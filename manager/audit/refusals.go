@@ -8,7 +8,7 @@ import (
 )
 
 // Refusals puts next behind a gate, and records as action what the gate itself
-// refuses. Before anybody is known the row has an address and no actor.
+// refuses. Before anyone is known the row has an address and no actor.
 func (s *Service) Refusals(action string, gate func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	inner := gate(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a, ok := w.(*answer); ok {

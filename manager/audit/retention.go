@@ -24,7 +24,7 @@ const (
 	batchTimeout = "30s" // a batch reads by an index; longer means that something is wrong
 )
 
-// kept is a category of rows that are not kept for ever.
+// kept is a category of rows that are not kept forever.
 type kept struct {
 	category string
 	days     int // from the first start
@@ -57,7 +57,7 @@ var categories = []kept{
 	{category: sessionLogs, days: 7},
 }
 
-// SetRetentionInput says for how many days a category is kept; 0 is for ever.
+// SetRetentionInput says for how many days a category is kept; 0 is forever.
 type SetRetentionInput struct {
 	Category string
 	Days     int
@@ -189,7 +189,7 @@ func (s *Service) LogsRemoved(ctx context.Context, n int) error {
 		AddRemoved(int64(n)).SetSweptAt(clock.Now()).Exec(viewer.SystemContext(ctx))
 }
 
-// batch removes some rows, few enough that nobody waits for it.
+// batch removes some rows, few enough that no one waits for it.
 func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, error) {
 	if k.category == trash {
 		if s.Trash == nil {

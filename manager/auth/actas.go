@@ -95,7 +95,7 @@ func (s *Service) named(ctx context.Context, who string) (*ent.User, error) {
 	return u, nil
 }
 
-// rights reads what a user may do of himself; nil when he is not active.
+// rights reads what a user may do of themselves; nil when they are not active.
 func (s *Service) rights(ctx context.Context, id uuid.UUID) (*viewer.Viewer, error) {
 	all, err := s.Rights(ctx, []uuid.UUID{id})
 	return all[id], err
@@ -128,8 +128,8 @@ func (s *Service) Rights(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]
 	return all, rows.Err()
 }
 
-// still tells whether who showed the credential may go on acting as w does. When
-// that cannot be found out, he may.
+// still reports whether who showed the credential may continue acting as w does. When
+// that cannot be found out, they may.
 func (s *Service) still(ctx context.Context, actor, w *viewer.Viewer) bool {
 	if actor.User != w.Actor {
 		return false
@@ -148,7 +148,7 @@ func (s *Service) still(ctx context.Context, actor, w *viewer.Viewer) bool {
 	return true
 }
 
-// rank orders the built-in roles: nobody acts as one of a higher rank.
+// rank orders the built-in roles: no one acts as one of a higher rank.
 func rank(r viewer.Role) int {
 	switch r {
 	case viewer.RoleSuperadmin, viewer.RoleMonitor:

@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// acting returns the viewer of a request with a cookie that acts as somebody,
+// acting returns the viewer of a request with a cookie that acts as someone,
 // and the status when there is none.
 func (m *manager) acting(t *testing.T, cookie, who string) (v *viewer.Viewer, status int) {
 	t.Helper()

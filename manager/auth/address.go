@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ClientAddress is who asks: the peer, or what a trusted proxy says before him.
+// ClientAddress is who asks: the peer, or what a trusted proxy says before them.
 // It is the zero address for a peer without one, as on a unix socket.
 func (s *Service) ClientAddress(r *http.Request) netip.Addr {
 	peer := parseAddress(r.RemoteAddr)
@@ -46,7 +46,7 @@ func AddressFrom(ctx context.Context) netip.Addr {
 	return a
 }
 
-// overTLS tells whether the browser speaks TLS, to us or to a trusted proxy.
+// overTLS reports whether the browser speaks TLS, to us or to a trusted proxy.
 func (s *Service) overTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

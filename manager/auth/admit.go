@@ -26,7 +26,7 @@ import (
 // beginning is a login of a user who knew the password, or whom an identity
 // provider vouches for.
 type beginning struct {
-	user    *ent.User // as he was looked at
+	user    *ent.User // as they were looked at
 	method  loginsession.Method
 	code    string
 	force   bool
@@ -118,7 +118,7 @@ func (s *Service) record(ctx context.Context, tx *ent.Tx, r *http.Request, b *be
 }
 
 // admit makes room for one more login of a user whose row is locked: the
-// smallest limit that binds him everywhere counts. With force the oldest logins
+// smallest limit that binds them everywhere counts. With force the oldest logins
 // end.
 func admit(ctx context.Context, tx *ent.Tx, u *ent.User, force bool) ([]*ent.LoginSession, error) {
 	strictest, err := tx.ResourcePolicy.Query().
@@ -149,8 +149,8 @@ func admit(ctx context.Context, tx *ent.Tx, u *ent.User, force bool) ([]*ent.Log
 	return finish(ctx, tx, loginattempt.ResultEvicted, loginsession.IDIn(open[:len(open)-limit+1]...))
 }
 
-// binds is true for what limits a user everywhere: as himself, by his domain or
-// by a project of his.
+// binds is true for what limits a user everywhere: as themselves, by their domain or
+// by a project of theirs.
 func binds(u *ent.User) predicate.PolicyAttachment {
 	return policyattachment.And(
 		policyattachment.WithinProjectIDIsNil(), policyattachment.ResourceGroupIDIsNil(),

@@ -78,7 +78,7 @@ func (s *Service) origin(r *http.Request) (address, agent string) {
 	return address, agent
 }
 
-// fromAllowed tells whether an address is in one of the prefixes; none allow all.
+// fromAllowed reports whether an address is in one of the prefixes; none allow all.
 func fromAllowed(prefixes []string, a netip.Addr) bool {
 	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(text string) bool {
 		p, err := netip.ParsePrefix(text)
@@ -108,7 +108,7 @@ func (s *Service) PublicURL(r *http.Request) string {
 	return scheme + "://" + host
 }
 
-// OverTLS tells whether the browser speaks TLS, to us or to a trusted proxy.
+// OverTLS reports whether the browser speaks TLS, to us or to a trusted proxy.
 func (s *Service) OverTLS(r *http.Request) bool { return s.overTLS(r) }
 
 // ThrottleLogin counts one attempt at a login by an identity provider, of a device
@@ -120,7 +120,7 @@ func (s *Service) ThrottleLogin(r *http.Request, what string, most int) (forget 
 	return s.Throttle(r.Context(), what, s.ClientAddress(r), most)
 }
 
-// Throttle counts one attempt at something that is open to everybody. A wait
+// Throttle counts one attempt at something that is open to everyone. A wait
 // says that it must not be made; one that went well may be forgotten.
 func (s *Service) Throttle(ctx context.Context, what string, from netip.Addr, most int) (forget func(context.Context), wait time.Duration) {
 	return s.throttle.take(ctx, []bucket{{what + ":" + network(from), most}})

@@ -52,7 +52,7 @@ func codeURL(email string, secret []byte) string {
 // recoveryCodes is how many codes a user gets at once.
 const recoveryCodes = 10
 
-// recoveryBytes are 80 random bits, so that a fast hash does and nobody guesses one.
+// recoveryBytes are 80 random bits, so that a fast hash does and no one guesses one.
 const recoveryBytes = 10
 
 func newRecoveryCode() string {

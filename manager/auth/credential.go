@@ -32,8 +32,8 @@ type credential struct {
 	addresses       []string // prefixes from which it is taken; none: from everywhere
 }
 
-// holdings are what a user has besides his role: memberships, custom roles and
-// folders that are shared with him; those of a project only while he is a member.
+// holdings are what a user has besides their role: memberships, custom roles and
+// folders that are shared with them; those of a project only while they are a member.
 const holdings = `
   (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
    FROM memberships m WHERE m.user_id = u.id),
@@ -43,7 +43,7 @@ const holdings = `
    FROM vfolder_shares s JOIN vfolders f ON f.id = s.vfolder_id WHERE s.user_id = u.id AND s.status = 'accepted'
    AND (f.project_id IS NULL OR EXISTS (SELECT FROM memberships m WHERE m.user_id = u.id AND m.project_id = f.project_id)))`
 
-// A live credential and its user with what he holds: one
+// A live credential and its user with what they hold: one
 // statement, because every request runs it. %s is the table's column of use, its
 // name, what narrows it, its token scopes, its project, what is due, when it is
 // over, its sealed secret and its rate.
@@ -165,8 +165,8 @@ func maybe(text []byte, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// narrow takes from the viewer what his credential does not reach. A token
-// without the admin scope makes everybody a plain user, one of a project knows
+// narrow takes from the viewer what their credential does not reach. A token
+// without the admin scope makes everyone a plain user, one of a project knows
 // no other, and who has something due may do nothing else.
 func narrow(v *viewer.Viewer) {
 	if v.Due != "" || !v.Allows(access.TokenAdmin) {

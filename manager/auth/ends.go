@@ -86,7 +86,7 @@ func (s *Service) EndCredentials(ctx context.Context, tx *ent.Tx, user uuid.UUID
 }
 
 // endWhich revokes tokens, deletes SSH keys and gives keypairs, which hold policies,
-// a secret that nobody knows: made active again, they do not let in who had the old
+// a secret that no one knows: made active again, they do not let in who had the old
 // one.
 func (s *Service) endWhich(ctx context.Context, tx *ent.Tx, tokens predicate.AccessToken, pairs predicate.Keypair, keys predicate.SSHKey) ([]uuid.UUID, error) {
 	ctx = viewer.SystemContext(ctx)

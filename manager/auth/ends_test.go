@@ -209,7 +209,7 @@ func TestEverythingEnds(t *testing.T) {
 			if c.keep {
 				return
 			}
-			// Made active again, a keypair has no secret that anybody knows.
+			// Made active again, a keypair has no secret that anyone knows.
 			if _, err := m.UpdateKeypair(w.As(t, w.A.Member), auth.UpdateKeypairInput{ID: made.Keypair.ID, Active: &yes}); err != nil {
 				t.Fatal(err)
 			}

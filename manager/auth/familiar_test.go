@@ -144,7 +144,7 @@ func TestWrongCodesLockNobodyOut(t *testing.T) {
 	}
 	own := device(t, resp)
 	refused := 0
-	for i := range 12 { // by somebody who knows the password
+	for i := range 12 { // by someone who knows the password
 		resp, _ = m.loginWith(t, loginBody{Email: email, Code: "00000a"}, "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i))
 		if resp.StatusCode == http.StatusTooManyRequests {
 			refused++

@@ -23,7 +23,7 @@ const (
 	mostRefusals = 200 // lines about throttled attempts of one address in a window
 )
 
-// typed is what a history may keep of a text that somebody typed as his e-mail.
+// typed is what a history may keep of a text that someone typed as their e-mail.
 func typed(email string) string {
 	email = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -41,7 +41,7 @@ func typed(email string) string {
 // for an unknown e-mail, which is kept as typed.
 func (s *Service) note(r *http.Request, u *ent.User, email string, result loginattempt.Result) {
 	if result == loginattempt.ResultThrottled {
-		// whoever is throttled must not fill the database instead
+		// anyone who is throttled must not fill the database instead
 		if _, wait := s.Throttle(r.Context(), "noted", s.ClientAddress(r), mostRefusals); wait > 0 {
 			return
 		}
@@ -52,7 +52,7 @@ func (s *Service) note(r *http.Request, u *ent.User, email string, result logina
 	if u != nil {
 		row.SetUserID(u.ID).SetDomainID(u.DomainID).SetEmail(u.Email)
 	}
-	// the asker may have gone away, which must not keep him out of the history
+	// the asker may have gone away, which must not keep them out of the history
 	if err := row.Exec(viewer.SystemContext(context.WithoutCancel(r.Context()))); err != nil {
 		s.log.WarnContext(r.Context(), "keep login history", "error", err)
 	}

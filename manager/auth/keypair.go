@@ -302,7 +302,7 @@ func (s *Service) credentialOf(ctx context.Context, credential, owner uuid.UUID)
 	return on, nil
 }
 
-// maker returns the viewer when he may make credentials for himself.
+// maker returns the viewer when they may make credentials for themselves.
 func (s *Service) maker(ctx context.Context) (*viewer.Viewer, error) {
 	v, err := person(ctx)
 	if err != nil {

@@ -176,11 +176,11 @@ func (s *Service) verify(ctx context.Context, email, pass string, from netip.Add
 	return u, loginattempt.ResultSuccess, nil
 }
 
-// findUser also tells whether his domain is active. It asks as many questions
+// findUser also reports whether their domain is active. It asks as many questions
 // for an unknown user as for a known one.
 func (s *Service) findUser(ctx context.Context, email string) (u *ent.User, open bool, err error) {
 	if !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
-		return nil, false, nil // the database refuses such text, and nobody is called so
+		return nil, false, nil // the database refuses such text, and no one is called so
 	}
 	u, err = s.client.User.Query().Where(user.Email(email)).Only(ctx)
 	if err != nil && !ent.IsNotFound(err) {
@@ -193,7 +193,7 @@ func (s *Service) findUser(ctx context.Context, email string) (u *ent.User, open
 	return u, open, nil
 }
 
-// rehash brings a hash to today's cost; the login goes on without it.
+// rehash brings a hash to today's cost; the login continues without it.
 func (s *Service) rehash(ctx context.Context, u *ent.User, pass string) *ent.User {
 	hash, err := s.passwords.Hash(ctx, pass)
 	var after *ent.User
@@ -263,6 +263,6 @@ func write(w http.ResponseWriter, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // the asker may be gone, and nobody else to tell
+	_, _ = w.Write(body) // the asker may be gone, and no one else to tell
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 const CSRFHeader = "X-Berth-CSRF"
 
 // Authenticate puts the viewer into the context of every request: who shows a
-// valid cookie or token or signed the request, or nobody without either. Wrong ones are refused.
+// valid cookie or token or signed the request, or no one without either. Wrong ones are refused.
 func (s *Service) Authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = s.addressed(r)

@@ -41,7 +41,7 @@ type ResetTotpInput struct{ User uuid.UUID }
 // ResetTotpPayload is the user, who has no second factor any more.
 type ResetTotpPayload struct{ User *ent.User }
 
-// ResetUserPassword gives somebody else a password that they must change, and ends
+// ResetUserPassword gives someone else a password that they must change, and ends
 // all their logins and, unless the input keeps them, their other credentials.
 func (s *Service) ResetUserPassword(ctx context.Context, in ResetUserPasswordInput) (*ResetUserPasswordPayload, error) {
 	u, err := s.resettable(ctx, in.User)
@@ -71,7 +71,7 @@ func (s *Service) ResetUserPassword(ctx context.Context, in ResetUserPasswordInp
 	return out, err
 }
 
-// ResetTotp turns off the second factor of somebody who lost his.
+// ResetTotp turns off the second factor of someone who lost theirs.
 func (s *Service) ResetTotp(ctx context.Context, in ResetTotpInput) (*ResetTotpPayload, error) {
 	u, err := s.resettable(ctx, in.User)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Service) ResetTotp(ctx context.Context, in ResetTotpInput) (*ResetTotpP
 	return &ResetTotpPayload{User: u}, err
 }
 
-// resettable reads a user whose credentials the viewer may replace: with them he
-// could be that user, who therefore must not have more rights than he.
+// resettable reads a user whose credentials the viewer may replace: with them they
+// could be that user, who therefore must not have more rights than they.
 func (s *Service) resettable(ctx context.Context, id uuid.UUID) (*ent.User, error) {
 	u, err := s.client.User.Get(ctx, id)
 	if ent.IsNotFound(err) {
@@ -128,7 +128,7 @@ func (s *Service) resettable(ctx context.Context, id uuid.UUID) (*ent.User, erro
 	return u, nil
 }
 
-// rules are what the user's domain asks of his password.
+// rules are what the user's domain asks of their password.
 func (s *Service) rules(ctx context.Context, u *ent.User) (password.Rules, error) {
 	d, err := s.client.Domain.Get(viewer.SystemContext(ctx), u.DomainID)
 	if err != nil {

@@ -85,7 +85,7 @@ func person(ctx context.Context) (*viewer.Viewer, error) {
 }
 
 // self returns the viewer when it is the user in person: no token or keypair,
-// and nobody who acts as him.
+// and no one who acts as them.
 func self(ctx context.Context) (*viewer.Viewer, error) {
 	v, err := person(ctx)
 	if err != nil {

@@ -141,7 +141,7 @@ func TestRevocationReachesOpenConnections(t *testing.T) {
 }
 
 // Addresses that are allowed no longer: logins and all that is open from there
-// end, with whatever credential; what is open from elsewhere goes on.
+// end, with whatever credential; what is open from elsewhere continues.
 func TestAddressesThatAreAllowedNoLonger(t *testing.T) {
 	w := identitytest.New(t)
 	url := redisURL(t)

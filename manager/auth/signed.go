@@ -116,7 +116,7 @@ type nonces struct {
 	since      time.Time // when young was begun
 }
 
-// take tells whether the nonce is new, and remembers it.
+// take reports whether the nonce is new, and remembers it.
 func (n *nonces) take(ctx context.Context, nonce string) bool {
 	if !n.takeHere(nonce, time.Now()) {
 		return false

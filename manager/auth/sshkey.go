@@ -68,7 +68,7 @@ func (s *Service) CreateSSHKey(ctx context.Context, in CreateSSHKeyInput) (*SSHK
 	return &SSHKeyPayload{SSHKey: kept, PrivateKey: &text}, nil
 }
 
-// AddSSHKey keeps a public key that its owner made himself.
+// AddSSHKey keeps a public key that its owner made themselves.
 func (s *Service) AddSSHKey(ctx context.Context, in AddSSHKeyInput) (*SSHKeyPayload, error) {
 	key, err := parsePublicKey(in.PublicKey)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Nothing lets a user in whose status is not active, or whose domain is not: no
-// password, no old cookie, no token, no keypair, nobody who acts as him.
+// password, no old cookie, no token, no keypair, no one who acts as them.
 func TestOnlyTheActiveAreLetIn(t *testing.T) {
 	w := identitytest.New(t)
 	m := start(t, w.Client, "", sealing(t))
@@ -70,7 +70,7 @@ func TestOnlyTheActiveAreLetIn(t *testing.T) {
 	tryAll("inactive domain", http.StatusUnauthorized)
 }
 
-// Who may log in with his password alone has a second factor due at once, where
+// Who may log in with their password alone has a second factor due at once, where
 // the domain asks for one.
 func TestSecondFactorIsNotShedWhereItIsAsked(t *testing.T) {
 	w := identitytest.New(t)

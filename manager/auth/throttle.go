@@ -14,7 +14,7 @@ import (
 )
 
 // How many failures are let through in a window. The pair of a user and an address
-// stops somebody who guesses; the address somebody who tries many users; the user
+// stops someone who guesses; the address someone who tries many users; the user
 // many addresses that try one. Known devices and known addresses count apart, so
 // that failures elsewhere do not lock them out (familiar.go).
 const (
@@ -121,7 +121,7 @@ func (t *throttle) fresh(key string, at time.Time) []attempt {
 	return list
 }
 
-// makeRoom bounds what somebody with many addresses can make us remember.
+// makeRoom bounds what someone with many addresses can make us remember.
 func (t *throttle) makeRoom(at time.Time) {
 	if len(t.seen) < mostKeys {
 		return

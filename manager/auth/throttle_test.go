@@ -34,7 +34,7 @@ func TestTwentyWrongPasswords(t *testing.T) {
 			}
 			resp, _ := m.tryLogin(t, w.A.Member.Email, identitytest.Password)
 			status(t, resp, http.StatusTooManyRequests)
-			m.logIn(t, w.A.Lead.Email) // somebody else at the same address still can
+			m.logIn(t, w.A.Lead.Email) // someone else at the same address still can
 			for i := range 20 {
 				resp, _ := m.tryLogin(t, "nobody@example.org", "wrong password")
 				if want := resp.StatusCode == http.StatusTooManyRequests; want != (i >= 10) {

@@ -94,7 +94,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 	return &AccessTokenPayload{AccessToken: token.Unwrap(), Secret: &secret}, nil
 }
 
-// RevokeAccessToken ends a token of one's own, or anybody's as superadmin, with
+// RevokeAccessToken ends a token of one's own, or anyone's as superadmin, with
 // what was opened and made with it. Revoking it again changes nothing.
 func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInput) (*AccessTokenPayload, error) {
 	if _, err := person(ctx); err != nil {

@@ -28,7 +28,7 @@ type StartTotpPayload struct {
 // ConfirmTotpInput is a code of the secret that was handed out.
 type ConfirmTotpInput struct{ Code string }
 
-// DisableTotpInput proves with both factors that it is really him.
+// DisableTotpInput proves with both factors that it is really them.
 type DisableTotpInput struct {
 	Password string
 	Code     string
@@ -115,7 +115,7 @@ func (s *Service) DisableTotp(ctx context.Context, in DisableTotpInput) error {
 
 func errNoTotp() error { return problem.Precondition("you have no second factor") }
 
-// withCode runs f with the viewer's row locked once a code of his was used. All
+// withCode runs f with the viewer's row locked once a code of theirs was used. All
 // that f refuses counts as a failed attempt, too.
 func (s *Service) withCode(ctx context.Context, code string, f func(context.Context, *ent.Tx, *ent.User) error) error {
 	v, err := self(ctx)
@@ -155,7 +155,7 @@ func (s *Service) withCode(ctx context.Context, code string, f func(context.Cont
 	return nil
 }
 
-// useCode tells whether a code is right, and sees to it that it is right once.
+// useCode reports whether a code is right, and sees to it that it is right once.
 // The user's row must be locked.
 func (s *Service) useCode(ctx context.Context, tx *ent.Tx, u *ent.User, code string) (bool, error) {
 	code = plainCode(code)
@@ -214,7 +214,7 @@ func codeBuckets(user uuid.UUID, code string, from netip.Addr, f familiar) []buc
 }
 
 // ownBuckets count what a logged-in user tries. Each login counts for itself:
-// somebody with a stolen login must not keep the owner from ending it.
+// someone with a stolen login must not keep the owner from ending it.
 func ownBuckets(what string, v *viewer.Viewer) []bucket {
 	return []bucket{{what + ":" + v.User.String() + ":" + v.Credential.String(), mostPair}}
 }

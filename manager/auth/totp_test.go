@@ -140,7 +140,7 @@ func TestGuessedCodesLockOut(t *testing.T) {
 	}
 	resp, _ := m.loginWith(t, loginBody{Email: w.A.Member.Email, Code: app(t, secret, 0)})
 	status(t, resp, http.StatusTooManyRequests)
-	// with the page open, one cannot go on guessing either
+	// with the page open, one cannot continue guessing either
 	ctx := w.As(t, w.A.Member)
 	for i := range 10 {
 		err := m.DisableTotp(ctx, auth.DisableTotpInput{Password: identitytest.Password, Code: fmt.Sprintf("x%05d", i)})

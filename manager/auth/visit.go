@@ -14,7 +14,7 @@ import (
 )
 
 // Visitor finds the viewer of an access token that was shown to a storage proxy, and
-// where he is: the peer is who connected there, and forwarded what his request says
+// where they are: the peer is who connected there, and forwarded what their request says
 // of where it came from.
 func (s *Service) Visitor(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, netip.Addr, error) {
 	ctx, from := s.visit(ctx, peer, forwarded)
@@ -32,8 +32,8 @@ func (s *Service) visit(ctx context.Context, peer string, forwarded []string) (c
 var liveKeys = fmt.Sprintf(live, "created_at", "ssh_keys", "c.fingerprint = $1 AND (c.expires_at IS NULL OR c.expires_at > now()) AND ",
 	fmt.Sprintf(`'["%s"]'::json`, access.TokenFolders), "NULL::uuid", "''", "c.expires_at", noSecret, noRate)
 
-// Keyholder finds the viewer of an SSH key with which somebody came to a storage
-// proxy, which has made sure that he has its other half.
+// Keyholder finds the viewer of an SSH key with which someone came to a storage
+// proxy, which has made sure that they have its other half.
 func (s *Service) Keyholder(ctx context.Context, email string, public []byte, peer string) (*viewer.Viewer, netip.Addr, error) {
 	ctx, from := s.visit(ctx, peer, nil)
 	key, err := ssh.ParsePublicKey(public)

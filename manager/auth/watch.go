@@ -20,7 +20,7 @@ import (
 )
 
 // Watch returns a channel that is closed as soon as v's credential is revoked or
-// his rights are no longer those of v, or no longer from the address that ctx
+// their rights are no longer those of v, or no longer from the address that ctx
 // comes from. Every connection that outlives a request (subscription, terminal,
 // port) must watch and end. It is forgotten with ctx.
 func (s *Service) Watch(ctx context.Context, v *viewer.Viewer) <-chan struct{} {
@@ -38,7 +38,7 @@ func (s *Service) Disconnect(ctx context.Context, credentialOrUser uuid.UUID) {
 }
 
 // Recheck has all managers look at once whether what is open by a user may stay
-// so. What goes on being allowed stays open.
+// so. What continues being allowed stays open.
 func (s *Service) Recheck(ctx context.Context, user uuid.UUID) {
 	s.bus.Publish(ctx, event.Event{Topic: event.Login, ID: user, Data: recheck})
 }
@@ -96,7 +96,7 @@ func (s *Service) compare(ctx context.Context, open []*watcher) {
 	}
 }
 
-// stays tells whether a connection may go on, given its credential of now.
+// stays reports whether a connection may continue, given its credential of now.
 func (s *Service) stays(ctx context.Context, w *watcher, c *credential) bool {
 	switch {
 	case c == nil || !fromAllowed(c.addresses, w.from):
@@ -153,7 +153,7 @@ func same(a, b *viewer.Viewer) bool {
 		reflect.DeepEqual(a.Grants, b.Grants) && keeps(a.Shares, b.Shares)
 }
 
-// keeps tells whether every folder that was shared still is, for the same. One that
+// keeps reports whether every folder that was shared still is, for the same. One that
 // came to them ends nothing.
 func keeps(now, before map[uuid.UUID]access.FolderPermission) bool {
 	for folder, p := range before {
@@ -191,7 +191,7 @@ type watcher struct {
 
 func (w *watcher) finish() { w.once.Do(func() { close(w.ended) }) }
 
-// watchers finds them by credential, by user and by who acts as him.
+// watchers finds them by credential, by user and by who acts as them.
 type watchers struct {
 	mu   sync.Mutex
 	byID map[uuid.UUID]map[*watcher]struct{}

@@ -36,15 +36,15 @@ type AccessQuestion struct {
 type ResourceGroupAccessList struct {
 	Access     []*Access
 	TotalCount int     // of all pages
-	EndCursor  *string // where to go on; nil at the end
+	EndCursor  *string // where to continue; nil at the end
 }
 
 // maxPage is the most that one page holds.
 const maxPage = 100
 
 // The union of all reasons, by group and then projects before users. A project may
-// use what is open to all who work in it; what is granted to a user or keypair, he
-// may use in every project. A null list of ids is no condition.
+// use what is open to all who work in it; what is granted to a user or keypair, they
+// may use in every project. A null list of ids is not a condition.
 const who = `
 WITH a AS (
 SELECT g.id AS group_id, u.id AS holder, json_agg(w.via ORDER BY w.n) AS via, g.name, 1 AS kind, u.email AS title, u.full_name AS more
@@ -182,7 +182,7 @@ func (s *Service) among(ctx context.Context, v *viewer.Viewer, q AccessQuestion)
 	if v.SeesAll() {
 		return nil, users, projects, nil
 	}
-	// Nobody is told of groups that are granted to others alone.
+	// No one is told of groups that are granted to others alone.
 	if groups, err = texts(s.client.ResourceGroup.Query().IDs(ctx)); err != nil {
 		return nil, nil, nil, fmt.Errorf("read resource groups: %w", err)
 	}

@@ -30,7 +30,7 @@ type RevokeResourceGroupInput struct {
 	Domain, Project, User, Keypair *uuid.UUID
 }
 
-// GrantResourceGroup opens a group to somebody. Doing so twice changes nothing.
+// GrantResourceGroup opens a group to someone. Doing so twice changes nothing.
 func (s *Service) GrantResourceGroup(ctx context.Context, in GrantResourceGroupInput) (*ResourceGroupPayload, error) {
 	g, err := s.permitted(ctx, access.Special, in.ResourceGroup, "resourceGroup")
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) GrantResourceGroup(ctx context.Context, in GrantResourceGroupI
 	return &ResourceGroupPayload{ResourceGroup: g}, nil
 }
 
-// RevokeResourceGroup takes a grant back. What runs goes on.
+// RevokeResourceGroup takes a grant back. What runs continues.
 func (s *Service) RevokeResourceGroup(ctx context.Context, in RevokeResourceGroupInput) (*ResourceGroupPayload, error) {
 	g, err := s.permitted(ctx, access.Special, in.ResourceGroup, "resourceGroup")
 	if err != nil {
@@ -98,7 +98,7 @@ func (in GrantResourceGroupInput) to() (predicate.GroupGrant, error) {
 	return list[0], nil
 }
 
-// exists checks that the viewer sees whom he grants the group to.
+// exists checks that the viewer sees whom they grant the group to.
 func (s *Service) exists(ctx context.Context, in GrantResourceGroupInput) (err error) {
 	what := ""
 	switch {

@@ -1,5 +1,5 @@
 // Package group partitions agents into resource groups and says who may start
-// sessions in them: everybody, or a domain, a project, a user or a keypair to
+// sessions in them: everyone, or a domain, a project, a user or a keypair to
 // which the group is granted.
 package group
 
@@ -32,7 +32,7 @@ type Service struct {
 func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client: client, bus: bus} }
 
 // CreateResourceGroupInput names a new partition of agents. Without session
-// types it takes all; it is open to nobody unless Public is true.
+// types it takes all; it is open to no one unless Public is true.
 type CreateResourceGroupInput struct {
 	Name         string
 	Description  *string
@@ -92,7 +92,7 @@ func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGrou
 	return &ResourceGroupPayload{ResourceGroup: g}, nil
 }
 
-// UpdateResourceGroup changes a group. What runs in it goes on.
+// UpdateResourceGroup changes a group. What runs in it continues.
 func (s *Service) UpdateResourceGroup(ctx context.Context, in UpdateResourceGroupInput) (*ResourceGroupPayload, error) {
 	g, err := s.permitted(ctx, access.Update, in.ID, "id")
 	if err != nil {

@@ -163,7 +163,7 @@ func TestGrantsAreAUnion(t *testing.T) {
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.B.Member.ID, Via: []string{"public", "domain", "project", "user", "keypair"}}}, mine); d != "" || err != nil {
 		t.Errorf("all reasons (-want +got)\n%s%v", d, err)
 	}
-	// Who may use it names nobody whom one does not know.
+	// Who may use it names no one whom one does not know.
 	seen, err := w.access(t, w.As(t, w.A.Loner), &g.ID, nil, nil)
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.A.Loner.ID, Via: []string{"public"}}}, seen); d != "" || err != nil {
 		t.Errorf("a loner is told (-want +got)\n%s%v", d, err)

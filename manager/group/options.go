@@ -12,7 +12,7 @@ import (
 // Options say how the scheduler treats a group's queue; what is nil stays as it
 // is. HoldAfter is in seconds, or -1 for never; so are HalfLife and Lookback, of
 // the usage that fair share counts, LostAfter, from the loss of an agent to what
-// LostPolicy says, PendingTimeout, 0 being for ever, and PreemptionAfter, that a
+// LostPolicy says, PendingTimeout, 0 being forever, and PreemptionAfter, that a
 // session runs before it may be ended for another.
 type Options struct {
 	Strategy  *resourcegroup.Strategy

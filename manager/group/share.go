@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// maxWeight is a thousand times what everybody has; more is nobody else's turn.
+// maxWeight is a thousand times what everyone has; more is no one else's turn.
 const maxWeight = 1000
 
 // SetShareWeightInput weighs exactly one domain, project or user, a user also

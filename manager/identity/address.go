@@ -55,8 +55,8 @@ func network(text string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// reaches tells whether an address is in a canonical list; an unknown address
-// and an empty list keep nobody out.
+// reaches reports whether an address is in a canonical list; an unknown address
+// and an empty list keep no one out.
 func reaches(list []string, from netip.Addr) bool {
 	return len(list) == 0 || !from.IsValid() || slices.ContainsFunc(list, func(text string) bool {
 		p, err := netip.ParsePrefix(text)

@@ -67,7 +67,7 @@ func TestUpdateDomain(t *testing.T) {
 	}
 }
 
-// Whoever may change a domain without living in it cannot stop the last superadmin's.
+// Anyone who may change a domain without living in it cannot stop the last superadmin's.
 func TestDomainOfTheLastSuperadminStays(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)
@@ -161,7 +161,7 @@ func TestUpdateProject(t *testing.T) {
 	}
 }
 
-// Bad input 33 and 34: nobody raises himself, the last superadmin stays.
+// Bad input 33 and 34: no one raises themselves, the last superadmin stays.
 func TestNobodyRaisesHimself(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)
@@ -199,7 +199,7 @@ func TestUpdateUserFields(t *testing.T) {
 		{"containerGids", identity.UpdateUserInput{ContainerGIDs: []int{5, -1}}},
 		{"username", identity.UpdateUserInput{Username: ptr("a b")}},
 		{"allowedAddresses", identity.UpdateUserInput{AllowedAddresses: []string{"10.0.0.0/33"}}},
-		{"username", identity.UpdateUserInput{Username: ptr("Deleted-" + w.A.Member.ID.String())}}, // it would hide him
+		{"username", identity.UpdateUserInput{Username: ptr("Deleted-" + w.A.Member.ID.String())}}, // it would hide them
 		{"allowedAddresses", identity.UpdateUserInput{AllowedAddresses: many}},
 	} {
 		c.in.ID = w.A.Member.ID

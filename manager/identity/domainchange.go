@@ -37,7 +37,7 @@ type UpdateDomainInput struct {
 	SignUp               *domain.SignUp
 }
 
-// PurgeDomainInput names the domain twice, so that nobody removes another one.
+// PurgeDomainInput names the domain twice, so that no one removes another one.
 type PurgeDomainInput struct {
 	ID   uuid.UUID
 	Name string
@@ -51,7 +51,7 @@ const (
 	maxPasswordAge                       = 3650 // days
 )
 
-// UpdateDomain changes a domain. Everybody of one that is deactivated is cut
+// UpdateDomain changes a domain. Everyone of one that is deactivated is cut
 // off; one's own stays active, and so does that of the last superadmin.
 func (s *Service) UpdateDomain(ctx context.Context, in UpdateDomainInput) (*DomainPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
@@ -135,7 +135,7 @@ func stoppable(ctx context.Context, tx *ent.Tx, d *ent.Domain) ([]uuid.UUID, err
 	return tx.User.Query().Where(user.DomainID(d.ID), user.StatusEQ(user.StatusActive)).IDs(viewer.SystemContext(ctx))
 }
 
-// PurgeDomain removes a domain in which nobody and nothing lives any more.
+// PurgeDomain removes a domain in which no one and nothing lives any more.
 func (s *Service) PurgeDomain(ctx context.Context, in PurgeDomainInput) (*PurgePayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err

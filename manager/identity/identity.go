@@ -31,7 +31,7 @@ type Logins interface {
 }
 
 // Address tells where the request of a context comes from; the zero address when
-// nobody knows.
+// no one knows.
 type Address func(ctx context.Context) netip.Addr
 
 // Config are the parts a Service works with.
@@ -43,7 +43,7 @@ type Config struct {
 	Tasks     *task.Service
 	Sessions  Sessions
 	Folders   Folders
-	Purged    Purged // nil: nobody is told
+	Purged    Purged // nil: no one is told
 	Logger    *slog.Logger
 }
 

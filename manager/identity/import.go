@@ -48,7 +48,7 @@ type ImportUsersPayload struct {
 
 // ImportUsers makes a user of each row that is right; a wrong one does not stop
 // the others. An e-mail address that the domain has already is skipped, so that
-// a file can be imported again. Whoever is imported must change his password.
+// a file can be imported again. Anyone who is imported must change their password.
 func (s *Service) ImportUsers(ctx context.Context, in ImportUsersInput) (*ImportUsersPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (im *importer) store(ctx context.Context, in CreateUserInput, generated boo
 	return u, err
 }
 
-// checked turns a row into a user who could be made, unless he is there already.
+// checked turns a row into a user who could be made, unless they are there already.
 func (im *importer) checked(ctx context.Context, r row) (in CreateUserInput, generated bool, err error) {
 	if r.err != nil {
 		return in, false, r.err

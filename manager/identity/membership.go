@@ -18,7 +18,7 @@ import (
 )
 
 // SetMembershipInput makes a user a member of a project, or changes whether the
-// member administers it. Without Admin a member stays what he is.
+// member administers it. Without Admin a member stays what they are.
 type SetMembershipInput struct {
 	Project uuid.UUID
 	User    uuid.UUID
@@ -66,7 +66,7 @@ func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*Me
 }
 
 // RemoveMembership takes a member out; for who chooses the members, and
-// the member himself.
+// the member themselves.
 func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput) (*MembershipPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func administered(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.Project, 
 }
 
 // joinable checks a user who is to become a member. A project admin need not
-// see him yet, so the domain, not the viewer, is what narrows the look-up.
+// see them yet, so the domain, not the viewer, is what narrows the look-up.
 func joinable(ctx context.Context, tx *ent.Tx, p *ent.Project, id uuid.UUID) error {
 	u, err := tx.User.Query().Where(user.ID(id), user.DomainID(p.DomainID)).Only(viewer.SystemContext(ctx))
 	if err != nil {

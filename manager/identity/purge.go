@@ -23,7 +23,7 @@ import (
 )
 
 // PurgeUserInput names a user who may not log in any more, and what becomes of
-// the folders that he owns: another user of the domain gets them, or they are
+// the folders that they own: another user of the domain gets them, or they are
 // deleted. Who owns folders is purged with exactly one of the two.
 type PurgeUserInput struct {
 	ID            uuid.UUID
@@ -31,16 +31,16 @@ type PurgeUserInput struct {
 	DeleteFolders *bool
 }
 
-// Purged is told who asked for it, of a user as he was, and what became of his
-// folders, once he is gone.
+// Purged is told who asked for it, of a user as they were, and what became of theirs
+// folders, once they are gone.
 type Purged func(ctx context.Context, by uuid.UUID, who *ent.User, folders string)
 
 // purgeKind names the tasks that remove users.
 const purgeKind = "purge_user"
 
-// PurgeUser has a user removed by a task: his live sessions and all credentials
-// end, his folders go where the input says, and his rows with them. What others
-// did to him and what he used stays, under his id and name.
+// PurgeUser has a user removed by a task: their live sessions and all credentials
+// end, their folders go where the input says, and their rows with them. What others
+// did to them and what they used stays, under their id and name.
 func (s *Service) PurgeUser(ctx context.Context, in PurgeUserInput) (*task.TaskPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in PurgeUserInpu
 	return problem.Precondition("%s", strings.Join(list, "; ")).WithField(field)
 }
 
-// heir checks that somebody may get another's folders.
+// heir checks that someone may get another's folders.
 func heir(ctx context.Context, tx *ent.Tx, of *ent.User, id uuid.UUID) error {
 	to, err := tx.User.Query().Where(user.ID(id)).Only(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func heir(ctx context.Context, tx *ent.Tx, of *ent.User, id uuid.UUID) error {
 	return nil
 }
 
-// notPurged refuses changes of a user who is gone, or on his way.
+// notPurged refuses changes of a user who is gone, or on their way.
 func notPurged(ctx context.Context, tx *ent.Tx, u *ent.User) error {
 	if gone(u) {
 		return problem.Precondition("the user was purged").WithField("id")
@@ -172,7 +172,7 @@ func Present() predicate.User {
 	}
 }
 
-// known is who a user is to people: his full name and e-mail address.
+// known is who a user is to people: their full name and e-mail address.
 func known(u *ent.User) string {
 	if u.FullName == "" {
 		return u.Email

@@ -232,7 +232,7 @@ func (m *morgue) purged(t *testing.T, u *ent.User, one uuid.UUID, heir *uuid.UUI
 	if got := m.Client.Task.GetX(ctx, one); got.Status != enttask.StatusDone || got.Done != got.Total || got.Message != "" {
 		t.Errorf("the task is %v", got)
 	}
-	after := m.Client.User.GetX(ctx, u.ID) // a session names him
+	after := m.Client.User.GetX(ctx, u.ID) // a session names them
 	if after.Username != "deleted-"+u.ID.String() || after.FullName != fmt.Sprintf("%s <%s>", u.FullName, u.Email) || strings.Contains(after.Email, u.Username+"@") {
 		t.Errorf("he is now %v", after)
 	}
@@ -331,7 +331,7 @@ func TestPurgeIsRefused(t *testing.T) {
 }
 
 // While a purge is under way, the user can be neither changed nor purged twice.
-// Cancelled, it lets him come back.
+// Cancelled, it lets them come back.
 func TestPurgeUnderWay(t *testing.T) {
 	m := newMorgue(t)
 	u := m.person(t, "u", 0)
@@ -351,7 +351,7 @@ func TestPurgeUnderWay(t *testing.T) {
 	if _, err = m.s.UpdateUser(root, back); err != nil {
 		t.Fatal(err)
 	}
-	// The task, begun again, finds him active and takes nothing from him.
+	// The task, begun again, finds them active and takes nothing from them.
 	if _, err := m.tasks.RetryTask(root, task.RetryTaskInput{ID: p.Task.ID}); err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +393,7 @@ func TestPurgeOfSuperadminsAtOnce(t *testing.T) {
 	}
 }
 
-// A domain can be purged once nobody lives in it any more but the dead.
+// A domain can be purged once no one lives in it any more but the dead.
 func TestPurgeOfADomainOfTheDead(t *testing.T) {
 	m := newMorgue(t)
 	ctx := viewer.SystemContext(t.Context())

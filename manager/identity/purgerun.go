@@ -110,7 +110,7 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 	if err := p.remove(ctx, u.ID); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // he is gone, and this is not said again
+	ctx = context.WithoutCancel(ctx) // they are gone, and this is not said again
 	p.logins.Disconnect(ctx, u.ID)
 	p.purged(ctx, at.By(), u, p.fate(ctx, in, state.Owned))
 	return nil
@@ -188,7 +188,7 @@ func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserI
 }
 
 // send hands one folder over or has it deleted. What is in the trash, or no folder
-// yet, nobody inherits.
+// yet, no one inherits.
 func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState, folder *ent.Vfolder) error {
 	if in.FoldersTo == nil || folder.Status != vfolder.StatusReady {
 		if err := p.folders.Discard(ctx, folder.ID); err != nil {
@@ -207,7 +207,7 @@ func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, 
 }
 
 // remove deletes the user's rows. A user whom sessions or folders still name
-// stays as a row that says who he was and lets nobody in.
+// stays as a row that says who they were and lets no one in.
 func (p purger) remove(ctx context.Context, id uuid.UUID) error {
 	err := store.InTx(ctx, p.client, func(tx *ent.Tx) error {
 		u, err := lockInactive(ctx, tx, id)
@@ -270,7 +270,7 @@ func emptyHanded(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	return nil
 }
 
-// bury makes the row of a user one that nobody can use, and frees his names.
+// bury makes the row of a user one that no one can use, and frees their names.
 func bury(tx *ent.Tx, u *ent.User) *ent.UserUpdateOne {
 	return tx.User.UpdateOneID(u.ID).
 		SetUsername(tombstone(u.ID)).SetEmail(tombstone(u.ID) + "@purged.invalid").SetFullName(known(u)).

@@ -46,7 +46,7 @@ func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayl
 	return &UserPayload{User: after.Unwrap()}, nil
 }
 
-// UpdateProfile changes what everybody may change about himself.
+// UpdateProfile changes what everyone may change about themselves.
 func (s *Service) UpdateProfile(ctx context.Context, in UpdateProfileInput) (*UserPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Service) allowed(ctx context.Context, in *UpdateUserInput, u *ent.User)
 	return nil
 }
 
-// replacePolicy gives a user the one policy that binds him everywhere, or none.
+// replacePolicy gives a user the one policy that binds them everywhere, or none.
 func replacePolicy(ctx context.Context, tx *ent.Tx, id uuid.UUID, policy *uuid.UUID) error {
 	_, err := tx.PolicyAttachment.Delete().Where(policyattachment.UserID(id),
 		policyattachment.WithinProjectIDIsNil(), policyattachment.ResourceGroupIDIsNil()).Exec(ctx)

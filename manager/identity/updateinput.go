@@ -14,8 +14,8 @@ import (
 )
 
 // UpdateUserInput changes what is not nil. ClearPolicy detaches the policy,
-// ClearContainer the three ids that his containers run with; AllowedAddresses
-// that are empty let him in from everywhere.
+// ClearContainer the three ids that their containers run with; AllowedAddresses
+// that are empty let them in from everywhere.
 type UpdateUserInput struct {
 	ID                     uuid.UUID
 	FullName               *string
@@ -97,7 +97,7 @@ func (in *UpdateUserInput) checkContainer() error {
 }
 
 // posixID keeps containers from running as root, and from what a file system
-// takes for nobody.
+// takes for no one.
 func posixID(field string, n int) error {
 	if n < 1 || n > math.MaxInt32 {
 		return problem.Invalid(field, "must be from 1 to %d", math.MaxInt32).WithLimit(fmt.Sprint(math.MaxInt32))
@@ -105,7 +105,7 @@ func posixID(field string, n int) error {
 	return nil
 }
 
-// demotes tells whether a superadmin would be none afterwards.
+// demotes reports whether a superadmin would be none afterwards.
 func (in *UpdateUserInput) demotes() bool {
 	return in.Role != nil && *in.Role != user.RoleSuperadmin || in.Status != nil && *in.Status != user.StatusActive
 }

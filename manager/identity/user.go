@@ -85,7 +85,7 @@ func (s *Service) mayAdd(ctx context.Context, id uuid.UUID) (*ent.Domain, error)
 	return d, err
 }
 
-// addUser stores a user who may be added. What he was given as a password may
+// addUser stores a user who may be added. What they were given as a password may
 // have to be changed at the first login.
 func addUser(ctx context.Context, tx *ent.Tx, in CreateUserInput, hash string, change bool) (*ent.User, error) {
 	if err := bindable(ctx, tx, in.Policy); err != nil {
@@ -166,7 +166,7 @@ func (in *CreateUserInput) normalise() error {
 	return nil
 }
 
-// handle checks a username that somebody chose.
+// handle checks a username that someone chose.
 func handle(name string) error {
 	if strings.HasPrefix(name, tombstonePrefix) {
 		return problem.Invalid("username", "must not begin with %s, which marks purged users", tombstonePrefix)
@@ -197,7 +197,7 @@ func Email(s string) (string, error) {
 }
 
 // mayGrant checks that the viewer stands as high as a role of a domain: plain
-// users are for everybody who may change users at all, domain admins for those of
+// users are for everyone who may change users at all, domain admins for those of
 // the domain, the roles beyond it for superadmins.
 func mayGrant(v *viewer.Viewer, domain uuid.UUID, role user.Role) error {
 	if role == user.RoleUser || v.Superadmin() || role == user.RoleAdmin && v.AdminOf(domain) {

@@ -37,7 +37,7 @@ type visits struct {
 	at   map[uuid.UUID]time.Time // when use was noted last
 }
 
-// Enter notes that somebody comes to a session, before he does anything there. A
+// Enter notes that someone comes to a session, before they do anything there. A
 // terminal keeps the session in use while it is open; a port only when something
 // moves. Call Leave at the end.
 func (s *Service) Enter(ctx context.Context, session uuid.UUID, stays bool) *Visit {

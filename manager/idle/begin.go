@@ -15,13 +15,13 @@ import (
 const (
 	// lookedKey is when a leader last looked at the sessions, in Unix milliseconds.
 	lookedKey = "berth:idle:looked"
-	// blindAfter is how long nobody may look before that counts as a time in which
-	// nobody could come to a session either.
+	// blindAfter is how long no one may look before that counts as a time in which
+	// no one could come to a session either.
 	blindAfter = time.Minute
 )
 
 // Begin takes over from the leader before. Time in which there was none, with
-// perhaps no manager to come through, does not count against anybody: sessions
+// perhaps no manager to come through, does not count against anyone: sessions
 // were used that much later than is known. How long it was is forgotten with
 // Redis; then all sessions were used just now.
 func (s *Service) Begin(ctx context.Context) error {

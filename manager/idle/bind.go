@@ -50,7 +50,7 @@ func (s *Service) BindIdleChecker(ctx context.Context, in BindIdleCheckerInput) 
 	return &IdleCheckerPayload{Checker: c}, nil
 }
 
-// UnbindIdleChecker takes a binding away. What it would have ended goes on.
+// UnbindIdleChecker takes a binding away. What it would have ended continues.
 func (s *Service) UnbindIdleChecker(ctx context.Context, in UnbindIdleCheckerInput) (*IdleCheckerPayload, error) {
 	c, err := s.writable(ctx, in.Checker, "checker")
 	if err != nil {
@@ -92,7 +92,7 @@ func (p place) one() error {
 	return nil
 }
 
-// has tells whether a session is in the place.
+// has reports whether a session is in the place.
 func (p place) has(s *ent.Session) bool {
 	switch {
 	case p.domain != nil:
@@ -118,7 +118,7 @@ func (p place) is() predicate.IdleBinding {
 	return idlebinding.And(idlebinding.DomainIDIsNil(), idlebinding.ProjectIDIsNil(), idlebinding.ResourceGroupIDIsNil())
 }
 
-// exists checks that the viewer sees what he names.
+// exists checks that the viewer sees what they name.
 func (s *Service) exists(ctx context.Context, p place) (err error) {
 	if err := p.one(); err != nil {
 		return err

@@ -169,7 +169,7 @@ func (s *Service) DeleteIdleChecker(ctx context.Context, in DeleteIdleCheckerInp
 // changed has the leader look again.
 func (s *Service) changed(ctx context.Context) { s.Bus.Publish(ctx, event.Event{Topic: topic}) }
 
-// writes is nil for who may change what ends everybody's sessions.
+// writes is nil for who may change what ends everyone's sessions.
 func writes(ctx context.Context) error {
 	_, err := permit.Check(ctx, access.Update, access.System, access.Object{})
 	return err

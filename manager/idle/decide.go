@@ -44,13 +44,13 @@ func (r *Rule) next(s *Subject, before *report.Idle, now time.Time) *report.Idle
 	return next
 }
 
-// over tells whether it is time to end the session.
+// over reports whether it is time to end the session.
 func over(i *report.Idle, now time.Time) bool {
 	return i != nil && !i.WarnedAt.IsZero() && !now.Before(i.EndsAt)
 }
 
-// news tells whether a report differs from the one before so much that it is
-// worth a new version of the session. An end that moves away while somebody uses
+// news reports whether a report differs from the one before so much that it is
+// worth a new version of the session. An end that moves away while someone uses
 // the session is written down once in a while.
 func news(before, now *report.Idle, at time.Time) bool {
 	if before == nil || now == nil {

@@ -120,7 +120,7 @@ func TestNoSessionEndsEarly(t *testing.T) {
 		for now.Before(at(24 * 60)) {
 			now = now.Add(time.Duration(1+r.IntN(20)) * time.Second)
 			if r.IntN(100) == 0 {
-				now = now.Add(minutes(r.IntN(60))) // nobody looks
+				now = now.Add(minutes(r.IntN(60))) // no one looks
 			}
 			if r.IntN(200) == 0 {
 				s.Used = now

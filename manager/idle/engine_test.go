@@ -104,7 +104,7 @@ func TestLeadersChange(t *testing.T) {
 	if s := b.get(id); !s.Idle.EndsAt.Equal(was.Idle.EndsAt) || !s.Idle.WarnedAt.Equal(was.Idle.WarnedAt) || b.warnings(id) != 1 {
 		t.Errorf("a new leader says %+v, the one before %+v", s.Idle, was.Idle)
 	}
-	// Two hours without any leader are nobody's idleness.
+	// Two hours without any leader are no one's idleness.
 	b.now = b.now.Add(2 * time.Hour)
 	b.takeOver(t)
 	b.pass(t, minutes(1))
@@ -113,7 +113,7 @@ func TestLeadersChange(t *testing.T) {
 	b.ended(t, id)
 }
 
-// After Redis has lost how long nobody looked, all sessions count as used.
+// After Redis has lost how long no one looked, all sessions count as used.
 func TestUnknownIsUse(t *testing.T) {
 	b := newBed(t)
 	b.checker(t, network("unused", 3600))
@@ -248,7 +248,7 @@ func TestUtilizationAndMemory(t *testing.T) {
 			t.Errorf("%s has %d warnings, %+v", b.get(id).Name, b.warnings(id), b.get(id).Idle)
 		}
 	}
-	// The next leader goes on with what this one wrote down.
+	// The next leader continues with what this one wrote down.
 	b.lead.measured.save(b.ctx)
 	b.takeOver(t)
 	b.pass(t, minutes(5), samples)

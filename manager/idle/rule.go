@@ -12,7 +12,7 @@ import (
 
 // Rule is what a checker, or the idle timeout of a policy, asks of a session.
 type Rule struct {
-	Name         string // of whoever says so, as people read it
+	Name         string // of anyone who says so, as people read it
 	Kind         idlechecker.Kind
 	Timeout      time.Duration // of life, without traffic, or the window that is looked at
 	Grace        time.Duration // that a new session is left alone
@@ -28,7 +28,7 @@ type Subject struct {
 	Type    string
 	Started time.Time
 	Joined  time.Time // when its owner became a user
-	Used    time.Time // when somebody last came, stayed or sent something, as far as is known
+	Used    time.Time // when someone last came, stayed or sent something, as far as is known
 	Kinds   []string  // of the slots that it has
 	// Over measures a series over the span that ends now; false: not known well enough.
 	Over func(series string, span time.Duration) (Level, bool)
@@ -62,12 +62,12 @@ func (r *Rule) Due(s *Subject, now time.Time) (at time.Time, why string, ok bool
 	return later(at, left), why, true
 }
 
-// measures tells whether the rule goes by what is measured, and not by the clock.
+// measures reports whether the rule goes by what is measured, and not by the clock.
 func (r *Rule) measures() bool {
 	return r.Kind == idlechecker.KindUtilization || r.Kind == idlechecker.KindMemory
 }
 
-// unused tells whether the session has used so little over the window that the
+// unused reports whether the session has used so little over the window that the
 // rule ends it. Kinds of slots that it does not have say nothing; one that it has
 // and that was not measured well enough speaks for the session.
 func (r *Rule) unused(s *Subject) (why string, ok bool) {
@@ -97,7 +97,7 @@ func (r *Rule) unused(s *Subject) (why string, ok bool) {
 	return word + "over the last " + Span(r.Timeout) + ": " + strings.Join(below, "; "), true
 }
 
-// blind tells whether the rule lacks measurements of the session to go by.
+// blind reports whether the rule lacks measurements of the session to go by.
 func (r *Rule) blind(s *Subject) bool {
 	for kind := range r.Thresholds {
 		if _, known := s.Over(r.series(kind), r.Timeout); !known && slices.Contains(s.Kinds, kind) {

@@ -56,7 +56,7 @@ func (s *Service) rules(ctx context.Context) (*rulebook, error) {
 
 func (b *rulebook) empty() bool { return len(b.checkers) == 0 && len(b.limits) == 0 }
 
-// any tells whether a rule is of the kind.
+// any reports whether a rule is of the kind.
 func (b *rulebook) any(is func(*Rule) bool) bool {
 	return slices.ContainsFunc(b.checkers, func(c bound) bool { return is(&c.Rule) })
 }

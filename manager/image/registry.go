@@ -94,7 +94,7 @@ func (s *Service) reach(r *ent.Registry) (remote.Registry, error) {
 	return remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: password}, err
 }
 
-// dockerHub is what everybody calls it; the others are its machines.
+// dockerHub is what everyone calls it; the others are its machines.
 const dockerHub = "docker.io"
 
 // canonicalHost checks host[:port] and gives one spelling to what is the same.

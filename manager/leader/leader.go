@@ -102,7 +102,7 @@ func (s *Service) Run(ctx context.Context, lead func(ctx context.Context, epoch 
 	}
 }
 
-// rest keeps from standing for election for a while, but not for long while nobody leads.
+// rest keeps from standing for election for a while, but not for long while no one leads.
 func (s *Service) rest(ctx context.Context) {
 	begun := time.Now()
 	pause(ctx, restLeast)

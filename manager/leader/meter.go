@@ -7,7 +7,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 )
 
-// meter says whether this manager leads.
+// meter reports whether this manager leads.
 type meter struct {
 	leads, since prometheus.Gauge
 	won          prometheus.Counter

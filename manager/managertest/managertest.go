@@ -172,7 +172,7 @@ func (w *World) StartBehind(t testing.TB, through func(nodes string) string) *Ma
 func (m *Manager) Stop() { m.stop() }
 
 // Kill ends the manager as a crash does: from one moment to the next it reaches no
-// store, so that nobody hears that it leads no more.
+// store, so that no one hears that it leads no more.
 func (m *Manager) Kill() {
 	m.killed = true
 	m.Close()

@@ -110,7 +110,7 @@ type batch struct {
 
 func (b *batch) full() bool { return len(b.list) >= batchSize || b.bytes >= batchBytes }
 
-// above tells whether an object of the batch takes the place of a directory that a key
+// above reports whether an object of the batch takes the place of a directory that a key
 // needs. That one comes first, so that it is always the other one that is refused.
 func (b *batch) above(key string) bool {
 	for i := range len(key) {

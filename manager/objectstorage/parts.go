@@ -77,7 +77,7 @@ func (p *parts) missing() (numbers []int) {
 	return numbers
 }
 
-// large sends a file in parts, and goes on with those of an earlier run.
+// large sends a file in parts, and continues with those of an earlier run.
 func (r *sending) large(ctx context.Context, f *file) error {
 	if up := r.st.Upload; up != nil && (up.ID == "" || !up.of(f)) {
 		if err := r.takeBack(ctx); err != nil {

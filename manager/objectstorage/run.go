@@ -44,7 +44,7 @@ type run struct {
 	saved  time.Time
 }
 
-// begin reads what a task is about and goes on with its state. With an error there may
+// begin reads what a task is about and continues with its state. With an error there may
 // be a run all the same, to take back what was done.
 func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, write bool) (*run, error) {
 	r := &run{Service: s, at: at, write: write}
@@ -85,7 +85,7 @@ func (r *run) read(ctx context.Context) error {
 	return nil
 }
 
-// place finds the folder's proxy. It asks anew whether who began the task still may
+// place finds the folder's proxy. It asks again whether who began the task still may
 // use folder and storage.
 func (r *run) place(ctx context.Context) (*vfolder.At, error) {
 	if err := r.read(ctx); err != nil {

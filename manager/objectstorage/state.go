@@ -26,7 +26,7 @@ type Figures struct {
 	Failures          []Failure
 }
 
-// state is what a task goes on with.
+// state is what a task continues with.
 type state struct {
 	Figures
 	Counted bool   // the totals are whole
@@ -61,7 +61,7 @@ func FiguresOf(t *ent.Task) (*Figures, error) {
 	return &st.Figures, nil
 }
 
-// again begins anew what was walked to its end.
+// again begins again what was walked to its end.
 func (st *state) again() {
 	*st = state{Sent: st.Sent, Upload: st.Upload}
 }
@@ -108,7 +108,7 @@ func clip(s string) string {
 	return s
 }
 
-// before tells whether a path comes before another one where a directory's files come
+// before reports whether a path comes before another one where a directory's files come
 // in the place of its name.
 func before(a, b string) bool {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) < 0

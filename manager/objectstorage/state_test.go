@@ -83,7 +83,7 @@ func TestLifeOfSignedRequests(t *testing.T) {
 	}
 }
 
-// An upload whose id nobody heard is told from others by when it began, and by what was
+// An upload whose id no one heard is told from others by when it began, and by what was
 // there before.
 func TestUploadsThatMayBeOurs(t *testing.T) {
 	now := time.Now()

@@ -11,7 +11,7 @@ import (
 )
 
 // upload is what a storage keeps of an object that is sent in parts, until it is
-// completed or aborted. Nobody may have lived to hear its id: then it is one of its
+// completed or aborted. No one may have lived to hear its id: then it is one of its
 // key's that was begun about when it was intended to and was not there before.
 type upload struct {
 	Key, ID  string
@@ -24,7 +24,7 @@ type upload struct {
 // some.
 const leeway = 20 * time.Minute
 
-// may tells whether what a storage has of the key can be the upload that was intended.
+// may reports whether what a storage has of the key can be the upload that was intended.
 func (up upload) may(u minio.ObjectMultipartInfo) bool {
 	return u.Initiated.Sub(up.Intended).Abs() < leeway && !slices.Contains(up.Others, u.UploadID)
 }

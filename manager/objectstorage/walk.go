@@ -2,7 +2,7 @@ package objectstorage
 
 import "context"
 
-// walk goes through what a task moves, page by page, in an order in which it can go on
+// walk goes through what a task moves, page by page, in an order in which it can continue
 // after any item.
 type walk[T any] struct {
 	*run

@@ -92,5 +92,5 @@ func (d *Drift) sight() sight {
 // MarshalGQL writes k as a GraphQL enum value.
 func (k Kind) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(k))) }
 
-// UnmarshalGQL refuses: nobody asks by kind.
+// UnmarshalGQL refuses: no one asks by kind.
 func (k *Kind) UnmarshalGQL(any) error { return errors.New("a kind of drift is only an answer") }

@@ -82,7 +82,7 @@ func (f *floor) runs(name string, d *ent.Device, slot string, amount int64) *ent
 		SetDomainID(s.DomainID).SetProjectID(s.ProjectID).SetOwnerID(s.OwnerID).SaveX(f.ctx)
 }
 
-// What was freed by mistake is held again, unless somebody was given meanwhile what
+// What was freed by mistake is held again, unless someone was given meanwhile what
 // does not go beside it. Who holds at once what does not go together is found.
 func TestExclusiveSlots(t *testing.T) {
 	f := newFloor(t)
@@ -134,7 +134,7 @@ func TestExclusiveSlots(t *testing.T) {
 	}
 }
 
-// Everybody who holds a device that has gone is named, once.
+// Everyone who holds a device that has gone is named, once.
 func TestWhoHoldsWhatIsGone(t *testing.T) {
 	f := newFloor(t)
 	s := occupancy.New(occupancy.Config{Client: f.Client, Agents: f, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler)})

@@ -76,7 +76,7 @@ func (st *state) freeOrphan(a *ent.Allocation) mend {
 }
 
 // holdAgain takes back that something was freed which a running kernel has, when
-// nobody else was given it meanwhile.
+// no one else was given it meanwhile.
 func (st *state) holdAgain(k *ent.Kernel, name, slot string) mend {
 	return func(ctx context.Context, epoch int64) error {
 		return st.fenced(ctx, epoch, func(tx *ent.Tx) error {

@@ -67,7 +67,7 @@ type Service struct {
 	drift    *prometheus.GaugeVec
 	repaired *prometheus.CounterVec
 
-	turn *semaphore.Weighted // held during an audit; who waits leaves when his context ends
+	turn *semaphore.Weighted // held during an audit; who waits leaves when their context ends
 	told map[string]Drift    // what this manager's last audit as leader found; belongs to the turn's holder
 
 	mu    sync.Mutex // never held over a statement
@@ -202,7 +202,7 @@ func (s *Service) recovering(ctx context.Context) (bool, error) {
 // AuditPayload answers the wish for an audit.
 type AuditPayload struct{ Audit *Audit }
 
-// audit looks and, where this manager leads, mends; only when somebody asked for it does
+// audit looks and, where this manager leads, mends; only when someone asked for it does
 // it end containers that the database does not know.
 func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 	if err := s.turn.Acquire(ctx, 1); err != nil {
@@ -237,7 +237,7 @@ func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 }
 
 // tell logs what differs now and did not at the last audit, and what no longer does:
-// a difference that nobody mends would fill the log. The caller holds the turn.
+// a difference that no one mends would fill the log. The caller holds the turn.
 func (s *Service) tell(found []Drift) {
 	now := map[string]Drift{}
 	for _, d := range found {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestWhoLeavesDoesNotWaitForAnAudit has one audit that takes long, one who waits for
-// it until he leaves, and a leader whose term ends meanwhile.
+// it until they leave, and a leader whose term ends meanwhile.
 func TestWhoLeavesDoesNotWaitForAnAudit(t *testing.T) {
 	client, db := identitytest.Store(t)
 	w := identitytest.Fill(t, client)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A difference that nobody mends is logged once, and again when it is over.
+// A difference that no one mends is logged once, and again when it is over.
 func TestOnlyChangesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &Service{Config: Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}}

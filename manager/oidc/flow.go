@@ -45,9 +45,9 @@ const (
 	codeState      = "state"        // too late, twice, or begun elsewhere
 	codeDenied     = "denied"       // the person or the issuer said no
 	codeToken      = "token"        // the issuer's word cannot be believed
-	codeUnverified = "unverified"   // of an e-mail that nobody checked
+	codeUnverified = "unverified"   // of an e-mail that no one checked
 	codeEmail      = "email_domain" // of an e-mail from elsewhere
-	codeUnknown    = "unknown_user" // nobody here, and none is made
+	codeUnknown    = "unknown_user" // no one here, and none is made
 	codeInactive   = "inactive"
 	codeAddress    = "address"
 	codeTooMany    = "too_many_logins" // of this user: the oldest must end first
@@ -205,7 +205,7 @@ func (s *Service) end(w http.ResponseWriter, r *http.Request, p *ent.IdentityPro
 	http.Redirect(w, r, "/login?"+to.Encode(), http.StatusSeeOther)
 }
 
-// arrive shows a page that goes on by itself. A redirect would still belong to
+// arrive shows a page that continues by itself. A redirect would still belong to
 // the navigation that began at the issuer, and the browser would not send the
 // strict cookie along.
 func arrive(w http.ResponseWriter, path string) {

@@ -70,7 +70,7 @@ func (i *issuers) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, i.client)
 }
 
-// get discovers an issuer. One that is dead keeps nobody waiting for the lock.
+// get discovers an issuer. One that is dead keeps no one waiting for the lock.
 func (i *issuers) get(ctx context.Context, issuer string) (*oidc.Provider, error) {
 	i.mu.Lock()
 	d, ok := i.known[issuer]

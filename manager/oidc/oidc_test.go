@@ -319,7 +319,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Where the provider makes no users, it lets in only whom somebody else has made.
+// Where the provider makes no users, it lets in only whom someone else has made.
 func TestNobodyIsProvisionedWithoutTheRule(t *testing.T) {
 	s := newSetup(t)
 	ctx := viewer.SystemContext(t.Context())

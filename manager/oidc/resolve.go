@@ -18,7 +18,7 @@ import (
 
 const maxSubject = 255 // of OpenID Connect
 
-// resolve finds the user of a person: who came before, else who has his
+// resolve finds the user of a person: who came before, else who has their
 // verified e-mail, else a new one where the provider makes them.
 func (s *Service) resolve(ctx context.Context, p *ent.IdentityProvider, c claims) (*ent.User, error) {
 	if len(c.Subject) > maxSubject || naming.Line("sub", c.Subject, maxSubject) != nil {

@@ -56,7 +56,7 @@ func Of(n ent.Noder) (access.Entity, access.Object, bool) {
 	return "", access.Object{}, false
 }
 
-// Permissions lists what the viewer may do to an object that he sees.
+// Permissions lists what the viewer may do to an object that they see.
 func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 	e, on, ok := Of(n)
 	if !ok || v == nil {
@@ -67,7 +67,7 @@ func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 	list := []access.Operation{}
 	for _, op := range access.Operations() {
 		if op == access.Special && isUser && u.Role == user.RoleAdmin && v.Role == viewer.RoleUser {
-			continue // nobody acts as who is above him
+			continue // no one acts as who is above them
 		}
 		// What is seen is read; by which rule is the rows' business.
 		if op == access.Read || !beyond && access.Acts(op, e) && v.May(op, e, on) {
@@ -77,7 +77,7 @@ func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 	return list
 }
 
-// above tells whether a user's built-in role is one that the viewer has no say
+// above reports whether a user's built-in role is one that the viewer has no say
 // over: superadmins and monitors are for superadmins.
 func above(v *viewer.Viewer, u *ent.User) bool {
 	return !v.Superadmin() && slices.Contains([]user.Role{user.RoleSuperadmin, user.RoleMonitor}, u.Role)

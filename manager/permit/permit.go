@@ -1,5 +1,5 @@
 // Package permit is how the manager's services ask whether the viewer may do
-// something. What he may is said in internal/access; here the answer becomes an
+// something. What they may is said in internal/access; here the answer becomes an
 // error with a class. Objects are read through ent first, so that what is out of
 // sight is not found rather than forbidden.
 package permit
@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Writer returns the viewer when he may change anything at all.
+// Writer returns the viewer when they may change anything at all.
 func Writer(ctx context.Context) (*viewer.Viewer, error) {
 	v := viewer.From(ctx)
 	switch {
@@ -28,7 +28,7 @@ func Writer(ctx context.Context) (*viewer.Viewer, error) {
 	return v, nil
 }
 
-// Check returns the viewer when he may do op to an object.
+// Check returns the viewer when they may do op to an object.
 func Check(ctx context.Context, op access.Operation, e access.Entity, on access.Object) (*viewer.Viewer, error) {
 	v := viewer.From(ctx)
 	if v == nil || v.Role != viewer.RoleMonitor || v.Due != "" || !v.May(op, e, on) {

@@ -135,7 +135,7 @@ func (s *Service) holder(ctx context.Context, domain, project, person, key *uuid
 	case person != nil:
 		return s.person(ctx, holder{scope: ScopeUser, id: *person}, *person, "user")
 	}
-	// Keypairs are in sight of their user only; whoever sees him may bind them.
+	// Keypairs are in sight of their user only; anyone who sees them may bind them.
 	k, err := s.client.Keypair.Query().Where(keypair.ID(*key)).Only(viewer.SystemContext(ctx))
 	if err != nil {
 		return holder{}, permit.Missing(err, "keypair", "keypair")
@@ -152,7 +152,7 @@ func (s *Service) person(ctx context.Context, h holder, id uuid.UUID, what strin
 	return h, nil
 }
 
-// mayBind decides who may change the limits of a holder. Nobody does so for
+// mayBind decides who may change the limits of a holder. No one does so for
 // being the holder, so that limits cannot be shaken off.
 func mayBind(ctx context.Context, h holder) error {
 	v := viewer.From(ctx)
@@ -201,7 +201,7 @@ func (s *Service) bind(ctx context.Context, h holder, in AttachResourcePolicyInp
 	}
 	out := &AttachResourcePolicyPayload{}
 	if in.Policy != nil {
-		// Whoever deletes the policy waits for this row, and then counts it.
+		// Anyone who deletes the policy waits for this row, and then counts it.
 		if out.Policy, err = tx.ResourcePolicy.Query().Where(resourcepolicy.ID(*in.Policy)).ForShare().Only(sys); err != nil {
 			return nil, permit.Missing(err, "policy", "policy")
 		}

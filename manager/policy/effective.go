@@ -33,7 +33,7 @@ type EffectiveLimit struct {
 }
 
 // EffectiveLimits tells what may still be had by a user in a project of a
-// domain on a resource group; of nobody in particular it is the viewer in his
+// domain on a resource group; of no one in particular it is the viewer in their
 // project. Only scopes in the viewer's sight have any.
 func (s *Service) EffectiveLimits(ctx context.Context, domain, project, user, group *uuid.UUID) ([]*EffectiveLimit, error) {
 	at, err := s.place(ctx, domain, project, user, group)

@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Narrowed tells whether the limit counts sessions of one group or project
+// Narrowed reports whether the limit counts sessions of one group or project
 // only. Such a limit says nothing of what is not in a session.
 func (l *Limit) Narrowed() bool { return l.Group != uuid.Nil || l.Within != uuid.Nil }
 

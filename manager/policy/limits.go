@@ -98,7 +98,7 @@ func (s *Service) All(ctx context.Context, q Querier) ([]Limit, error) {
 	return query(ctx, q, attached+inOrder)
 }
 
-// Binds tells whether a limit of All binds at a place.
+// Binds reports whether a limit of All binds at a place.
 func (l *Limit) Binds(at Place) bool {
 	if l.Group != uuid.Nil && l.Group != at.Group || l.Within != uuid.Nil && l.Within != at.Project {
 		return false

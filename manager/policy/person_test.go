@@ -14,7 +14,7 @@ import (
 )
 
 // What a person holds counts whole, whichever keypair asked for it, so that more
-// keypairs are not more; within a project only what he holds there counts, and on a
+// keypairs are not more; within a project only what they hold there counts, and on a
 // group what is there.
 func TestLimitsBindPeople(t *testing.T) {
 	s := newSite(t)
@@ -74,7 +74,7 @@ func TestLimitsBindPeople(t *testing.T) {
 	}, got); diff != "" {
 		t.Error(diff)
 	}
-	// Of limits that bind together, the one that leaves least is told, whoever's it is.
+	// Of limits that bind together, the one that leaves least is told, anyone who's it is.
 	list, err := s.EffectiveLimits(s.root, nil, &s.A.Project.ID, &me.ID, nil)
 	if err != nil || len(list) != 1 || list[0].Policy != "domain" || list[0].Assignable != "0" {
 		t.Errorf("%+v %v", list, err)

@@ -25,7 +25,7 @@ const (
 	StateNever    State = "never"
 )
 
-// PresetFit tells a caller how soon a preset could start for him.
+// PresetFit tells a caller how soon a preset could start for them.
 type PresetFit struct {
 	State  State
 	Reason string // empty when it is now
@@ -92,7 +92,7 @@ func (s *Service) Fits(ctx context.Context, questions []Question) (map[Question]
 }
 
 // request is the session that the caller would ask for and where it may run, or
-// why he cannot.
+// why they cannot.
 func request(v *viewer.Viewer, q Question, p *ent.ResourcePreset, projects []*ent.Project, groups []*ent.ResourceGroup) (r plan.Request, open []uuid.UUID, why string) {
 	r = plan.Request{Owner: v.User, Priority: priority}
 	for _, one := range projects {

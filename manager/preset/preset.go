@@ -1,5 +1,5 @@
 // Package preset keeps named requests of slots, for every resource group or
-// for one, and tells each caller which of them he could start now.
+// for one, and tells each caller which of them they could start now.
 package preset
 
 import (
@@ -104,7 +104,7 @@ func (s *Service) UpdateResourcePreset(ctx context.Context, in UpdateResourcePre
 	return stored(p, err, name)
 }
 
-// DeleteResourcePreset deletes a preset; sessions that began with it go on.
+// DeleteResourcePreset deletes a preset; sessions that began with it continue.
 func (s *Service) DeleteResourcePreset(ctx context.Context, in DeleteResourcePresetInput) (*DeleteResourcePresetPayload, error) {
 	p, err := s.find(ctx, access.Delete, in.ID)
 	if err != nil {

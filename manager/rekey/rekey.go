@@ -36,8 +36,8 @@ type Rekeyer struct {
 	Straggle time.Duration
 }
 
-// Run makes a new key, seals everything anew with it, and only then drops the
-// keys before it. Managers may run meanwhile. Cut anywhere, it goes on when it is
+// Run makes a new key, seals everything again with it, and only then drops the
+// keys before it. Managers may run meanwhile. Cut anywhere, it continues when it is
 // run again. A value that no key opens keeps the old keys.
 func (r Rekeyer) Run(ctx context.Context) (err error) {
 	conn, err := r.DB.Conn(ctx)
@@ -106,7 +106,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// all seals every column anew.
+// all seals every column again.
 func (r Rekeyer) all(ctx context.Context, conn *sql.Conn, ring *seal.Ring) error {
 	var failed error
 	for _, c := range seal.Columns() {
@@ -121,10 +121,10 @@ func (r Rekeyer) all(ctx context.Context, conn *sql.Conn, ring *seal.Ring) error
 	return failed
 }
 
-// column seals one column anew and tells of how many rows. What cannot be opened
+// column seals one column again and tells of how many rows. What cannot be opened
 // does not keep the other rows from their turn.
 func column(ctx context.Context, conn *sql.Conn, ring *seal.Ring, c seal.Column) (n int, failed error) {
-	// What a manager seals anew or removes meanwhile is left as it is.
+	// What a manager seals again or removes meanwhile is left as it is.
 	change := fmt.Sprintf("UPDATE %s SET %[2]s = $1 WHERE id = $2 AND %[2]s = $3", c.Table, c.Name)
 	for after := (uuid.UUID{}); ; {
 		rows, err := old(ctx, conn, c, ring.Mark(), after)

@@ -236,7 +236,7 @@ func TestChangeOfKeysGoesOn(t *testing.T) {
 }
 
 // What does not open is named, keeps the old keys, and does not keep the rest
-// from being sealed anew.
+// from being sealed again.
 func TestWhatDoesNotOpenKeepsTheOldKeys(t *testing.T) {
 	v := newVault(t)
 	system := viewer.SystemContext(t.Context())
@@ -257,7 +257,7 @@ func TestWhatDoesNotOpenKeepsTheOldKeys(t *testing.T) {
 	}
 }
 
-// A manager goes on making and changing secrets meanwhile.
+// A manager continues making and changing secrets meanwhile.
 func TestKeysChangeUnderARunningManager(t *testing.T) {
 	v := newVault(t)
 	system := viewer.SystemContext(t.Context())

@@ -31,7 +31,7 @@ type RevokeRoleInput struct{ ID uuid.UUID }
 // RoleGrantPayload is a new grant.
 type RoleGrantPayload struct{ Grant *ent.RoleGrant }
 
-// RevokeRolePayload is the role that somebody no longer holds there.
+// RevokeRolePayload is the role that someone no longer holds there.
 type RevokeRolePayload struct{ Role *ent.Role }
 
 // GrantRole gives a user a role, at once. Who grants must be allowed to hand the
@@ -123,8 +123,8 @@ func holder(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	return nil
 }
 
-// exceeds refuses permissions that the viewer has not himself on a scope, and
-// a scope that does not exist or is out of his sight.
+// exceeds refuses permissions that the viewer has not themselves on a scope, and
+// a scope that does not exist or is out of their sight.
 func exceeds(ctx context.Context, tx *ent.Tx, allows access.Permissions, scope rolegrant.Scope, on uuid.UUID) error {
 	v := viewer.From(ctx)
 	if v.Within != uuid.Nil && (scope != rolegrant.ScopeProject || on != v.Within) {
@@ -171,8 +171,8 @@ func exceedsOn(ctx context.Context, tx *ent.Tx, allows access.Permissions, on uu
 	return has(viewer.From(ctx), e, allows[e], at)
 }
 
-// has refuses what the viewer may not do there himself. A superadmin hands out
-// also the one thing that rank does not open to him.
+// has refuses what the viewer may not do there themselves. A superadmin hands out
+// also the one thing that rank does not open to them.
 func has(v *viewer.Viewer, e access.Entity, list []access.Operation, at access.Object) error {
 	if v.Superadmin() {
 		return nil

@@ -1,7 +1,7 @@
 // Package role makes custom roles, grants them to users on scopes, and tells
 // what a viewer may do to an object. What a role allows is looked up with the
-// credential of every request; here it is written, so that nobody hands out
-// more than he has himself.
+// credential of every request; here it is written, so that no one hands out
+// more than they have themselves.
 package role
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Disconnecter closes what a user has open, because his rights have changed. It
+// Disconnecter closes what a user has open, because their rights have changed. It
 // is called after the commit.
 type Disconnecter interface {
 	Disconnect(ctx context.Context, user uuid.UUID)
@@ -70,7 +70,7 @@ type DeleteRolePayload struct{ ID uuid.UUID }
 
 const maxDescription = 1000 // characters
 
-// CreateRole makes a role. It is nobody's until it is granted.
+// CreateRole makes a role. It is no one's until it is granted.
 func (s *Service) CreateRole(ctx context.Context, in CreateRoleInput) (*RolePayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.Role, access.Object{}); err != nil {
 		return nil, err

@@ -162,7 +162,7 @@ func TestScopesOfGrants(t *testing.T) {
 	}
 }
 
-// Whoever may hand out a role gives nothing that he has not there himself,
+// Anyone who may hand out a role gives nothing that they have not there themselves,
 // neither by a grant nor by changing a role that is granted.
 func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 	w := start(t)

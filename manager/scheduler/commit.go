@@ -24,7 +24,7 @@ import (
 // epoch is no longer ours; a session that was cancelled meanwhile is left out,
 // and so is one that limits as they are now do not admit any more, or whose
 // agents take nothing new. Only the holder of the epoch adds to what is used, so
-// nobody passes a limit meanwhile.
+// no one passes a limit meanwhile.
 func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 	var places []msession.Place
 	err := store.InTx(ctx, t.client, func(tx *ent.Tx) (err error) {
@@ -119,7 +119,7 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	return places, verify(ctx, tx, store.IDs(touched), t.model.snap.SlotTypes)
 }
 
-// changed tells whether a session asks for something else than was decided on.
+// changed reports whether a session asks for something else than was decided on.
 func changed(w *ent.Session, r *plan.Request) bool {
 	return w.ResourceGroupID != r.Group || w.StrictAgents != r.Strict ||
 		len(r.Kernels) == 1 && !maps.Equal(w.Slots, r.Kernels[0].Slots)

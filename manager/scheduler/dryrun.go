@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// Trial is the cluster of a moment, in which requests are tried that nobody
+// Trial is the cluster of a moment, in which requests are tried that no one
 // has made. It is read once and answers for any number of them.
 type Trial struct {
 	snap   *plan.Snapshot
@@ -49,7 +49,7 @@ func (t *Trial) Run(r plan.Request, groups []uuid.UUID) Outcome {
 	}
 	r.Group = group
 	bare := slices.Clone(t.snap.Limits)
-	for i := range bare { // as though nobody used anything
+	for i := range bare { // as though no one used anything
 		bare[i].Used, bare[i].Sessions = nil, 0
 	}
 	if reached := plan.NewLedger(bare).Reached(&r); len(reached) > 0 {

@@ -43,7 +43,7 @@ func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, n session.Ne
 }
 
 // rosterAge is how long the agents are believed to be as they were read but for
-// what events say. Before anything is refused they are read anew.
+// what events say. Before anything is refused they are read again.
 const rosterAge = 30 * time.Second
 
 // roster is the agents as every manager knows them, for requests that only ask
@@ -125,7 +125,7 @@ func (s *Scheduler) readRules(ctx context.Context, snap *plan.Snapshot) error {
 	return err
 }
 
-// peopled tells whether a group has agents.
+// peopled reports whether a group has agents.
 func peopled(snap *plan.Snapshot, group uuid.UUID) bool {
 	return slices.ContainsFunc(snap.Agents, func(a plan.Agent) bool { return a.Group == group })
 }

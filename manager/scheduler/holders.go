@@ -38,8 +38,8 @@ func (s *Scheduler) ShareHolders(ctx context.Context, groups []uuid.UUID) (map[u
 	return of, nil
 }
 
-// knows tells whether what a holder uses is the viewer's to know: his own, that
-// of what he is in, and what he may see the sessions of.
+// knows reports whether what a holder uses is the viewer's to know: their own, that
+// of what they are in, and what they may see the sessions of.
 func knows(v *viewer.Viewer, h plan.Holder) bool {
 	if v.May(access.Read, access.Session, access.Object{Domain: h.Domain, Project: h.Project, Owner: h.Owner}) {
 		return true

@@ -11,8 +11,8 @@ import (
 // thousands of sessions, that is nothing.
 const latelyAge = time.Minute
 
-// lately keeps what was read of the past, and reads it anew when it is old. One
-// reads at a time; who waits for that stops when his context ends.
+// lately keeps what was read of the past, and reads it again when it is old. One
+// reads at a time; who waits for that stops when their context ends.
 type lately[T any] struct {
 	turn  *semaphore.Weighted
 	at    time.Time

@@ -185,7 +185,7 @@ func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.
 	}
 	for _, a := range rows {
 		l := to[a.SessionID]
-		if l == nil { // its session is over: that is somebody's mistake, and the device is in use all the same
+		if l == nil { // its session is over: that is someone's mistake, and the device is in use all the same
 			l = &live{request: plan.Request{SessionID: a.SessionID, Owner: a.OwnerID, Project: a.ProjectID, Domain: a.DomainID}}
 			to[a.SessionID] = l
 		}
@@ -197,14 +197,14 @@ func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.
 	return nil
 }
 
-// sort brings what is held in one order, whoever lists it.
+// sort brings what is held in one order, anyone who lists it.
 func (l *live) sort() {
 	slices.SortFunc(l.holds, func(a, b hold) int {
 		return cmp.Or(slices.Compare(a.device[:], b.device[:]), cmp.Compare(a.slot, b.slot), cmp.Compare(a.amount, b.amount), a.since.Compare(b.since))
 	})
 }
 
-// same tells whether the scheduler need not look again.
+// same reports whether the scheduler need not look again.
 func (l *live) same(o *live) bool {
 	return l.status == o.status && l.attempt == o.attempt && l.started.Equal(o.started) && slices.EqualFunc(l.holds, o.holds, func(a, b hold) bool {
 		return a.agent == b.agent && a.device == b.device && a.slot == b.slot && a.amount == b.amount

@@ -14,7 +14,7 @@ import (
 )
 
 // model is the cluster as a leader knows it: a snapshot that is kept up to date
-// with what he does and hears of. What it is told it notes, for the planner, in
+// with what they do and hears of. What it is told it notes, for the planner, in
 // change. Rows are the truth; a model that differs from them is repaired.
 type model struct {
 	snap    *plan.Snapshot
@@ -26,7 +26,7 @@ type model struct {
 	running map[uuid.UUID]int    // in snap.Running
 	agents  map[uuid.UUID]int    // in snap.Agents
 	devices map[uuid.UUID][2]int // agent and device
-	counts  map[holderOf][]int   // limits that count what somebody holds
+	counts  map[holderOf][]int   // limits that count what someone holds
 }
 
 // holderOf is whose sessions a limit counts.

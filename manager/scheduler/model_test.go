@@ -108,7 +108,7 @@ func (h *happenings) happen(t *testing.T) {
 }
 
 // What a leader knows is what the rows say: with every event at once, and with
-// events lost once he has compared.
+// events lost once they have compared.
 func TestModelIsWhatTheRowsSay(t *testing.T) {
 	for _, lost := range []int{0, 60} {
 		t.Run(fmt.Sprintf("%d percent of the events lost", lost), func(t *testing.T) {

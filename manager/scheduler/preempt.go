@@ -35,7 +35,7 @@ func (t *term) makeRoom(ctx context.Context, decisions []plan.Decision) error {
 }
 
 // preempt ends sessions for one that waits, in one transaction with the promise
-// that this gets their room, so that whoever leads next keeps it. It is left out
+// that this gets their room, so that anyone who leads next keeps it. It is left out
 // when the session does not wait any more, when one of those that it needs may
 // not be ended any more, or when its group has ceased to do so.
 func (t *term) preempt(ctx context.Context, d plan.Decision) error {

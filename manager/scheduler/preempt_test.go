@@ -19,7 +19,7 @@ import (
 )
 
 // TestRoomOutlivesTheLeader ends a session for another one, and lets a second
-// leader carry on from the rows: it ends nobody else, and gives the room to whom
+// leader carry on from the rows: it ends no one else, and gives the room to whom
 // it was promised, though another session waits for longer.
 func TestRoomOutlivesTheLeader(t *testing.T) {
 	client, db := identitytest.Store(t)

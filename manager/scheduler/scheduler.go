@@ -34,7 +34,7 @@ type Scheduler struct {
 	asked    *lately[[]plan.Demand] // what the latest sessions asked for
 	roster   roster
 	strays   func(agent uuid.UUID) map[string]resource.Slots // nil: there are none
-	images   func(agent string) map[string]bool              // nil: nobody knows
+	images   func(agent string) map[string]bool              // nil: no one knows
 	networks overlay.Range                                   // of sessions over several agents
 	meter    meter
 }

@@ -99,7 +99,7 @@ func TestHoldersStand(t *testing.T) {
 	}
 }
 
-// TestWhoSeesHolders: everybody himself and what he is in, admins what is below.
+// TestWhoSeesHolders: everyone themselves and what they are in, admins what is below.
 func TestWhoSeesHolders(t *testing.T) {
 	w, g := shared(t, resourcegroup.OrderFairShare)
 	for _, c := range []struct {

@@ -54,7 +54,7 @@ func (s *Scheduler) read(ctx context.Context) (*model, error) {
 }
 
 // readSettings reads what is the same for all sessions and agents. A leader reads
-// it again when somebody says that any of it may have changed, and now and then.
+// it again when someone says that any of it may have changed, and now and then.
 func (s *Scheduler) readSettings(ctx context.Context, snap *plan.Snapshot) error {
 	for _, part := range []struct {
 		what string
@@ -190,7 +190,7 @@ func holdAfter(g *ent.ResourceGroup) time.Duration {
 	return time.Duration(g.HoldAfter) * time.Second
 }
 
-// usable tells whether new work may land on a device.
+// usable reports whether new work may land on a device.
 func usable(d *ent.Device) bool {
 	return d.Health == device.HealthHealthy || d.Health == device.HealthDegraded
 }

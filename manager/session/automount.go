@@ -22,7 +22,7 @@ const usedEvery = time.Minute
 
 // checkAutoMounts adds the folders whose names begin with a dot, the owner's before
 // those of the project, each where nothing is mounted by request. What may not be
-// mounted is left out: nobody asked for it.
+// mounted is left out: no one asked for it.
 func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
 	if in.AutoMount != nil && !*in.AutoMount {
 		return nil
@@ -56,7 +56,7 @@ func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in Crea
 	return nil
 }
 
-// noteUse notes that the session of a wish mounts its folders. It is no part of what
+// noteUse notes that the session of a wish mounts its folders. It is not a part of what
 // makes the session: the rows are held for others to share there.
 func (s *Service) noteUse(ctx context.Context, w *wish) {
 	if len(w.mounts) == 0 {

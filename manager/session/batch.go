@@ -40,7 +40,7 @@ type batches struct {
 	running int
 	open    *batch        // gathers
 	waiting []*batch      // for a lane
-	idle    chan struct{} // closed when all lanes are free; nil: nobody waits for that
+	idle    chan struct{} // closed when all lanes are free; nil: no one waits for that
 }
 
 // batch is some wishes and, once done is closed, their sessions.

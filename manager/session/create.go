@@ -176,7 +176,7 @@ func holdMembership(ctx context.Context, tx *ent.Tx, w *wish) error {
 }
 
 // holdFolders keeps the folders from being deleted until the session, with
-// its mounts, is there for whoever wants to delete them.
+// its mounts, is there for anyone who wants to delete them.
 func holdFolders(ctx context.Context, tx *ent.Tx, w *wish) error {
 	want := map[uuid.UUID]bool{}
 	for _, m := range w.mounts {

@@ -17,7 +17,7 @@ import (
 )
 
 // displacing is the move with which the platform ends what runs. When it is to
-// start anew, it goes back to pending once its containers have ended, and that is
+// start again, it goes back to pending once its containers have ended, and that is
 // no failure of its own.
 func displacing(reason session.TerminationReason, anew bool, text string) move {
 	m := move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo, code: string(reason), message: text, reason: &reason}
@@ -101,7 +101,7 @@ func (s step) startAnew(ctx context.Context) error {
 		code: string(reason), message: s.sess.StatusMessage, avoid: agentsOf(left)})
 }
 
-// starting tells whether the session is between its placement and its run.
+// starting reports whether the session is between its placement and its run.
 func (s step) starting() bool {
 	return slices.Contains([]lifecycle.Status{lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating}, s.sess.Status)
 }

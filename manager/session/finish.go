@@ -31,7 +31,7 @@ const completed = "completed"
 // notFound is the reason of a kernel that its agent has no record of.
 const notFound = "not-found"
 
-// exited tells whether a kernel's container has ended, as far as is known.
+// exited reports whether a kernel's container has ended, as far as is known.
 func (s step) exited(k *ent.Kernel) bool {
 	ob, ok := s.observed.current(k)
 	return ok && ob.Phase == agentpb.KernelState_EXITED
@@ -61,7 +61,7 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 		code: string(why.reason), message: why.text, result: sessionevent.ResultInfo})
 }
 
-// failed tells whether a kernel's container ended otherwise than by doing its work.
+// failed reports whether a kernel's container ended otherwise than by doing its work.
 func (s step) failed(k *ent.Kernel) bool {
 	ob, ok := s.observed.current(k)
 	return ok && ob.Phase == agentpb.KernelState_EXITED && (ob.ExitCode != 0 || ob.Reason != completed)
@@ -78,7 +78,7 @@ func (s step) terminate(ctx context.Context) (bool, time.Duration, error) {
 	return true, 0, s.finish(ctx, "")
 }
 
-// allEnded tells whether nothing more has to be waited for. A session that is
+// allEnded reports whether nothing more has to be waited for. A session that is
 // given up because its agent is lost does not wait for that one.
 func (s step) allEnded() bool {
 	given := s.sess.TerminationReason != nil && *s.sess.TerminationReason == session.TerminationReasonAgentLost
@@ -208,7 +208,7 @@ func (s step) end(k *ent.Kernel) verdict {
 	return v
 }
 
-// endedItself tells whether the main container came to its end before it was
+// endedItself reports whether the main container came to its end before it was
 // asked to.
 func (s step) endedItself() bool {
 	for _, k := range s.sess.Edges.Kernels {
@@ -220,7 +220,7 @@ func (s step) endedItself() bool {
 }
 
 // finish records the end and frees everything, or lets a session that is to
-// start anew wait for that.
+// start again wait for that.
 func (s step) finish(ctx context.Context, note string) error {
 	if s.sess.Status == lifecycle.Terminating && s.sess.RetryAt != nil {
 		if !s.endedItself() {

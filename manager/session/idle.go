@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// SetSessionIdleExemptInput says whether idle checks leave a session alone.
+// SetSessionIdleExemptInput reports whether idle checks leave a session alone.
 type SetSessionIdleExemptInput struct {
 	ID     uuid.UUID
 	Exempt bool

@@ -83,7 +83,7 @@ type pull struct {
 
 func newPulls(s *Service) *pulls { return &pulls{s: s, m: map[string]*pull{}} }
 
-// ensure starts a pull unless one runs, and tells whether the image is there.
+// ensure starts a pull unless one runs, and reports whether the image is there.
 // Every session that waited for one learns its result, once.
 func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bool, error) {
 	img := sess.Edges.Image
@@ -288,7 +288,7 @@ func (s step) environment(k *ent.Kernel, wanted map[string]string) map[string]st
 const masterPort = "29500"
 
 // runAs makes the container's user the one that its owner is given. A group
-// that is not given is the one of the same number, as for a user of his own.
+// that is not given is the one of the same number, as for a user of their own.
 func runAs(r *agentpb.CreateKernelRequest, owner *ent.User) {
 	if owner == nil || owner.ContainerUID == nil {
 		return

@@ -41,7 +41,7 @@ func EndsAt(sess *ent.Session) *time.Time {
 }
 
 // Lifetime is how long a session may run at most, by its own lifetime if it has
-// one and by the limits of where it stands; 0 is for ever.
+// one and by the limits of where it stands; 0 is forever.
 func Lifetime(limits []policy.Limit, at policy.Place, own *int) time.Duration {
 	seconds := 0
 	if own != nil {

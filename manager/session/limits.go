@@ -117,7 +117,7 @@ func (w *wish) locks() (list []string) {
 	return list
 }
 
-// refused tells whether a limit would refuse it even if nothing was used.
+// refused reports whether a limit would refuse it even if nothing was used.
 func (w *wish) refused() bool {
 	return slices.ContainsFunc(w.limits, func(l policy.Limit) bool { return len(l.Refuses(w.ask(), policy.Used{})) > 0 })
 }

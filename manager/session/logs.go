@@ -110,7 +110,7 @@ func (s *Service) rpc(ctx context.Context, k *ent.Kernel) (agentpb.AgentClient, 
 	if k.AgentID == nil {
 		return nil, problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
 	}
-	// Who sees the session reaches it, also where he could not start another.
+	// Who sees the session reaches it, also where they could not start another.
 	a, err := s.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
 	if err != nil {
 		return nil, permit.Missing(err, "agent of the kernel", "kernel")

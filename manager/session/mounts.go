@@ -180,7 +180,7 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 		if err := Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
-		// Whoever starts it reads the mounts after it has moved on.
+		// Anyone who starts it reads the mounts after it has moved on.
 		n, err := tx.Session.Update().Where(session.ID(sess.ID), session.StatusEQ(sess.Status)).AddVersion(1).Save(ctx)
 		if err != nil || n == 0 { // it moved on, and is looked at again
 			return err

@@ -33,7 +33,7 @@ type move struct {
 	reason   *session.TerminationReason
 	outcome  session.Result // with a final state
 	exitCode *int
-	retryAt  *time.Time    // with Pending: not before; with Terminating: it is to start anew then
+	retryAt  *time.Time    // with Pending: not before; with Terminating: it is to start again then
 	avoid    []uuid.UUID   // with Pending: agents to take last from now on
 	within   time.Duration // instead of the state's own deadline
 }
@@ -48,7 +48,7 @@ func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
 	now := clock.Now()
 	u := tx.Session.Update().Where(session.ID(s.ID), session.StatusEQ(s.Status)).
 		SetStatus(m.to).AddVersion(1).SetStatusMessage(m.message)
-	if s.Status == lifecycle.Terminating { // meanwhile its user may have ended what was to start anew
+	if s.Status == lifecycle.Terminating { // meanwhile its user may have ended what was to start again
 		u.Where(func(q *sql.Selector) {
 			if s.RetryAt != nil {
 				q.Where(sql.NotNull(q.C(session.FieldRetryAt)))

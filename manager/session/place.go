@@ -79,7 +79,7 @@ func Schedule(ctx context.Context, tx *ent.Tx, places []Place) error {
 	}
 	now := clock.Now()
 	// One statement: the sessions are held by the caller, so what it does not
-	// change was changed by nobody else.
+	// change was changed by no one else.
 	if err := connect(ctx, tx, places); err != nil {
 		return err
 	}

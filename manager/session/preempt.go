@@ -9,7 +9,7 @@ import (
 )
 
 // Preempt ends sessions, in the caller's transaction, to make room for one that
-// waits. When they are to start anew they wait for their turn again, and have not
+// waits. When they are to start again they wait for their turn again, and have not
 // failed. What they are told names the other one only if it is their owner's.
 func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent.Session, anew bool) error {
 	for _, v := range victims {

@@ -79,7 +79,7 @@ func (q *queue) signal() {
 	}
 }
 
-// next returns an id that nobody works on, or false when ctx has ended.
+// next returns an id that no one works on, or false when ctx has ended.
 func (q *queue) next(ctx context.Context) (uuid.UUID, bool) {
 	for ctx.Err() == nil { // what is left is for the next term
 		q.mu.Lock()
@@ -88,7 +88,7 @@ func (q *queue) next(ctx context.Context) (uuid.UUID, bool) {
 			q.order = q.order[1:]
 			q.state[id] = busy
 			if len(q.order) > 0 {
-				q.signal() // another worker may go on
+				q.signal() // another worker may continue
 			}
 			q.mu.Unlock()
 			return id, true

@@ -60,7 +60,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	s.drive(ctx, epoch, false)
 }
 
-// Recover is Lead in recovery mode: it carries out the ends that somebody has asked for,
+// Recover is Lead in recovery mode: it carries out the ends that someone has asked for,
 // and nothing else.
 func (s *Service) Recover(ctx context.Context, epoch int64) {
 	s.drive(viewer.SystemContext(ctx), epoch, true)
@@ -218,7 +218,7 @@ func atVolume(q *ent.VfolderQuery) {
 	q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
 }
 
-// take makes at most one move and says whether it did.
+// take makes at most one move and reports whether it did.
 func (s step) take(ctx context.Context) (moved bool, again time.Duration, err error) {
 	if d := s.sess.DeadlineAt; d != nil && clock.Now().After(*d) {
 		return true, 0, s.expire(ctx)

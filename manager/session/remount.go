@@ -20,7 +20,7 @@ import (
 )
 
 // settling has the agents make mounts as their rows are. Each session is seen to on
-// its own: an agent that does not answer holds up nobody else.
+// its own: an agent that does not answer holds up no one else.
 type settling struct {
 	s       *Service
 	epoch   int64
@@ -30,7 +30,7 @@ type settling struct {
 	busy map[uuid.UUID]bool
 }
 
-// begin sees to all sessions that have something to settle, and tells whether any
+// begin sees to all sessions that have something to settle, and reports whether any
 // has.
 func (p *settling) begin(ctx context.Context) (open bool, err error) {
 	all, err := p.s.Client.Session.Query().

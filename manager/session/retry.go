@@ -62,7 +62,7 @@ func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, co
 
 // unfit takes the session off agents whose machines could not start it, for want of
 // space or of another condition: it waits for a better place for as long as it takes,
-// because that is no failure of its own.
+// because that is not a failure of its own.
 func (s step) unfit(ctx context.Context, text string, failed ...*ent.Kernel) error {
 	s.stopKernels(ctx, time.Millisecond)
 	later := clock.Now().Add(backoff)

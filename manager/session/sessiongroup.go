@@ -78,7 +78,7 @@ func (s *Service) CreateSessionGroup(ctx context.Context, in CreateSessionGroupI
 	return &SessionGroupPayload{SessionGroup: g.Unwrap()}, nil
 }
 
-// DeleteSessionGroup deletes a session group. Its sessions go on, and belong to
+// DeleteSessionGroup deletes a session group. Its sessions continue, and belong to
 // none.
 func (s *Service) DeleteSessionGroup(ctx context.Context, in DeleteSessionGroupInput) (*DeleteSessionGroupPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // shared lets callers who ask the same at the same time have one answer. It is
-// found after all of them have asked, so it is as new for each as his own would
+// found after all of them have asked, so it is as new for each as their own would
 // be.
 type shared[T any] struct {
 	gather func(ctx context.Context) // waits while there is no hurry, so that more callers join
@@ -101,7 +101,7 @@ func (s *Service) checkShared(ctx context.Context, v *viewer.Viewer, in CreateSe
 	return nil
 }
 
-// plain tells whether a request names nothing that it alone is about.
+// plain reports whether a request names nothing that it alone is about.
 func plain(in CreateSessionInput) bool {
 	return len(in.Mounts)+len(in.DependsOn)+len(in.Agents) == 0 && in.SessionGroup == nil
 }

@@ -23,7 +23,7 @@ import (
 
 // strays are launches that hold devices of agents though no session counts on them
 // any more: one was given up before its agent confirmed its end, or the agent came
-// back with it. What they hold is nobody's, and nobody can be given it before they
+// back with it. What they hold is no one's, and no one can be given it before they
 // have ended. The agents are the truth of it, and tell it to every new leader.
 type strays struct {
 	mu sync.Mutex
@@ -68,7 +68,7 @@ func (s *strays) set(agent uuid.UUID, now map[launch]stray) {
 	}
 }
 
-// add says whether the launch was none before.
+// add reports whether the launch was none before.
 func (s *strays) add(agent uuid.UUID, l launch, one stray) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

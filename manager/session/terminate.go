@@ -72,7 +72,7 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 	return s.end(ctx, sess, m)
 }
 
-// stay ends for good what was to start anew.
+// stay ends for good what was to start again.
 func (s *Service) stay(ctx context.Context, sess *ent.Session, reason session.TerminationReason) error {
 	return store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		const text = "ended by its user"

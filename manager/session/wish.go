@@ -64,7 +64,7 @@ type mount struct {
 	target   string
 	subpath  string
 	readOnly bool
-	// readOnlyWanted: not only because he may not write
+	// readOnlyWanted: not only because they may not write
 	readOnlyWanted bool
 }
 
@@ -200,7 +200,7 @@ func (s *Service) checkProject(ctx context.Context, v *viewer.Viewer, named *uui
 	}
 	on := access.Object{Domain: p.DomainID, Project: p.ID}
 	if v.MemberOf(p.ID) {
-		on.Owner, w.member = v.User, true // what a member starts in his project is his
+		on.Owner, w.member = v.User, true // what a member starts in their project is theirs
 	} else if !v.May(access.Create, access.Session, on) {
 		return problem.NotFound("project").WithField("project")
 	}

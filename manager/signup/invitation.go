@@ -103,7 +103,7 @@ func (s *Service) CreateInvitation(ctx context.Context, in CreateInvitationInput
 	return &InvitationPayload{Invitation: made, Secret: &secret, Link: &link}, nil
 }
 
-// RevokeInvitation ends an invitation; whoever could make it. One that was used
+// RevokeInvitation ends an invitation; anyone who could make it. One that was used
 // already is a failed precondition, one that was revoked stays so.
 func (s *Service) RevokeInvitation(ctx context.Context, in RevokeInvitationInput) (*InvitationPayload, error) {
 	found, err := s.client.Invitation.Get(ctx, in.ID)
@@ -131,7 +131,7 @@ func (s *Service) RevokeInvitation(ctx context.Context, in RevokeInvitationInput
 	return &InvitationPayload{Invitation: found}, nil
 }
 
-// errInvitation does not tell whether the invitation or the e-mail is wrong.
+// errInvitation does not report whether the invitation or the e-mail is wrong.
 func errInvitation() error {
 	return problem.Forbidden("the invitation is for another e-mail address or no longer valid").WithField("invitation")
 }
@@ -141,7 +141,7 @@ func (s *Service) byInvitation(ctx context.Context, in form) error {
 	inv, err := s.client.Invitation.Query().Where(invitation.Hash(hash(in.Invitation))).WithDomain().Only(ctx)
 	if ent.IsNotFound(err) {
 		if _, err := s.open(ctx, in.Domain); errdefs.IsNotFound(err) {
-			return err // where nobody signs up, no invitation is wrong
+			return err // where no one signs up, no invitation is wrong
 		}
 		return errInvitation()
 	}

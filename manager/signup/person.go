@@ -29,7 +29,7 @@ type Person struct {
 }
 
 // Join makes the user of a person, and a member of the project. A username that
-// is taken gets an ending, so that nobody learns which ones there are. An e-mail
+// is taken gets an ending, so that no one learns which ones there are. An e-mail
 // that is taken is a constraint error.
 func Join(ctx context.Context, tx *ent.Tx, p Person) (*ent.User, error) {
 	if p.Project != nil {

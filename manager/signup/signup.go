@@ -132,7 +132,7 @@ func read(w http.ResponseWriter, r *http.Request) (in form, err error) {
 		return in, problem.Invalid("Content-Type", "must be application/json")
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	d.DisallowUnknownFields() // nobody signs up with a role
+	d.DisallowUnknownFields() // no one signs up with a role
 	if err := d.Decode(&in); err != nil {
 		var big *http.MaxBytesError
 		if errors.As(err, &big) {
@@ -146,10 +146,10 @@ func read(w http.ResponseWriter, r *http.Request) (in form, err error) {
 	return in, nil
 }
 
-// errOff is what everybody hears of a domain that takes no sign-ups, or is not there.
+// errOff is what everyone hears of a domain that takes no sign-ups, or is not there.
 func errOff() error { return problem.NotFound("sign-up") }
 
-// byApproval makes a user who waits for an admin. Whoever has a user already
+// byApproval makes a user who waits for an admin. Anyone who has a user already
 // hears the same after the same work.
 func (s *Service) byApproval(ctx context.Context, in form) error {
 	d, err := s.open(ctx, in.Domain)

@@ -79,7 +79,7 @@ func TestOffIsNotThere(t *testing.T) {
 	}
 }
 
-// Everybody may ask how to sign up; it costs no try.
+// Everyone may ask how to sign up; it costs no try.
 func TestOffer(t *testing.T) {
 	s := newSetup(t, domain.SignUpOff)
 	ctx := viewer.With(context.Background(), &viewer.Viewer{})

@@ -12,7 +12,7 @@ import (
 // container: Berth's own, and the one of images that were built for Backend.AI.
 var minimumLabels = []string{"berth.resource.min.", "ai.backend.resource.min."}
 
-// Minimum returns the smallest amounts with which an image can run, by its labels. Anybody
+// Minimum returns the smallest amounts with which an image can run, by its labels. Anyone
 // may have written these: a label that is not an amount of a slot is ignored.
 func Minimum(i *ent.Image) resource.Slots {
 	least := resource.Slots{}

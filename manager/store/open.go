@@ -14,7 +14,7 @@ import (
 
 // Open returns a client of the database whose lanes share one pool. When a caller
 // goes away, statements of their transaction fail as usual, but a commit on its way
-// is not cut off: it may have happened, and nobody would know.
+// is not cut off: it may have happened, and no one would know.
 func Open(db *stdsql.DB) *ent.Client {
 	var p Pools
 	for l := range p {

@@ -13,7 +13,7 @@ type personKey struct{}
 
 // For returns a context whose statements are those of a person: together they use at
 // most a share of the connections for requests, so that one person's requests leave
-// some to everybody else.
+// some to everyone else.
 func For(ctx context.Context, person uuid.UUID) context.Context {
 	return context.WithValue(ctx, personKey{}, person)
 }
@@ -35,7 +35,7 @@ const (
 
 // shares bound the connections that each person uses.
 type shares struct {
-	most int // of one person and use; 0 is no limit
+	most int // of one person and use; 0 is not a limit
 	of   [uses]Limit
 }
 

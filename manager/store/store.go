@@ -26,7 +26,7 @@ func InTx(ctx context.Context, client *ent.Client, f func(tx *ent.Tx) error) err
 	return nil
 }
 
-// Lock waits until nobody else holds a lock of these names, and holds them until
+// Lock waits until no one else holds a lock of these names, and holds them until
 // the transaction ends. They are taken in one order, so that two who want the
 // same never wait for each other.
 func Lock(ctx context.Context, tx *ent.Tx, names ...string) error {

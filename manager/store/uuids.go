@@ -17,7 +17,7 @@ const leastList = 4
 // once per length, and it is cheaper to send.
 func joinIDs(query string, args []any) (string, []any) {
 	const in, notIn = " IN (", " NOT IN ("
-	if len(args) < leastList || !strings.Contains(query, in+"$") || strings.Contains(query, "'") { // a quoted $ is no placeholder
+	if len(args) < leastList || !strings.Contains(query, in+"$") || strings.Contains(query, "'") { // a quoted $ is not a placeholder
 		return query, args
 	}
 	var text strings.Builder

@@ -35,7 +35,7 @@ type run struct {
 }
 
 // Lead runs tasks until ctx ends. A task that runs then stays running; the next
-// leader goes on with it.
+// leader continues with it.
 func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
 	news := s.Bus.Gather(ctx, []event.Topic{event.Task})
@@ -61,7 +61,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	}
 }
 
-// start lets the oldest task that may run begin, and tells whether there was one.
+// start lets the oldest task that may run begin, and reports whether there was one.
 func (s *Service) start(ctx context.Context, epoch int64, runs *sync.WaitGroup, ended chan<- struct{}) bool {
 	if ctx.Err() != nil {
 		return false
@@ -127,7 +127,7 @@ func (s *Service) stopCancelled(ctx context.Context) error {
 	return nil
 }
 
-// Runs tells whether this process works on a task now. One that was cancelled may do
+// Runs reports whether this process works on a task now. One that was cancelled may do
 // so for a moment.
 func (s *Service) Runs(id uuid.UUID) bool {
 	s.mu.Lock()
@@ -136,7 +136,7 @@ func (s *Service) Runs(id uuid.UUID) bool {
 	return is
 }
 
-// claim takes the oldest task that may run. One that is running though nobody
+// claim takes the oldest task that may run. One that is running though no one
 // here runs it was left by a leader that is gone.
 func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err error) {
 	s.mu.Lock()
@@ -209,8 +209,8 @@ func Hopeless(code string) bool {
 		problem.CodePermissionDenied, problem.CodeAlreadyExists}, code)
 }
 
-// Wait is what a run returns when it can only go on later: what it waits for is
-// the task's message meanwhile, and the run is no failed attempt.
+// Wait is what a run returns when it can only continue later: what it waits for is
+// the task's message meanwhile, and the run is not a failed attempt.
 func Wait(format string, args ...any) error { return &waiting{fmt.Sprintf(format, args...)} }
 
 type waiting struct{ what string }

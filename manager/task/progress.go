@@ -31,7 +31,7 @@ func (p *Progress) By() uuid.UUID {
 	return *p.task.CreatorID
 }
 
-// Again tells whether it is not the task's first run: one that was interrupted may have
+// Again reports whether it is not the task's first run: one that was interrupted may have
 // done more than it saved.
 func (p *Progress) Again() bool { return p.task.Attempt > 1 || len(p.task.State) > 0 }
 
@@ -46,7 +46,7 @@ func (p *Progress) State(v any) error {
 	return nil
 }
 
-// Save keeps where to go on, as JSON, and how far the task is: a run after another
+// Save keeps where to continue, as JSON, and how far the task is: a run after another
 // may count just what that has left. Its error ends the run: the task was cancelled
 // or another leader has it.
 func (p *Progress) Save(ctx context.Context, state any, done, total int64) error {

@@ -1,4 +1,4 @@
-// Package task runs work that goes on after the request that asked for it, and
+// Package task runs work that continues after the request that asked for it, and
 // after a crash of who does it. Services register a handler per kind and enqueue
 // in their own transactions; the leader runs what waits.
 package task
@@ -110,7 +110,7 @@ func (s *Service) Enqueue(ctx context.Context, tx *ent.Tx, w Wanted) (*ent.Task,
 	return t, nil
 }
 
-// Wake tells the leader and whoever watches that a task changed.
+// Wake tells the leader and anyone who watches that a task changed.
 func (s *Service) Wake(ctx context.Context, id uuid.UUID) {
 	s.Bus.Publish(ctx, event.Event{Topic: event.Task, ID: id})
 }

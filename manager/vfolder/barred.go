@@ -86,8 +86,8 @@ func (s *Service) barred(ctx context.Context) (b barred, err error) {
 	return b, err
 }
 
-// barredUsers lists who cannot log in. Who was in the list and is no user any more
-// stays in it: his tickets may live on.
+// barredUsers lists who cannot log in. Who was in the list and is not a user any more
+// stays in it: their tickets may live on.
 func (s *Service) barredUsers(ctx context.Context) ([][]byte, error) {
 	ids, err := s.client.User.Query().
 		Where(user.Or(user.StatusNEQ(user.StatusActive), inClosedDomain)).Order(user.ByID()).IDs(ctx)

@@ -29,8 +29,8 @@ const cloneKind = "vfolder.clone"
 // cloning is the input of a task that makes a folder a copy of another one.
 type cloning struct{ From, To uuid.UUID }
 
-// CloneVfolder makes a copy of a folder that the viewer may read: his own, or of a
-// project where he may make folders. The copy is there at once, and ready when its
+// CloneVfolder makes a copy of a folder that the viewer may read: their own, or of a
+// project where they may make folders. The copy is there at once, and ready when its
 // task is done.
 func (s *Service) CloneVfolder(ctx context.Context, in CloneVfolderInput) (*VfolderTaskPayload, error) {
 	v, err := permit.Writer(ctx)

@@ -130,8 +130,8 @@ func (c copier) copy(ctx context.Context, p *proxy, call *storagepb.TransferRequ
 	return failed, err
 }
 
-// arrived tells whether what is in an item's way is that item, copied by a run whose
-// end nobody noted: a copy has the modes and times of its original.
+// arrived reports whether what is in an item's way is that item, copied by a run whose
+// end no one noted: a copy has the modes and times of its original.
 func arrived(ctx context.Context, p *proxy, call *storagepb.TransferRequest, r *storagepb.FileResult) bool {
 	i := slices.IndexFunc(call.Files, func(f *storagepb.FilePair) bool { return f.From == r.Path })
 	if i < 0 || codes.Code(r.Code) != codes.AlreadyExists {

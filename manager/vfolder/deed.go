@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Deed is what somebody did with the files of a folder for some time, through a
+// Deed is what someone did with the files of a folder for some time, through a
 // proxy.
 type Deed struct {
 	Action  string // readFiles or changeFiles

@@ -200,7 +200,7 @@ func mayUse(ctx context.Context, f *ent.Vfolder) error {
 }
 
 // fillable is usable for a viewer who may change things, on a volume that lets
-// him.
+// them.
 func (s *Service) fillable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
 	f, err := s.usable(ctx, id)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // SetVolumeGrantInput says what a volume's folders may be used for by one
-// domain, project or user, or by everybody when none is named.
+// domain, project or user, or by everyone when none is named.
 type SetVolumeGrantInput struct {
 	Volume      uuid.UUID
 	Domain      *uuid.UUID
@@ -39,7 +39,7 @@ type RemoveVolumeGrantInput struct{ ID uuid.UUID }
 // RemoveVolumeGrantPayload is the volume without the grant.
 type RemoveVolumeGrantPayload struct{ Volume *ent.Volume }
 
-// SetVolumeGrant replaces what one holder, or everybody, may do.
+// SetVolumeGrant replaces what one holder, or everyone, may do.
 func (s *Service) SetVolumeGrant(ctx context.Context, in SetVolumeGrantInput) (*SetVolumeGrantPayload, error) {
 	holder, err := s.grantee(ctx, in)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Service) grantee(ctx context.Context, in SetVolumeGrantInput) (predicat
 	return ofHolder(in.Domain, in.Project, in.User), nil
 }
 
-// ofHolder matches the grant of exactly one holder; of everybody without any.
+// ofHolder matches the grant of exactly one holder; of everyone without any.
 func ofHolder(domain, project, user *uuid.UUID) predicate.VolumeGrant {
 	switch {
 	case domain != nil:
@@ -146,7 +146,7 @@ func (s *Service) RemoveVolumeGrant(ctx context.Context, in RemoveVolumeGrantInp
 	return &RemoveVolumeGrantPayload{Volume: g.Edges.Volume}, nil
 }
 
-// everybody gives all permissions on a new volume to everybody.
+// everyone gives all permissions on a new volume to everyone.
 func everybody(ctx context.Context, tx *ent.Tx, vol uuid.UUID) error {
 	return tx.VolumeGrant.Create().SetID(id.New(id.VolumeGrant)).SetVolumeID(vol).SetPermissions(access.VolumePermissions()).Exec(ctx)
 }

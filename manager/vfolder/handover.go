@@ -107,8 +107,8 @@ func (h handler) Run(ctx context.Context, at *tasks.Progress, input []byte) erro
 }
 
 // HandOver gives a user's folder to another user of its domain: first its bytes
-// move into the other's quota scope, then its row. A name that he has already
-// gets a number. Called again after any interruption it goes on.
+// move into the other's quota scope, then its row. A name that they have already
+// gets a number. Called again after any interruption it continues.
 func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 	ctx = viewer.SystemContext(ctx)
 	f, err := s.whole(ctx, folder)
@@ -145,14 +145,14 @@ func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 		return err
 	}
 	if after.Status == vfolder.StatusDeleted {
-		// It was deleted for ever while it moved: nothing was found in the old scope.
+		// It was deleted forever while it moved: nothing was found in the old scope.
 		return s.clear(ctx, p, ref(from.Edges.Volume, scope, f))
 	}
 	s.changed(ctx, f.ID)
 	return nil
 }
 
-// clear deletes the bytes of a folder that nobody has any more.
+// clear deletes the bytes of a folder that no one has any more.
 func (s *Service) clear(ctx context.Context, p *proxy, f *storagepb.FolderRef) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -175,9 +175,9 @@ func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {
 	return unmounted(ctx, tx, f)
 }
 
-// rehouse writes where a folder lies now and whose it is, unless it was deleted for ever
+// rehouse writes where a folder lies now and whose it is, unless it was deleted forever
 // meanwhile. It returns the row as it is then. What was shared with the new owner is
-// his now.
+// their now.
 func (s *Service) rehouse(ctx context.Context, id uuid.UUID, scope *ent.QuotaScope, path string) (*ent.Vfolder, error) {
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
@@ -261,7 +261,7 @@ func (s *Service) Forget(ctx context.Context, owner uuid.UUID) (left int, err er
 }
 
 // forgetScope removes a quota scope. What cannot be reached now stays behind as an
-// empty directory, which is in nobody's way.
+// empty directory, which is in no one's way.
 func (s *Service) forgetScope(ctx context.Context, scope *ent.QuotaScope) error {
 	used, err := s.client.Vfolder.Query().Where(vfolder.QuotaScopeID(scope.ID)).Exist(ctx)
 	if err != nil || used {

@@ -85,12 +85,12 @@ func (r *rounder) SetScopeLimit(ctx context.Context, q *storagepb.ScopeRequest, 
 	return r.GetScope(ctx, q)
 }
 
-// A limit that a product rounds is given to it once, and again when somebody changes it.
+// A limit that a product rounds is given to it once, and again when someone changes it.
 func TestLimitsThatAProductRounds(t *testing.T) {
 	s, r := &Service{rounded: map[string]rounded{}}, &rounder{}
 	for i, c := range []struct {
 		want    *int64
-		outside *int64 // what somebody sets beside us first
+		outside *int64 // what someone sets beside us first
 		sets    int
 	}{
 		{amount(1000), nil, 1}, {amount(1000), nil, 0}, {amount(1001), nil, 1}, {amount(1001), nil, 0},

@@ -14,24 +14,24 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// Use is what somebody does with the files of a folder.
+// Use is what someone does with the files of a folder.
 type Use struct {
 	User, Folder uuid.UUID
 	Write        bool
 }
 
-// Loss is why somebody may not, or no longer, use a folder; "" where he may.
+// Loss is why someone may not, or no longer, use a folder; "" where they may.
 type Loss string
 
 // What there is to lose a folder by.
 const (
 	lostDeleted   Loss = "deleted"
 	lostTrashed   Loss = "trashed"
-	lostInactive  Loss = "inactive"  // the user, or his domain
+	lostInactive  Loss = "inactive"  // the user, or their domain
 	lostProject   Loss = "project"   // it is not active
-	lostMember    Loss = "member"    // he is none of the project
-	lostShare     Loss = "share"     // nobody shares it with him
-	lostReadWrite Loss = "read-only" // he may read it
+	lostMember    Loss = "member"    // they are none of the project
+	lostShare     Loss = "share"     // no one shares it with them
+	lostReadWrite Loss = "read-only" // they may read it
 )
 
 // Of says what a folder is to the one who lost it, after its name.

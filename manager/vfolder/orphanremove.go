@@ -35,7 +35,7 @@ type RemoveOrphanPayload struct {
 	Task   *ent.Task
 }
 
-// RemoveOrphan deletes an orphan for ever, in a task.
+// RemoveOrphan deletes an orphan forever, in a task.
 func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*RemoveOrphanPayload, error) {
 	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: in.Volume}); err != nil {
 		return nil, err

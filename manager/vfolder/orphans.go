@@ -128,7 +128,7 @@ func (l *search) scopes(ctx context.Context) error {
 	})
 }
 
-// more tells whether one more of a kind is told.
+// more reports whether one more of a kind is told.
 func (l *search) more(n int) bool {
 	if n >= maxOrphans {
 		l.out.Complete = false
@@ -172,7 +172,7 @@ var states = map[storagepb.FolderEntry_State]string{
 	storagepb.FolderEntry_DELETING: "deleting", storagepb.FolderEntry_STRAY: "stray",
 }
 
-// lies tells whether a folder's row, if there is one, says that it is there.
+// lies reports whether a folder's row, if there is one, says that it is there.
 func lies(row *ent.Vfolder, vol uuid.UUID, scope string) bool {
 	return row != nil && row.Edges.QuotaScope.VolumeID == vol && row.Edges.QuotaScope.HolderID.String() == scope
 }

@@ -20,7 +20,7 @@ const saveEvery = 500 * time.Millisecond
 
 // follow waits for a long call to end, and saves how far it is: bytes where bytes are
 // to be copied, files otherwise. settled, if any, takes the results of paths and
-// returns the state to go on with.
+// returns the state to continue with.
 func follow(ctx context.Context, stream grpc.ServerStreamingClient[storagepb.Progress], at *tasks.Progress, settled func([]*storagepb.FileResult) any) error {
 	var saved time.Time
 	for {

@@ -65,7 +65,7 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	s.log.Info("storage proxy disconnected", "proxy", peer.Name)
 }
 
-// TellManagers begins all watches anew: a watch tells its proxy which managers
+// TellManagers begins all watches again: a watch tells its proxy which managers
 // there are.
 func (s *Service) TellManagers() {
 	s.mu.Lock()
@@ -134,7 +134,7 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	}
 	s.mu.Lock()
 	var before map[string]storagepb.Volume_Health
-	if s.proxies[name] == p { // else it has joined anew
+	if s.proxies[name] == p { // else it has joined again
 		before = p.volumes
 	}
 	p.url, p.volumes = r.PublicUrl, names
@@ -149,7 +149,7 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	return nil
 }
 
-// recovered tells whether a volume is better than it was: while its plugin starts, scopes
+// recovered reports whether a volume is better than it was: while its plugin starts, scopes
 // are not told of.
 func recovered(before, now map[string]storagepb.Volume_Health) bool {
 	for name, at := range now {
@@ -160,7 +160,7 @@ func recovered(before, now map[string]storagepb.Volume_Health) bool {
 	return false
 }
 
-// elsewhere tells whether another proxy serves a volume better than the named one, or
+// elsewhere reports whether another proxy serves a volume better than the named one, or
 // as well and comes before it by its name: the row says what that one says.
 func (s *Service) elsewhere(name string, v *storagepb.Volume) bool {
 	s.mu.Lock()

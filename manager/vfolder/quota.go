@@ -36,7 +36,7 @@ func leastBytes(scope *ent.QuotaScope, limits []policy.Limit) *int64 {
 	return least
 }
 
-// bounds tells whether the bytes of a policy are of account: a scope's own limit comes
+// bounds reports whether the bytes of a policy are of account: a scope's own limit comes
 // before the policies of its holder, not before that of the whole domain.
 func bounds(l *policy.Limit, scope *ent.QuotaScope) bool {
 	return scope.LimitBytes == nil || l.Scope == policy.ScopeDomain
@@ -125,7 +125,7 @@ type rounded struct {
 	got  *storagepb.Scope
 }
 
-// of tells whether it is what was made of these limits, and still holds.
+// of reports whether it is what was made of these limits, and still holds.
 func (r rounded) of(want *storagepb.ScopeRequest, got *storagepb.Scope) bool {
 	return r.want != nil && same(r.want.LimitBytes, want.LimitBytes) && same(r.want.LimitInodes, want.LimitInodes) &&
 		same(r.got.LimitBytes, got.LimitBytes) && same(r.got.LimitInodes, got.LimitInodes)

@@ -22,13 +22,13 @@ import (
 
 const deleteKind = "vfolder.delete"
 
-// deletion is the input of a task that deletes a folder for ever.
+// deletion is the input of a task that deletes a folder forever.
 type deletion struct {
 	Folder uuid.UUID
 	After  uuid.UUID // a task that has to have stopped before
 }
 
-// discard asks for a folder's deletion for ever, in the caller's transaction. It
+// discard asks for a folder's deletion forever, in the caller's transaction. It
 // fails with not found when that was asked for already.
 func (s *Service) discard(ctx context.Context, tx *ent.Tx, f *ent.Vfolder, after uuid.UUID) (*ent.Task, error) {
 	up := tx.Vfolder.UpdateOneID(f.ID).Where(vfolder.StatusNotIn(vfolder.StatusDeleting, vfolder.StatusDeleted)).SetStatus(vfolder.StatusDeleting)
@@ -51,7 +51,7 @@ func (s *Service) discardOne(ctx context.Context, f *ent.Vfolder) (t *ent.Task, 
 	return t, err
 }
 
-// Discard asks for the deletion of a folder for ever, in whatever state it is. A
+// Discard asks for the deletion of a folder forever, in whatever state it is. A
 // clone to it ends.
 func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
 	ctx = viewer.SystemContext(ctx)
@@ -87,7 +87,7 @@ func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
 	return nil
 }
 
-// SweepTrash deletes for ever what has been in the trash since before a time.
+// SweepTrash deletes forever what has been in the trash since before a time.
 func (s *Service) SweepTrash(ctx context.Context, before time.Time) (n int, err error) {
 	ctx = viewer.SystemContext(ctx)
 	list, err := s.client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusTrash), vfolder.DeletedAtLT(before)).

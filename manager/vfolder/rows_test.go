@@ -74,7 +74,7 @@ func TestSettle(t *testing.T) {
 	h := newShelf(t)
 	small := h.Client.ResourcePolicy.Create().SetName("small").SetMaxScopeBytes(2048).SaveX(h.ctx)
 	h.Client.PolicyAttachment.Create().SetPolicy(small).SetUser(h.A.Member).ExecX(h.ctx)
-	if err := h.settle(h.ctx); err != nil { // nobody serves the volume
+	if err := h.settle(h.ctx); err != nil { // no one serves the volume
 		t.Fatal(err)
 	}
 	if s := h.Client.QuotaScope.GetX(h.ctx, h.from.ID); s.UsedBytes != nil || s.MeasuredAt != nil {

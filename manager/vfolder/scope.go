@@ -89,7 +89,7 @@ func (s *Service) holder(ctx context.Context, in SetQuotaScopeInput) (quotascope
 		if err != nil {
 			return "", uuid.Nil, uuid.Nil, permit.Missing(err, "user", "user")
 		}
-		// Not as the user himself, who may change himself too.
+		// Not as the user themselves, who may change themselves too.
 		_, err = permit.Check(ctx, access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID})
 		return quotascope.KindUser, u.ID, u.DomainID, err
 	}

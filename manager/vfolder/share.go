@@ -63,7 +63,7 @@ type (
 // VfolderSharePayload is a share after a change.
 type VfolderSharePayload struct{ Share *ent.VfolderShare }
 
-// ShareVfolder invites people by e-mail. Whether an address belongs to anybody is
+// ShareVfolder invites people by e-mail. Whether an address belongs to anyone is
 // not told: who has it finds the invitation.
 func (s *Service) ShareVfolder(ctx context.Context, in ShareVfolderInput) (*ShareVfolderPayload, error) {
 	if len(in.Emails) == 0 || len(in.Emails) > maxInvited {
@@ -91,8 +91,8 @@ func (s *Service) ShareVfolder(ctx context.Context, in ShareVfolderInput) (*Shar
 	return out, nil
 }
 
-// shareable returns a folder that the viewer may share for so much. Nobody gives
-// what he has not.
+// shareable returns a folder that the viewer may share for so much. No one gives
+// what they have not.
 func (s *Service) shareable(ctx context.Context, folder uuid.UUID, p access.FolderPermission) (*ent.Vfolder, error) {
 	atom := access.VolumeInvite
 	f, err := s.client.Vfolder.Query().Where(vfolder.ID(folder), vfolder.StatusEQ(vfolder.StatusReady)).
@@ -250,7 +250,7 @@ func (s *Service) share(ctx context.Context, id uuid.UUID) (*ent.VfolderShare, e
 	return share, permit.Missing(err, "share", "id")
 }
 
-// Addressed tells whether a share is the viewer's own.
+// Addressed reports whether a share is the viewer's own.
 func Addressed(v *viewer.Viewer, share *ent.VfolderShare) bool {
 	if share.UserID != nil {
 		return *share.UserID == v.User

@@ -21,7 +21,7 @@ import (
 // is still ended when the right to it is lost.
 const longest = 24 * time.Hour
 
-// noteTicket notes that the viewer gets tickets for a folder's files, before he
+// noteTicket notes that the viewer gets tickets for a folder's files, before they
 // has them.
 func (s *Service) noteTicket(ctx context.Context, f *ent.Vfolder, write bool, expires time.Time) error {
 	t := clock.Now()

@@ -63,7 +63,7 @@ func (s *Service) RestoreVfolder(ctx context.Context, in RestoreVfolderInput) (*
 	return s.after(ctx, f.ID, err)
 }
 
-// DeleteVfolder deletes a folder in the trash for ever. What somebody has by a share
+// DeleteVfolder deletes a folder in the trash forever. What someone has by a share
 // does not reach so far.
 func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*VfolderTaskPayload, error) {
 	f, err := s.inState(ctx, in.ID, vfolder.StatusTrash)
@@ -81,7 +81,7 @@ func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*Vf
 	return s.enqueued(ctx, f.ID, out, err)
 }
 
-// EmptyTrash deletes what is in one's own trash, or in that of a project, for ever.
+// EmptyTrash deletes what is in one's own trash, or in that of a project, forever.
 func (s *Service) EmptyTrash(ctx context.Context, in EmptyTrashInput) (*EmptyTrashPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Service) EmptyTrash(ctx context.Context, in EmptyTrashInput) (*EmptyTra
 	for _, f := range list {
 		t, err := s.discardOne(ctx, f)
 		if ent.IsNotFound(err) {
-			continue // somebody else was quicker
+			continue // someone else was quicker
 		}
 		if err != nil {
 			return nil, err

@@ -103,7 +103,7 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 	return s.after(ctx, f.ID, nil)
 }
 
-// folderWish is what somebody says of a folder to come.
+// folderWish is what someone says of a folder to come.
 type folderWish struct {
 	name       string
 	volume     *uuid.UUID
@@ -306,5 +306,5 @@ var reserved = []string{
 	".zlogin", ".zsh_history", ".vimrc", ".screenrc", ".tmux.conf", ".netrc", ".gitconfig", ".config", ".terminfo", ".berth",
 }
 
-// AutoMounts tells whether sessions mount a folder of that name without being asked.
+// AutoMounts reports whether sessions mount a folder of that name without being asked.
 func AutoMounts(name string) bool { return strings.HasPrefix(name, ".") }

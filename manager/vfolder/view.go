@@ -26,12 +26,12 @@ type View struct {
 	storagepb.UnimplementedFoldersServer
 	Folders  *Service
 	Visitors Visitors
-	// Trail keeps what somebody did.
+	// Trail keeps what someone did.
 	Trail func(context.Context, Deed)
 }
 
-// Visitors finds who shows a token or key at a proxy, and where he is, from the
-// address of his connection and what its request says of those before.
+// Visitors finds who shows a token or key at a proxy, and where they are, from the
+// address of their connection and what its request says of those before.
 type Visitors interface {
 	Visitor(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, netip.Addr, error)
 	Keyholder(ctx context.Context, email string, key []byte, peer string) (*viewer.Viewer, netip.Addr, error)
@@ -117,7 +117,7 @@ func (s *Service) grantsOf(ctx context.Context, rows []*ent.Vfolder) (map[uuid.U
 }
 
 // paths are where folders lie in a view: mine/NAME, projects/PROJECT/NAME and
-// shared/OWNER/NAME. Whoever sees a folder in his view may know whose it is.
+// shared/OWNER/NAME. Anyone who sees a folder in their view may know whose it is.
 func (s *Service) paths(ctx context.Context, rows []*ent.Vfolder) (map[uuid.UUID][]string, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, f := range rows {

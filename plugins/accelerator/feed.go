@@ -13,7 +13,7 @@ import (
 )
 
 // Feed holds a plugin's present snapshot for its watchers. The zero value is
-// empty and ready. Snapshots are shared: nobody changes one after Set.
+// empty and ready. Snapshots are shared: no one changes one after Set.
 type Feed struct {
 	mu   sync.Mutex
 	now  *pb.DeviceSnapshot
@@ -101,7 +101,7 @@ func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error
 			}
 		}
 		for id := range known {
-			if here[id] || s.GetLook().GetState() > pb.Look_PARTIAL { // nobody knows whether it is gone
+			if here[id] || s.GetLook().GetState() > pb.Look_PARTIAL { // no one knows whether it is gone
 				continue
 			}
 			e := &pb.HealthEvent{DeviceId: id, Health: pb.Health_HEALTH_LOST, Message: "device is gone"}

@@ -39,7 +39,7 @@ func TestFeed(t *testing.T) {
 	if n := next(); n != 1 {
 		t.Errorf("first revision %d", n)
 	}
-	feed.Set(good()) // the same: nobody is woken, the number stays
+	feed.Set(good()) // the same: no one is woken, the number stays
 	changed := good()
 	changed.Devices[0].Health = pb.Health_HEALTH_DEGRADED
 	feed.Set(changed)

@@ -222,7 +222,7 @@ func TestCrashClosesDone(t *testing.T) {
 	}
 }
 
-// frozen tells whether every thread of a process has stopped; the signal is
+// frozen reports whether every thread of a process has stopped; the signal is
 // taken by one after the other.
 func frozen(t *testing.T, pid int) bool {
 	t.Helper()

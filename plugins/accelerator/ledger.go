@@ -54,7 +54,7 @@ func (l *Ledger) Prepare(req *pb.PrepareRequest, prepare func() (*pb.PrepareResp
 	return answer, nil
 }
 
-// Holds tells whether an allocation is prepared, in this life or an earlier one.
+// Holds reports whether an allocation is prepared, in this life or an earlier one.
 func (l *Ledger) Holds(id string) bool {
 	l.mu.Lock()
 	e := l.entries[id]

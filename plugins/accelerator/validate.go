@@ -57,7 +57,7 @@ func (i *issues) entries(what string, n int) {
 	}
 }
 
-// IsDeviceID tells whether a text can be a device's id: what hardware says of
+// IsDeviceID reports whether a text can be a device's id: what hardware says of
 // itself need not be.
 func IsDeviceID(id string) bool { return deviceForm.MatchString(id) }
 

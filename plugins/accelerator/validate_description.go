@@ -113,12 +113,12 @@ func apart(is *issues, known map[string]*pb.SlotType) {
 	}
 }
 
-// IsUnified tells whether a slot is a name of its devices' one amount.
+// IsUnified reports whether a slot is a name of its devices' one amount.
 func IsUnified(s *pb.SlotType) bool {
 	return s.GetUnified() || s.GetKind() == pb.SlotType_UNIFIED
 }
 
-// owned tells whether a slot begins with the plugin's key or one of its families.
+// owned reports whether a slot begins with the plugin's key or one of its families.
 func owned(d *pb.DescribeResponse, slot string) bool {
 	first, _, _ := strings.Cut(slot, ".")
 	return first == d.GetKey() || slices.Contains(d.GetFamilies(), first)

@@ -44,7 +44,7 @@ func ValidatePrepared(r *pb.PrepareResponse) error {
 	return is.err()
 }
 
-// printable tells whether a text is one line that shows as it is.
+// printable reports whether a text is one line that shows as it is.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' })
 }

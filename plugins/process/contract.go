@@ -14,7 +14,7 @@ import (
 type Contract struct {
 	Service string // its name
 	// The cookie is in the environment of a plugin that a host has started: a program
-	// that somebody starts by hand says so and ends.
+	// that someone starts by hand says so and ends.
 	CookieKey, CookieValue string
 	// Versions that this side speaks. Host and plugin agree on the highest that both
 	// have.

@@ -129,7 +129,7 @@ func (p *Process) Pid() int { return p.pid }
 // Version is the contract version both sides agreed on.
 func (p *Process) Version() int { return p.plugin.NegotiatedVersion() }
 
-// Done is closed when the process has ended, whoever ended it.
+// Done is closed when the process has ended, anyone who ended it.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Close ends the process, politely for 3 s, waits until it is gone and removes its

@@ -29,7 +29,7 @@ type Program struct {
 	Timeout  time.Duration // what it gets to start
 }
 
-// IsProgram tells whether there is one to start, and its absolute path: checks start
+// IsProgram reports whether there is one to start, and its absolute path: checks start
 // it elsewhere.
 func IsProgram(path string) (string, error) {
 	info, err := os.Stat(path)

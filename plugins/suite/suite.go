@@ -1,6 +1,6 @@
 // Package suite is what the conformance suites of all plugin contracts share: what
 // becomes of a check, and the checks of any program that is a plugin. A contract's
-// suite imports it; whoever writes a plugin imports the suite.
+// suite imports it; anyone who writes a plugin imports the suite.
 package suite
 
 import (

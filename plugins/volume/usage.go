@@ -27,7 +27,7 @@ func Usage(ctx context.Context, dir string) (*volumepb.TreeUsageReport, error) {
 // UsageAt is Usage for a directory that is open already; it closes root.
 func UsageAt(ctx context.Context, root *os.File) (*volumepb.TreeUsageReport, error) {
 	w := &walk{ctx: ctx, links: make(map[uint64]struct{})}
-	// What is written while the walk goes on may be missing.
+	// What is written while the walk continues may be missing.
 	w.report.AsOfUnixMs = time.Now().UnixMilli()
 	var st unix.Stat_t
 	if err := unix.Fstat(int(root.Fd()), &st); err != nil {

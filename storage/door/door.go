@@ -1,6 +1,6 @@
 // Package door lets people in over SSH to one subsystem, SFTP: no shell, no
 // command, no forwarding. It keeps the host key, the handshakes and the limits; who
-// may come in, and what he gets, its caller says. Package storage/view imports it.
+// may come in, and what they get, its caller says. Package storage/view imports it.
 package door
 
 import (
@@ -20,15 +20,15 @@ import (
 
 // Caller is who knocks.
 type Caller struct {
-	Name string // as he calls himself
+	Name string // as they call themselves
 	Peer string // address and port
 }
 
-// Guest is somebody who is in, on one connection.
+// Guest is someone who is in, on one connection.
 type Guest interface {
 	// User is the same for all connections of one.
 	User() string
-	// Still returns an error of the class unauthorized when he must go.
+	// Still returns an error of the class unauthorized when they must go.
 	Still(context.Context) error
 	// Serve serves the subsystem until the stream ends. What is said stands on the
 	// person's terminal, beside the protocol.
@@ -38,9 +38,9 @@ type Guest interface {
 // Config of a door.
 type Config struct {
 	Dir string // keeps the host key
-	// Password and Key find who shows a secret, or the public half of a key that he
-	// has not proved yet to have. An error refuses him; of the class unauthorized
-	// when what he shows is wrong.
+	// Password and Key find who shows a secret, or the public half of a key that they
+	// has not proved yet to have. An error refuses them; of the class unauthorized
+	// when what they show is wrong.
 	Password func(context.Context, Caller, string) (Guest, error)
 	Key      func(context.Context, Caller, ssh.PublicKey) (Guest, error) // nil = no keys
 	Logger   *slog.Logger

@@ -21,7 +21,7 @@ import (
 // long is how long tests wait for what must come.
 const long = 2 * time.Minute
 
-// visitor is a guest who gets his own bytes back; his name is his user and his
+// visitor is a guest who gets their own bytes back; their name is their user and their
 // password.
 type visitor string
 
@@ -124,7 +124,7 @@ func (h *house) enter(t *testing.T, user string, passwords ...string) (*ssh.Clie
 	return c, err
 }
 
-// serves tells whether a connection is one that is served.
+// serves reports whether a connection is one that is served.
 func serves(c *ssh.Client) error {
 	s, err := c.NewSession()
 	if err != nil {
@@ -157,7 +157,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A user has 32 connections, whoever else is there; one that ends makes room.
+// A user has 32 connections, anyone who else is there; one that ends makes room.
 func TestConnectionsOfOneUser(t *testing.T) {
 	h := newHouse(t, nil)
 	var all []*ssh.Client
@@ -236,7 +236,7 @@ func TestSilenceEnds(t *testing.T) {
 	}
 
 	h = newHouse(t, &timeouts{handshake: long, idle: long, slow: 300 * time.Millisecond})
-	here, there := net.Pipe() // nobody reads
+	here, there := net.Pipe() // no one reads
 	defer there.Close()
 	p := &timedConn{Conn: here, timeouts: h.timeouts}
 	p.in.Store(true)
@@ -246,7 +246,7 @@ func TestSilenceEnds(t *testing.T) {
 
 }
 
-// While a guest talks he stays: what he says counts from when he says it, and the time
+// While a guest talks they stay: what they say counts from when they say it, and the time
 // for the handshake ends with it.
 func TestWhoTalksStays(t *testing.T) {
 	const span = 2 * time.Second
@@ -295,7 +295,7 @@ func TestChannelsOfOneConnection(t *testing.T) {
 }
 
 // One connection has six tries; what is wrong counts against its address, and that
-// nobody could say so does not.
+// no one could say so does not.
 func TestTries(t *testing.T) {
 	h := newHouse(t, nil)
 	if _, err := h.enter(t, "ann", "wrong"); err == nil {
@@ -374,7 +374,7 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// A guest is told no more beside the protocol than he has room for, and one thing after
+// A guest is told no more beside the protocol than they have room for, and one thing after
 // the other, whatever happens at once.
 func TestFewWordsBeside(t *testing.T) {
 	h := newHouse(t, nil)

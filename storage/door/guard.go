@@ -70,7 +70,7 @@ func (g *guard) leave(from, user string) {
 	}
 }
 
-// known counts a connection as its user's, if he has not too many.
+// known counts a connection as its user's, if they have not too many.
 func (g *guard) known(user string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

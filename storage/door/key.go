@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// hostKey reads a key that nobody else may read, or makes it: a host that changes
-// its key is a stranger to everybody.
+// hostKey reads a key that no one else may read, or makes it: a host that changes
+// its key is a stranger to everyone.
 func hostKey(path string) (ssh.Signer, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

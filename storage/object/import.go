@@ -72,7 +72,7 @@ func notEqual(err error) error {
 	return err
 }
 
-// admits tells whether an object may take the place of what is there.
+// admits reports whether an object may take the place of what is there.
 func admits(there *volume.Entry, o *storagepb.ObjectItem) error {
 	if there == nil {
 		return nil
@@ -110,7 +110,7 @@ type download struct {
 	kept   int64 // bytes that outlive the proxy
 }
 
-// try gets what is missing, and tells whether any came.
+// try gets what is missing, and reports whether any came.
 func (g *download) try(parent context.Context) (further bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)

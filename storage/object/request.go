@@ -37,7 +37,7 @@ type passing struct {
 
 func (p *passing) Unwrap() []error { return []error{p.error, errdefs.ErrUnavailable} }
 
-// persist runs a try again as long as what is in its way may pass. A try tells whether
+// persist runs a try again as long as what is in its way may pass. A try reports whether
 // it has brought it any further.
 func persist(ctx context.Context, try func() (further bool, err error)) error {
 	wait := firstWait
@@ -75,7 +75,7 @@ func request(ctx context.Context, method string, s *storagepb.SignedRequest, bod
 	return r, nil
 }
 
-// do sends a request and turns what is no success into an error. It tells nobody the
+// do sends a request and turns what is not a success into an error. It tells no one the
 // address, which is signed.
 func do(c *http.Client, r *http.Request, good ...int) (*http.Response, error) {
 	resp, err := c.Do(r)
@@ -113,7 +113,7 @@ type plain struct {
 func (p *plain) Error() string { return p.text }
 func (p *plain) Unwrap() error { return p.cause }
 
-// refused explains an answer that is no success.
+// refused explains an answer that is not a success.
 func refused(resp *http.Response) error {
 	var said struct{ Code, Message string }
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<10))

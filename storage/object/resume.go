@@ -20,8 +20,8 @@ type note struct {
 }
 
 // stage finds what an earlier proxy has left of an object, if that is large enough to
-// go on with it, or begins a file. An object without an ETag may be another the next
-// time, and one that somebody else brings here at the same time is brought twice.
+// continue with it, or begins a file. An object without an ETag may be another the next
+// time, and one that someone else brings here at the same time is brought twice.
 func (m *Mover) stage(ctx context.Context, g *download, at transfer.Place) (err error) {
 	if g.item.Size > m.keepEvery && g.item.Etag != "" {
 		g.draft, err = m.files.Resume(ctx, at, source(g.item), g.item.Size)
@@ -86,7 +86,7 @@ func (g *download) keep() error {
 	return nil
 }
 
-// leave lets a later call go on with what came, if it was ended by what passes: the
+// leave lets a later call continue with what came, if it was ended by what passes: the
 // storage is away, or the proxy stops. What its caller has given up is not kept.
 func (g *download) leave(err error) {
 	if g.every > 0 && errdefs.IsUnavailable(err) && (g.at == g.kept || g.keep() == nil) {

@@ -93,7 +93,7 @@ type halfway struct {
 	Want, State []byte
 }
 
-// state is a sum to go on with later; nil for none.
+// state is a sum to continue with later; nil for none.
 func (s *sum) state() (json.RawMessage, error) {
 	if s == nil {
 		return nil, nil
@@ -105,7 +105,7 @@ func (s *sum) state() (json.RawMessage, error) {
 	return json.Marshal(halfway{s.kind, s.want, state})
 }
 
-// sumFrom goes on with a sum.
+// sumFrom continues with a sum.
 func sumFrom(raw json.RawMessage) (*sum, error) {
 	if len(raw) == 0 {
 		return nil, nil

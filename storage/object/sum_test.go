@@ -8,7 +8,7 @@ import (
 )
 
 func TestSums(t *testing.T) {
-	const text = "123456789" // whose sums everybody publishes
+	const text = "123456789" // whose sums everyone publishes
 	b64 := func(digits string) string {
 		raw, err := hex.DecodeString(digits)
 		if err != nil {

@@ -54,7 +54,7 @@ func (s *Server) make(v *volume.Volume, st *volume.Staging, u *upload) error {
 		return part.Close()
 	}
 	if err := s.publish(v, &session{upload: u, staging: st, file: part}); err != nil {
-		// With these the ticket's next use would find an upload to go on with.
+		// With these the ticket's next use would find an upload to continue with.
 		return errors.Join(err, st.Remove(u.part()), st.Remove(u.note()))
 	}
 	return nil

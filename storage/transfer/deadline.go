@@ -19,7 +19,7 @@ const (
 )
 
 // deadlines are those of one request: they move on with every read and every write until
-// somebody ends them.
+// someone ends them.
 type deadlines struct {
 	control *http.ResponseController
 	taken   time.Duration
@@ -72,7 +72,7 @@ func (p *deadlines) over() {
 	}
 }
 
-// gone is why somebody ended it, nil when nobody did.
+// gone is why someone ended it, nil when no one did.
 func (p *deadlines) gone() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -203,7 +203,7 @@ func (d *Draft) Publish(when Condition) error {
 		return d.failed
 	}
 	d.upload.Claims.Size = d.end - d.there
-	if d.upload.Kept != nil { // nobody takes it over before it is at its place
+	if d.upload.Kept != nil { // no one takes it over before it is at its place
 		lock, err := unix.FcntlInt(d.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
@@ -245,7 +245,7 @@ func (s *Server) publishIf(v *volume.Volume, x *session, when Condition) error {
 		return err
 	}
 	defer f.Close()
-	// Nobody who goes by a condition comes between the look and the step; a file that
+	// No one who goes by a condition comes between the look and the step; a file that
 	// others make meanwhile is not replaced but looked at in its turn.
 	s.conditional.Lock()
 	defer s.conditional.Unlock()

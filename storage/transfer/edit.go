@@ -7,7 +7,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// Edit begins to change a file of a folder where it is, for who goes on with a part
+// Edit begins to change a file of a folder where it is, for who continues with a part
 // of it or writes into its middle: what is written is there at once, Publish makes
 // it durable, and Discard keeps it.
 func (s *Server) Edit(at Place) (*Draft, error) {

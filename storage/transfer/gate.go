@@ -49,7 +49,7 @@ func (s *Server) Bar(b Barred) {
 	}
 }
 
-// enter lets an exchange go on unless its ticket is barred.
+// enter lets an exchange continue unless its ticket is barred.
 func (g *gate) enter(x *exchange) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

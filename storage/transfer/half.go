@@ -36,7 +36,7 @@ func (s *Server) Half(at Place, source string) (size int64, found bool, err erro
 }
 
 // Spare keeps the first bytes of a draft whose writer was cut off, for a Resume of a
-// source, in place of what was kept of it before. Nothing is kept while somebody has
+// source, in place of what was kept of it before. Nothing is kept while someone has
 // that, which is errdefs.ErrConflict.
 func (d *Draft) Spare(source string, size int64) error {
 	defer d.Discard() // where something goes wrong
@@ -66,7 +66,7 @@ func (d *Draft) spare(source string, size int64) error {
 	}
 	c := d.upload.Claims
 	id := draftID(Place{User: c.User, Volume: c.Volume, Scope: c.Scope, Folder: c.Folder, Path: c.Path}, source)
-	// Nobody has what is there now, nor what comes there, until this is over.
+	// No one has what is there now, nor what comes there, until this is over.
 	there := &Draft{staging: d.staging, upload: &upload{id: id}}
 	now, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tooLate is no time of a file: ext4 counts until 2446, and nobody means it.
+// tooLate is no time of a file: ext4 counts until 2446, and no one means it.
 var tooLate = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // modified reads when the file was changed from what a tus client says of it: mtime,

@@ -77,7 +77,7 @@ func describe(err error) *problem {
 // begun: a client must not take half a file for a whole one.
 func (s *Server) fail(x *exchange, err error) {
 	x.err = err
-	if errors.Is(err, context.Canceled) { // nobody is there to read an answer
+	if errors.Is(err, context.Canceled) { // no one is there to read an answer
 		panic(http.ErrAbortHandler)
 	}
 	p := describe(err)

@@ -117,7 +117,7 @@ func (x *session) forget(start int64) error {
 	return fmt.Errorf("take upload back to byte %d: %w", start, errors.Join(errs, errdefs.ErrUnavailable))
 }
 
-// knows tells whether a file system has room for the bytes it takes, so that those
+// knows reports whether a file system has room for the bytes it takes, so that those
 // before the one it refused are there. All that are not known for it, do not.
 func knows(f *os.File) bool {
 	var st unix.Statfs_t
@@ -165,7 +165,7 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 			return received, cause
 		}
 		if rerr != nil {
-			// Nobody is there to answer; the client asks for the offset.
+			// No one is there to answer; the client asks for the offset.
 			return received, fmt.Errorf("receive upload: %w: %w", rerr, context.Canceled)
 		}
 	}

@@ -20,8 +20,8 @@ type kept struct {
 	Note json.RawMessage // of who writes it
 }
 
-// Resume is Draft for what takes long to get: it goes on with what was kept of the same
-// source for the same place, also by a process that was killed. While somebody else
+// Resume is Draft for what takes long to get: it continues with what was kept of the same
+// source for the same place, also by a process that was killed. While someone else
 // writes it there is errdefs.ErrConflict.
 func (s *Server) Resume(ctx context.Context, at Place, source string, size int64) (*Draft, error) {
 	d, err := s.newDraft(at)
@@ -54,7 +54,7 @@ func draftID(at Place, source string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// take opens the bytes and locks them, once whoever has them lets go. Who had them may
+// take opens the bytes and locks them, once anyone who has them lets go. Who had them may
 // have put them to their place or removed them, which makes them another's file.
 func (d *Draft) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, takeover)
@@ -81,7 +81,7 @@ func (d *Draft) take(ctx context.Context) error {
 	}
 }
 
-// named tells whether the bytes are still those that the staging directory has.
+// named reports whether the bytes are still those that the staging directory has.
 func (d *Draft) named(f *os.File) bool {
 	there, err := d.staging.Open(d.upload.part(), unix.O_RDONLY)
 	if err != nil {

@@ -104,7 +104,7 @@ func (s *Server) counted(kind string, h func(http.ResponseWriter, *http.Request)
 	}
 }
 
-// mount is a subtree that somebody else serves.
+// mount is a subtree that someone else serves.
 type mount struct {
 	path  string
 	serve http.HandlerFunc

@@ -8,8 +8,8 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// sweep removes uploads that nobody went on with, and the notes of used
-// tickets once the tickets have expired; and copies nobody went on with.
+// sweep removes uploads that no one continued with, and the notes of used
+// tickets once the tickets have expired; and copies no one continued with.
 func (s *Server) sweep(ctx context.Context, now time.Time) {
 	for _, v := range s.cfg.Volumes.All() {
 		scopes, err := v.Scopes()

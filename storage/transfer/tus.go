@@ -86,7 +86,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err := s.begin(r, v, u); err != nil {
 		return err
 	}
-	where := "uploads/" + u.id // relative: the prefix is whoever's who mounted us
+	where := "uploads/" + u.id // relative: the prefix is anyone who's who mounted us
 	if strings.HasSuffix(r.URL.Path, "/") {
 		where = u.id
 	}

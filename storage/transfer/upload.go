@@ -52,7 +52,7 @@ func uploadID(c ticket.Claims) string {
 func (u *upload) note() string { return u.id + ".json" }
 func (u *upload) part() string { return u.id + ".part" }
 
-// sameFile tells whether a ticket, perhaps a newer one, is for this upload.
+// sameFile reports whether a ticket, perhaps a newer one, is for this upload.
 func (u *upload) sameFile(c ticket.Claims) bool {
 	o := u.Claims
 	return o.Volume == c.Volume && o.Scope == c.Scope && o.Folder == c.Folder &&

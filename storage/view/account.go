@@ -25,7 +25,7 @@ type Guest struct {
 	Forwarded []string // X-Forwarded-For of the request
 }
 
-// key names a guest without his secret. The port does not matter.
+// key names a guest without their secret. The port does not matter.
 func (g Guest) key() [sha256.Size]byte {
 	host, _, err := net.SplitHostPort(g.Peer)
 	if err != nil {
@@ -40,7 +40,7 @@ const (
 	fresh   = 4 * time.Second
 	timeout = 5 * time.Second
 	// maxKept bounds the answers in memory, and maxAsking the questions under way,
-	// whoever tries tokens how often.
+	// anyone who tries tokens how often.
 	maxKept   = 10_000
 	maxAsking = 32
 	maxSecret = 256 // bytes; our tokens are shorter
@@ -125,7 +125,7 @@ func (a *accounts) answer(key [sha256.Size]byte) *answer {
 	return e
 }
 
-// forget has everybody looked at again: somebody lost something.
+// forget has everyone looked at again: someone lost something.
 func (a *accounts) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

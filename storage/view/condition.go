@@ -40,7 +40,7 @@ type tags struct {
 	list []string
 }
 
-// has tells whether a file is one of the tags'. Weak tags count only where that is
+// has reports whether a file is one of the tags'. Weak tags count only where that is
 // said: those of the WebDAV side are strong.
 func (t *tags) has(there *volume.Entry, weak bool) bool {
 	if there == nil {

@@ -146,5 +146,5 @@ func modified(h http.Header) (*time.Time, error) {
 	return nil, fmt.Errorf("header %s: %.80q is not a number of seconds since 1970: %w", header, text, errdefs.ErrInvalidArgument)
 }
 
-// plausible reports whether file systems can keep a time that somebody may mean.
+// plausible reports whether file systems can keep a time that someone may mean.
 func plausible(at time.Time) bool { return at.Unix() >= 0 && at.Year() < 2200 }

@@ -12,8 +12,8 @@ import (
 )
 
 // A half is what arrived of a new file before its client was cut off. Who sent it sees
-// it under the file's name, though not in lists, and may go on at its end; nobody else
-// sees anything, and nobody can read it.
+// it under the file's name, though not in lists, and may continue at its end; no one else
+// sees anything, and no one can read it.
 
 // half is how much there is of one at a place where there is no file.
 func (t *tree) half(ctx context.Context, name string) (size int64, found bool, err error) {
@@ -27,7 +27,7 @@ func (t *tree) half(ctx context.Context, name string) (size int64, found bool, e
 // halfOf is whose halves they are.
 func (at place) halfOf() string { return "SFTP " + at.who.user }
 
-// resume goes on with a half.
+// resume continues with a half.
 func (t *tree) resume(ctx context.Context, name string) (*transfer.Draft, place, error) {
 	at, err := t.file(ctx, name, true)
 	if err != nil {

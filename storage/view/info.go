@@ -45,7 +45,7 @@ func (i info) ContentType(context.Context) (string, error) {
 // ETag is the entity tag.
 func (i info) ETag(context.Context) (string, error) { return entityTag(i.size, i.modified), nil }
 
-// shown tells whether a view has an entry: files and directories with names that
+// shown reports whether a view has an entry: files and directories with names that
 // every client can write. Links, FIFOs, sockets and devices are not there.
 func shown(e volume.Entry) bool {
 	kind := e.Mode & unix.S_IFMT

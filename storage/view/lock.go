@@ -52,7 +52,7 @@ func (f *folderLocks) client(name string) bool {
 	return false
 }
 
-// gone has everybody who waits look again.
+// gone has everyone who waits look again.
 func (f *folderLocks) gone(token string) {
 	delete(f.till, token)
 	delete(f.held, token)

@@ -25,7 +25,7 @@ func (v *Views) EnterByToken(ctx context.Context, c door.Caller, secret string) 
 	return v.enter(ctx, Guest{Token: secret, Peer: c.Peer})
 }
 
-// EnterByKey lets in who has an SSH key of the user as whom he comes, by e-mail.
+// EnterByKey lets in who has an SSH key of the user as whom they come, by e-mail.
 func (v *Views) EnterByKey(ctx context.Context, c door.Caller, key ssh.PublicKey) (door.Guest, error) {
 	return v.enter(ctx, Guest{Email: c.Name, PublicKey: string(key.Marshal()), Peer: c.Peer})
 }
@@ -86,7 +86,7 @@ func (f *sftpFS) told(name string, err error) error {
 		class = sftp.ErrSSHFxOpUnsupported
 	}
 	if status == http.StatusInsufficientStorage {
-		// OpenSSH shows nobody the words of a failure.
+		// OpenSSH shows no one the words of a failure.
 		f.say("berth: " + name + ": " + words)
 	}
 	return sftpError{words, class}

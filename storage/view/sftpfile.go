@@ -48,7 +48,7 @@ type sftpWriting struct {
 	inPlace   bool         // what was written is there however it ends
 	fresh     bool         // there was no file
 	half      bool         // but a half of one
-	resumed   bool         // which this goes on with
+	resumed   bool         // which this continues with
 	exclusive bool         // it must be a new one
 	floor     atomic.Int64 // where who appends may begin
 	cut       error        // why the client will not close it
@@ -133,12 +133,12 @@ func (w *sftpWriting) close() error {
 	return err
 }
 
-// untouched is a half that nobody went on with.
+// untouched is a half that no one continued with.
 func (w *sftpWriting) untouched() bool {
 	return w.resumed && w.floor.Load() > 0 && w.written.Load() == 0
 }
 
-// spare keeps what there is of a new file for who goes on with it.
+// spare keeps what there is of a new file for who continues with it.
 func (w *sftpWriting) spare() error {
 	size := w.front.reached()
 	if !w.fresh || size == 0 {
@@ -147,7 +147,7 @@ func (w *sftpWriting) spare() error {
 	}
 	err := w.draft.Spare(w.at.halfOf(), size)
 	if errdefs.IsConflict(err) {
-		return nil // another connection goes on already
+		return nil // another connection continues already
 	}
 	return err
 }

@@ -139,7 +139,7 @@ func (f *sftpFS) write(w *sftpWriting) {
 // modeOf is the mode that a client wants a new file to have. Package sftp keeps the
 // attributes of an open request without the word that says which they are: of all
 // that clients send, the mode alone has four bytes. The group of folders may what the
-// owner may: to the client it is no group of his.
+// owner may: to the client it is not a group of theirs.
 func modeOf(r *sftp.Request) uint32 {
 	if len(r.Attrs) == 4 {
 		if mode := binary.BigEndian.Uint32(r.Attrs) & 0o777; mode != 0 {

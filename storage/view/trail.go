@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// quiet is how long nothing must have come to what somebody does in a folder for
-	// it to be told, and longest how long it may go on untold. A client that writes
+	// quiet is how long nothing must have come to what someone does in a folder for
+	// it to be told, and longest how long it may continue untold. A client that writes
 	// 10,000 files makes a row a minute, not 10,000.
 	quiet    = 15 * time.Second
 	longest  = time.Minute

@@ -82,7 +82,7 @@ func TestTrailOutlivesKills(t *testing.T) {
 	}
 }
 
-// A proxy that is killed while it gathers what somebody does has kept it.
+// A proxy that is killed while it gathers what someone does has kept it.
 func TestTrailKeepsWhatItGathers(t *testing.T) {
 	dir := t.TempDir()
 	m := &ledger{room: 1, told: map[string]int{}}

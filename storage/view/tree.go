@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// tree is the folders of one guest. Every call looks anew at what his token opens.
+// tree is the folders of one guest. Every call looks again at what their token opens.
 type tree struct {
 	views    *Views
 	guest    Guest
@@ -78,7 +78,7 @@ func (o *open) check(write bool) error {
 	return nil
 }
 
-// still refuses who may not do any more what he began.
+// still refuses who may not do any more what they began.
 func (t *tree) still(ctx context.Context, o *open, write bool) error {
 	a, err := t.views.accounts.get(ctx, t.guest)
 	if err != nil {

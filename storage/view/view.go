@@ -57,5 +57,5 @@ func (v *Views) Run(ctx context.Context) error {
 	return nil
 }
 
-// Forget has the rights of everybody looked at again.
+// Forget has the rights of everyone looked at again.
 func (v *Views) Forget() { v.accounts.forget() }

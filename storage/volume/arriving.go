@@ -162,7 +162,7 @@ func dropArrival(ctx context.Context, scope *os.File, name string) error {
 // takeLong is how long a copy may take to notice that it was ended.
 const takeLong = 10 * time.Second
 
-// SweepArrivals removes what calls that nobody made again have left in a scope.
+// SweepArrivals removes what calls that no one made again have left in a scope.
 func (v *Volume) SweepArrivals(ctx context.Context, scope string, now time.Time) error {
 	s, err := v.openScope(scope)
 	if err != nil {

@@ -31,7 +31,7 @@ func (a Attributes) Set(f *os.File) error {
 }
 
 // chmod sets the permissions. Set-uid and set-gid bits of a file go, as they do when
-// somebody else than root writes to it; a directory goes on handing its group on.
+// someone else than root writes to it; a directory continues handing its group on.
 func (a Attributes) chmod(f *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -45,7 +45,7 @@ func (a Attributes) chmod(f *os.File) error {
 }
 
 // Disarm takes the set-uid and set-gid bits and the capabilities of a regular file that is
-// about to be changed, as the kernel does for anybody but root.
+// about to be changed, as the kernel does for anyone but root.
 func Disarm(f *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {

@@ -17,7 +17,7 @@ import (
 
 // CloneFolder makes a folder, in a scope that is there, a copy of another one,
 // which may lie on another volume. It appears when it is complete; one that is
-// there is done. After an interruption the copy goes on. What is in directories that are
+// there is done. After an interruption the copy continues. What is in directories that are
 // too deep is left out, and left is called with their paths, in any order.
 func (v *Volume) CloneFolder(ctx context.Context, from *Folder, scope, folder string, m *Meter, left func(path string)) error {
 	path, err := FolderPath(scope, folder)
@@ -87,7 +87,7 @@ func there(dir *os.File, name string) bool {
 // fill makes the copy: by the product, which needs not read what it copies, or
 // else by a walk.
 func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope string, m *Meter, left func(path string)) error {
-	// How far an interrupted plugin has come is nobody's to know.
+	// How far an interrupted plugin has come is no one's to know.
 	if err := (&remover{ctx: ctx, resolve: plain, meter: NewMeter()}).tree(a.dir, byPlugin); err != nil {
 		return classify("copy folder", byPlugin, err)
 	}

@@ -47,7 +47,7 @@ func (c *copier) file(from, to *os.File, name, as, path string, st *unix.Stat_t)
 	return errors.Join(err, target.Close())
 }
 
-// complete tells whether an earlier attempt came to a file's end.
+// complete reports whether an earlier attempt came to a file's end.
 func complete(to *os.File, as string, st *unix.Stat_t) bool {
 	var have unix.Stat_t
 	if unix.Fstatat(int(to.Fd()), as, &have, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -88,7 +88,7 @@ func (c *copier) again(first *original, to *os.File, as string) (done bool, err 
 	return true, nil
 }
 
-// piece is how much is copied between two looks at whether to go on.
+// piece is how much is copied between two looks at whether to continue.
 const piece = 64 << 20
 
 // bytes makes a file hold what another does, by sharing its blocks or else by

@@ -48,7 +48,7 @@ func chown(dir *os.File, name string, st *unix.Stat_t) error {
 	return err
 }
 
-// modeOf is the mode of a copy: a copied file is no set-uid or set-gid program, which
+// modeOf is the mode of a copy: a copied file is not a set-uid or set-gid program, which
 // containers could make for root. Directories keep the bit that hands their group on.
 func modeOf(st *unix.Stat_t) uint32 {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {

@@ -8,7 +8,7 @@ type Meter struct {
 	files, bytes       atomic.Int64
 	allFiles, allBytes atomic.Int64
 	moved              chan struct{}
-	watched            func(bytes int64) // nil for nobody
+	watched            func(bytes int64) // nil for no one
 }
 
 // Progress is how far a long call has come. A total of 0 is not counted yet.
@@ -53,7 +53,7 @@ func (m *Meter) did(files, bytes int64) {
 	if files > 0 && f%stepFiles == 0 || b/stepBytes != (b-bytes)/stepBytes {
 		select {
 		case m.moved <- struct{}{}:
-		default: // nobody has looked since
+		default: // no one has looked since
 		}
 	}
 }

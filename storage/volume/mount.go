@@ -61,7 +61,7 @@ func (i *identity) root() (*os.File, error) {
 }
 
 // closed is the mode of directories that lead to folders: containers have the folders
-// themselves mounted, and nobody but root walks the path.
+// themselves mounted, and no one but root walks the path.
 const closed = 0o700
 
 // proven opens what is mounted at the volume's path if it is the volume.

@@ -12,9 +12,9 @@ import (
 // opens it there; the caller closes it. It is a rename where the file system
 // does that, else a copy that takes the folder's place once it is complete: a
 // product with a quota per directory renames nothing across two. A folder that
-// has arrived is done; after an interruption the copy goes on.
+// has arrived is done; after an interruption the copy continues.
 //
-// Nobody may write to the folder meanwhile, which its manager sees to.
+// No one may write to the folder meanwhile, which its manager sees to.
 func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Folder, error) {
 	from, err := FolderPath(scope, folder)
 	if err != nil {

@@ -50,7 +50,7 @@ func descriptor(dir *os.File, path string, flags int, mode uint32, resolve uint6
 	return -1, unix.EAGAIN
 }
 
-// openDir opens a directory that is no link itself.
+// openDir opens a directory that is not a link itself.
 func openDir(dir *os.File, path string, resolve uint64) (*os.File, error) {
 	return openat2(dir, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0, resolve)
 }

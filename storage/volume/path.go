@@ -25,7 +25,7 @@ func Clean(path string) (string, error) {
 }
 
 // CleanNew is Clean for a path that is to be made. It also refuses the folder
-// itself, names that not everybody can read, and more levels than archives and copies
+// itself, names that not everyone can read, and more levels than archives and copies
 // have: such paths may come from containers, we do not add to them.
 func CleanNew(path string) (string, error) {
 	path, err := Clean(path)

@@ -38,7 +38,7 @@ func Read(file, plugins string) ([]Config, error) {
 		Volumes []listed `yaml:"volumes"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &all, yaml.Strict()); err != nil {
-		// Without the line itself: it may hold an option that nobody else is to read.
+		// Without the line itself: it may hold an option that no one else is to read.
 		return nil, fmt.Errorf("%s: %s: %w", file, yaml.FormatError(err, false, false), errdefs.ErrInvalidArgument)
 	}
 	var list []Config

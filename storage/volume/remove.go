@@ -78,7 +78,7 @@ func expectEntries(ctx context.Context, dir *os.File, name string, m *Meter) {
 
 // DeleteFolder removes a folder and its tree, and what an unfinished copy to its
 // place has left. An absent folder is done at once;
-// after an interruption it goes on.
+// after an interruption it continues.
 func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Meter) error {
 	path, err := FolderPath(scope, folder)
 	if err != nil {
@@ -162,7 +162,7 @@ type remover struct {
 
 const (
 	deepest = 200
-	passes  = 1000 // over one directory that somebody keeps filling
+	passes  = 1000 // over one directory that someone keeps filling
 )
 
 // tree removes a tree, or a single file.

@@ -56,8 +56,8 @@ func (v *Volume) scopeIn(ctx context.Context, root *os.File, hex string) (*os.Fi
 	return s, nil
 }
 
-// shutScope closes the directory of a scope to everybody but root, and takes set-uid and
-// device files their effect where somebody else has mounted the scope: what is in folders
+// shutScope closes the directory of a scope to everyone but root, and takes set-uid and
+// device files their effect where someone else has mounted the scope: what is in folders
 // comes from containers, where people are root. A directory that is not root's is left
 // open: a server maps root to another user there, so agents need the permissions of
 // others, and containers cannot make files of root.

@@ -51,7 +51,7 @@ func (f *Folder) Search(ctx context.Context, path, text string, limit int, curso
 	return s.found, base64.RawURLEncoding.EncodeToString([]byte(s.at)), nil
 }
 
-// errPause ends a search that goes on with the next call.
+// errPause ends a search that continues with the next call.
 var errPause = errors.New("pause")
 
 type search struct {

@@ -52,7 +52,7 @@ func (v *Volume) State() State {
 	return v.state
 }
 
-// look brings the state up to date and tells whether it changed. One at a time.
+// look brings the state up to date and reports whether it changed. One at a time.
 func (v *Volume) look(ctx context.Context) bool {
 	s := State{Name: v.cfg.Name, Health: volumepb.HealthReport_HEALTHY}
 	root, err := v.identity.root()

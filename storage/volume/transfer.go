@@ -34,7 +34,7 @@ type Transfer struct {
 
 // Run does what can be done and fails as a whole only when it was ended. The copies
 // are made beside the folder and appear together when all are on disk; after an
-// interruption they go on.
+// interruption they continue.
 func (t *Transfer) Run(ctx context.Context) error {
 	if t.Move && t.From.vol != t.To.vol {
 		return invalid("from volume %q to %q: only copies go to another volume", t.From.vol.Name(), t.To.vol.Name())

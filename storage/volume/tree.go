@@ -12,7 +12,7 @@ import (
 
 // Tree returns a page of the regular files below a directory, or the one file that is
 // at the path, in the order of their paths' parts, and whether there are more. It goes
-// on after a file of the page before. Links and what else is no file are left out.
+// on after a file of the page before. Links and what else is not a file are left out.
 func (f *Folder) Tree(ctx context.Context, path string, limit int, after string) (files []Entry, more bool, err error) {
 	path, err = Clean(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func (w *treeWalk) directory(path string, after []string) error {
 	if len(after) > 0 {
 		if len(after) > 1 {
 			err := w.directory(join(path, after[0]), after[1:])
-			if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsInvalidArgument(err) { // it is no directory any more
+			if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsInvalidArgument(err) { // it is not a directory any more
 				return err
 			}
 		}

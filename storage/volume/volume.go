@@ -85,7 +85,7 @@ type Volume struct {
 	state  State
 	limits map[string]*volumepb.Scope // last answer by scope, for when the plugin is away
 	on     uint64                     // the mount on which the volume was opened
-	shut   map[string]bool            // scopes whose directories were closed to everybody but root
+	shut   map[string]bool            // scopes whose directories were closed to everyone but root
 }
 
 // Name is the volume's name.
@@ -115,7 +115,7 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	root, err := v.identity.root()
 	if err != nil {
 		v.mu.Lock()
-		v.opened = nil // what is mounted next is opened anew
+		v.opened = nil // what is mounted next is opened again
 		v.mu.Unlock()
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	return c, nil
 }
 
-// can tells whether the product has a capability.
+// can reports whether the product has a capability.
 func (v *Volume) can(want volumepb.Capability) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

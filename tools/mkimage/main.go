@@ -94,7 +94,7 @@ func run(ctx context.Context, folder, out string) error {
 	return nil
 }
 
-// current tells whether out was built from the recipe with this hash.
+// current reports whether out was built from the recipe with this hash.
 func current(out, hash string) bool {
 	b, err := os.ReadFile(hashFile(out))
 	if err != nil || strings.TrimSpace(string(b)) != hash {

@@ -88,7 +88,7 @@ func (s *Stage) Read(name string) string {
 	return string(text)
 }
 
-// There tells whether a file is there.
+// There reports whether a file is there.
 func (s *Stage) There(name string) bool {
 	_, err := os.Stat(s.path(name))
 	return err == nil

@@ -79,7 +79,7 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 // of a second when all is well.
 const stepTimeout = 30 * time.Second
 
-// newTask goes on when the caller gives up, and fails then: a shim that is told
+// newTask continues when the caller gives up, and fails then: a shim that is told
 // to create and to shut down at once may do the latter first, and stay.
 func (c *container) newTask(ctx context.Context, logger cio.Creator, opts ...client.NewTaskOpts) error {
 	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
@@ -198,7 +198,7 @@ func (c *container) State(ctx context.Context) (runtime.State, error) {
 	return runtime.State{Phase: runtime.Gone}, nil
 }
 
-// Wait goes on over restarts of containerd: the shim keeps the exit code.
+// Wait continues over restarts of containerd: the shim keeps the exit code.
 func (c *container) Wait(ctx context.Context) (runtime.Exit, error) {
 	ctx = named(ctx)
 	for {

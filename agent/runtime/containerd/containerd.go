@@ -51,7 +51,7 @@ var _ runtime.Runtime = (*Runtime)(nil)
 
 // New connects to containerd, waiting for it until ctx ends.
 func New(ctx context.Context, cfg Config) (*Runtime, error) {
-	// Nobody reads any more what the commands of an earlier life write.
+	// No one reads any more what the commands of an earlier life write.
 	if err := os.RemoveAll(filepath.Join(cfg.Dir, "fifo")); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 }
 
 func connect(ctx context.Context, socket string) (*client.Client, error) {
-	// A relative path is no valid address.
+	// A relative path is not a valid address.
 	if !filepath.IsAbs(socket) {
 		return nil, fmt.Errorf("containerd socket %q is not absolute: %w", socket, errdefs.ErrInvalidArgument)
 	}
@@ -106,7 +106,7 @@ func (r *Runtime) Answers(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connection; containers go on.
+// Close ends the connection; containers continue.
 func (r *Runtime) Close() error { return r.client.Close() }
 
 // named puts containerd's namespace into a context, and a logger that is

@@ -19,7 +19,7 @@ import (
 )
 
 // outputGrace is how long after its end a command's output is waited for. A
-// child that it left in the background keeps the output open for ever.
+// child that it left in the background keeps the output open forever.
 const outputGrace = time.Second
 
 // process implements runtime.Process.
@@ -130,7 +130,7 @@ func (p *process) Wait(ctx context.Context) (int, error) {
 	case <-time.After(outputGrace):
 	case <-ctx.Done():
 	}
-	// The shim waits up to 10 s for output that nobody ends; the caller need
+	// The shim waits up to 10 s for output that no one ends; the caller need
 	// not.
 	go discard(ctx, p.process)
 	code, _, err := status.Result()

@@ -113,7 +113,7 @@ func (c *container) Remount(ctx context.Context, changes []mount.Change) error {
 	}
 	after, err := mount.Apply(state.PID, places, changes)
 	if errdefs.IsUnavailable(err) {
-		// Somebody moves the mounts about while they are looked for.
+		// Someone moves the mounts about while they are looked for.
 		if err := t.Pause(named(ctx)); err != nil {
 			return fmt.Errorf("hold %s still: %w", c.ID(), err)
 		}

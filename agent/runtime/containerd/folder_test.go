@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
 )
 
-// Who renames what leads to a folder, as fast as he can, keeps it no longer.
+// Who renames what leads to a folder, as fast as they can, keeps it no longer.
 func TestRemountOfWhatIsMovedAbout(t *testing.T) {
 	env := containerdtest.Start(t)
 	r := open(t, env, containerdtest.Dir(t))

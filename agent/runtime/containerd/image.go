@@ -20,7 +20,7 @@ const snapshotter = "overlayfs"
 // start does not read it from the content store again.
 type parsedImage struct {
 	config ocispec.Image
-	parent string // snapshot that a container's own goes on top of
+	parent string // snapshot that a container's own continues top of
 }
 
 // Image looks up a present image.

@@ -63,7 +63,7 @@ func idle(t testing.TB, env containerdtest.Env, folder string) func(args ...stri
 	}
 }
 
-// TestLimitsHoldInContainers is the owner of a folder, and root in his container, who
+// TestLimitsHoldInContainers is the owner of a folder, and root in their container, who
 // tries to leave the limit that the folder counts against.
 func TestLimitsHoldInContainers(t *testing.T) {
 	mount, _ := imagetest.New(t)

@@ -7,7 +7,7 @@ import (
 )
 
 // openFiles returns the open-file limits that containers may inherit. Without
-// CAP_SYS_RESOURCE nobody can raise them above what containerd has; the agent
+// CAP_SYS_RESOURCE no one can raise them above what containerd has; the agent
 // has the same.
 var openFiles = sync.OnceValues(func() (soft, hard uint64) {
 	var l unix.Rlimit

@@ -120,7 +120,7 @@ func limits(res *specs.LinuxResources, want runtime.Resources) {
 	}
 }
 
-// swapAccounting tells whether swap can be limited: always in cgroup v2, by
+// swapAccounting reports whether swap can be limited: always in cgroup v2, by
 // boot option in v1.
 func swapAccounting() bool {
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {

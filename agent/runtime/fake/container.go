@@ -116,7 +116,7 @@ func (c *container) Kill(ctx context.Context, s syscall.Signal) error {
 }
 
 // own is what this kernel does of what all kernels of a session do: of "each 0 3"
-// the first exits with 0 and the second with 3, and what is no number runs on.
+// the first exits with 0 and the second with 3, and what is not a number runs on.
 func (c *container) own(verb []string) []string {
 	if verb[0] != "each" {
 		return verb

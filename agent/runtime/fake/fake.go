@@ -64,7 +64,7 @@ var _ runtime.Runtime = (*Runtime)(nil)
 // New connects an agent to the host.
 func New(h *Host, agent string) *Runtime { return &Runtime{h, agent} }
 
-// Close does nothing: containers go on.
+// Close does nothing: containers continue.
 func (r *Runtime) Close() error { return nil }
 
 // Answers always does.

@@ -112,7 +112,7 @@ func launch(t *testing.T, log *slog.Logger) *volume.Client {
 	return c
 }
 
-// Open opens the volume anew.
+// Open opens the volume again.
 func (b *Bed) Open(more map[string]any) *pb.OpenVolumeResponse {
 	b.Helper()
 	r, err := b.OpenAs("v", more)

@@ -18,7 +18,7 @@ import (
 )
 
 // Secrets lets the array repeat in every refusal what it was sent to prove who asks, and
-// looks for that in all that the plugin says and in what anybody sees of any process.
+// looks for that in all that the plugin says and in what anyone sees of any process.
 func (b *Bed) Secrets() {
 	for _, code := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusServiceUnavailable} {
 		b.Echo(array.Fault{Status: code, RetryAfter: time.Hour}, nil)

@@ -72,7 +72,7 @@ func (p *product) metadataToken(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, token)
 }
 
-// instance tells whether the metadata service answers.
+// instance reports whether the metadata service answers.
 func (p *product) instance(w http.ResponseWriter, r *http.Request) bool {
 	if !p.metadata.Valid(r.Header.Get("X-Aws-Ec2-Metadata-Token")) {
 		http.Error(w, "", http.StatusUnauthorized)

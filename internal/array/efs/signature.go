@@ -19,7 +19,7 @@ const (
 	skew      = 5 * time.Minute // that a clock may be wrong
 )
 
-// signed hands a request on when it is signed, by somebody who may ask.
+// signed hands a request on when it is signed, by someone who may ask.
 func (p *product) signed(f http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if code, text := p.verify(r); code != "" {
@@ -59,7 +59,7 @@ func parse(header string) (a authorization, ok bool) {
 	return authorization{scope[0], scope[1], scope[2], scope[3], strings.Split(values["SignedHeaders"], ";"), values["Signature"]}, true
 }
 
-// verify computes the signature anew. It returns AWS's code for what is wrong.
+// verify computes the signature again. It returns AWS's code for what is wrong.
 func (p *product) verify(r *http.Request) (code, text string) {
 	a, ok := parse(r.Header.Get("Authorization"))
 	if !ok {

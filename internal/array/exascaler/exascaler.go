@@ -80,7 +80,7 @@ func (p *product) run(_ context.Context, args []string) array.Output {
 	return wrong(22, "lfs: '%s' is not a valid command", args[0])
 }
 
-// sweep forgets directories that are gone, or that were made anew under the same name.
+// sweep forgets directories that are gone, or that were made again under the same name.
 func (p *product) sweep() {
 	for name := range p.projects {
 		if _, err := p.array.Tree.Usage(name); err != nil {

@@ -307,7 +307,7 @@ func (p *product) create(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// failed tells whether the last task of a share has.
+// failed reports whether the last task of a share has.
 func (p *product) failed(name string) bool {
 	state := array.Queued
 	for _, t := range p.tasks {

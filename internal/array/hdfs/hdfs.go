@@ -6,7 +6,7 @@
 // Settings:
 //
 //	replication  3 when it is not given; what the cluster has for new files
-//	quota        "missing": before Hadoop 3.3; "refused": the user is no superuser
+//	quota        "missing": before Hadoop 3.3; "refused": the user is not a superuser
 //	state        "safemode", or "standby": the name node answers nothing else
 package hdfs
 

@@ -70,7 +70,7 @@ func number(text string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// quota is that of a directory. One that was made anew under the name is none that
+// quota is that of a directory. One that was made again under the name is none that
 // was limited.
 func (p *product) quota(name string) quota {
 	q, ok := p.quotas[name]

@@ -52,7 +52,7 @@ const (
 	mount  = "mount"
 	file   = "image"
 
-	mkfs = "/usr/sbin/mkfs.btrfs" // not in everybody's PATH
+	mkfs = "/usr/sbin/mkfs.btrfs" // not in everyone's PATH
 )
 
 // possible says what is missing.

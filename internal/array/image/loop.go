@@ -38,7 +38,7 @@ func attach(f *os.File) (*os.File, error) {
 	return nil, fmt.Errorf("no btrfs image: others take every loop device: %w", errdefs.ErrUnavailable)
 }
 
-// openLoop opens a device, whose node nobody makes where there is no udev.
+// openLoop opens a device, whose node no one makes where there is no udev.
 func openLoop(number int) (*os.File, error) {
 	name := fmt.Sprintf("/dev/loop%d", number)
 	f, err := os.OpenFile(name, os.O_RDWR, 0)

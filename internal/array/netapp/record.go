@@ -103,7 +103,7 @@ func pick(one record, fields string, always []string) (record, *failure) {
 	return out, nil
 }
 
-// known tells whether a record has at least what a name begins with: a rule without
+// known reports whether a record has at least what a name begins with: a rule without
 // limits has no space.
 func known(one record, name string) bool {
 	first, _, _ := strings.Cut(name, ".")
@@ -151,7 +151,7 @@ type reference struct {
 	Name string `json:"name"`
 }
 
-// is tells whether a reference is to something; it must say one of both.
+// is reports whether a reference is to something; it must say one of both.
 func (r reference) is(uuid, name string) bool {
 	return (r.UUID != "" || r.Name != "") && (r.UUID == "" || r.UUID == uuid) && (r.Name == "" || r.Name == name)
 }

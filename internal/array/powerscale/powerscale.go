@@ -79,8 +79,8 @@ func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// session tells whether a request is from somebody who has logged in, and not one
-// that a page elsewhere made his browser send.
+// session reports whether a request is from someone who has logged in, and not one
+// that a page elsewhere made their browser send.
 func (p *product) session(r *http.Request) bool {
 	c, err := r.Cookie("isisessid")
 	if err != nil || !p.sessions.Valid(c.Value) || r.Header.Get("Referer") != p.array.URL {

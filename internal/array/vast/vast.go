@@ -8,7 +8,7 @@
 //	quota    "refused": the user may not see or set quotas
 //	trash    "disabled": folders cannot be deleted, as before it is turned on in the cluster's settings
 //	state    of the cluster: "ONLINE" when it is not given
-//	pages    "always": lists are paged though nobody asked for it, as newer versions do
+//	pages    "always": lists are paged though no one asked for it, as newer versions do
 //
 // The product sets two for tests: token_file, with a token that does not expire, and
 // token, what is in it.

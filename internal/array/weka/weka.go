@@ -35,7 +35,7 @@ type product struct {
 	refresh *array.Tokens
 
 	mu     sync.Mutex
-	inodes map[string]uint64 // by path; a directory that was made anew gets another one
+	inodes map[string]uint64 // by path; a directory that was made again gets another one
 	next   uint64
 	quotas map[uint64]*quota
 }

@@ -97,7 +97,7 @@ func (c *Cluster) launch(name string, args ...string) error {
 	return err
 }
 
-// free is an address of this machine that nobody has.
+// free is an address of this machine that no one has.
 func free() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *Server) Endpoint() string { return "unix://" + s.room.Socket(socket) }
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Stop ends the member. Close every client first: etcd waits seconds for open
-// streams. When ctx ends it goes on stopping in the background.
+// streams. When ctx ends it continues stopping in the background.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop()
 	select {
@@ -120,7 +120,7 @@ func options(cfg Config, room *proc.Room, log zapCore) *embed.Config {
 	client := url.URL{Scheme: "unix", Path: room.Socket(socket)}
 	o.ListenClientUrls = []url.URL{client}
 	o.AdvertiseClientUrls = []url.URL{client}
-	// With nobody to wait for, elections can be quick; they are most of the start.
+	// With no one to wait for, elections can be quick; they are most of the start.
 	// Every tick costs a little, which a test does not live to see.
 	o.TickMs, o.ElectionMs = 50, 250
 	if cfg.Volatile {

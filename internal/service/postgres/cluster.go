@@ -100,7 +100,7 @@ func (c *cluster) initdb(ctx context.Context) error {
 	return nil
 }
 
-// admit lets the system user that runs us, and nobody else, in as our role and
+// admit lets the system user that runs us, and no one else, in as our role and
 // as the superuser.
 func (c *cluster) admit(dir string) error {
 	var ident strings.Builder
@@ -156,7 +156,7 @@ func (c *cluster) command() (*exec.Cmd, error) {
 
 // evict ends a server that still runs on our directory (its parent was killed a
 // moment ago) and removes the lock files of one that is gone, whose process id
-// may belong to somebody else by now.
+// may belong to someone else by now.
 func (c *cluster) evict() error {
 	for _, step := range []struct {
 		signal syscall.Signal

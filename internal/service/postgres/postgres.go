@@ -141,7 +141,7 @@ func (s *Server) ready(ctx context.Context) error {
 	return err
 }
 
-// missing tells whether the server is up but lacks the role or the database.
+// missing reports whether the server is up but lacks the role or the database.
 func missing(err error) bool {
 	return hasCode(err, "28000") || hasCode(err, "3D000")
 }

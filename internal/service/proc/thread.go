@@ -34,7 +34,7 @@ func OnParentThread(f func() error) error {
 }
 
 // StartChild starts cmd so that it gets signal when this process ends, even by
-// SIGKILL, and so that a terminal's Ctrl-C does not reach it: whoever owns the
+// SIGKILL, and so that a terminal's Ctrl-C does not reach it: anyone who owns the
 // child stops it in its turn. The command's extra files are closed here.
 func StartChild(cmd *exec.Cmd, signal syscall.Signal) error {
 	if cmd.SysProcAttr == nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Password is that of everybody in a World.
+// Password is that of everyone in a World.
 const Password = "a good password"
 
 // Hasher is too cheap for anything but tests.

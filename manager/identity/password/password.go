@@ -76,7 +76,7 @@ func (h *Hasher) Hash(ctx context.Context, p string) (string, error) {
 	return h.encode(salt, argon2.IDKey([]byte(p), salt, h.cost.Time, h.cost.Memory, h.cost.Threads, keyLength)), nil
 }
 
-// Check tells whether p is the password of hash, and whether the hash is of
+// Check reports whether p is the password of hash, and whether the hash is of
 // another cost than new ones and should be made again. An empty hash, of a user
 // that does not exist, takes as long and never matches.
 func (h *Hasher) Check(ctx context.Context, hash, p string) (ok, stale bool, err error) {

@@ -19,8 +19,8 @@ type Rules struct {
 // RulesOf returns the rules of a domain.
 func RulesOf(d *ent.Domain) Rules { return Rules{MinLength: d.PasswordMinLength} }
 
-// Check tells whether p can be a password of somebody who is known by some
-// names, such as his e-mail.
+// Check reports whether p can be a password of someone who is known by some
+// names, such as their e-mail.
 func (r Rules) Check(field, p string, names ...string) error {
 	least := r.MinLength
 	if least <= 0 {

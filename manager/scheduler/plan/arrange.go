@@ -155,7 +155,7 @@ func (p *arrangement) group() {
 	p.chosen = chosen
 }
 
-// entangled tells whether the devices that share hardware stay as they are:
+// entangled reports whether the devices that share hardware stay as they are:
 // unless all that were taken are alike and each is of a set of its own.
 func (p *arrangement) entangled() bool {
 	var pools []*pool
@@ -251,7 +251,7 @@ func (p *arrangement) weigh(far int64) {
 	}
 }
 
-// grow compares sets that begin with one device and go on with the nearest.
+// grow compares sets that begin with one device and continue with the nearest.
 func (p *arrangement) grow() {
 	seeds := 0
 	for g := range p.groups {

@@ -267,7 +267,7 @@ func (c *cluster) available(d *device, s int) int64 {
 	return free
 }
 
-// busy tells whether anything of the device is in use.
+// busy reports whether anything of the device is in use.
 func (d *device) busy() bool {
 	for _, used := range d.used {
 		if used > 0 {
@@ -277,7 +277,7 @@ func (d *device) busy() bool {
 	return false
 }
 
-// idle tells whether all of the device can be taken.
+// idle reports whether all of the device can be taken.
 func (d *device) idle() bool {
 	return d.usable && !d.busy() && (d.pool == nil || d.pool.has(d.draws, 1))
 }

@@ -38,7 +38,7 @@ type draw struct {
 	amount  int64
 }
 
-// has tells whether the pool can stand the draws so many times besides those that
+// has reports whether the pool can stand the draws so many times besides those that
 // it stands.
 func (p *pool) has(draws []draw, times int64) bool {
 	for _, w := range draws {
@@ -62,7 +62,7 @@ func (p *pool) draw(draws []draw, sign int64) {
 	}
 }
 
-// blocked tells whether what others draw keeps a device from being used, or from
+// blocked reports whether what others draw keeps a device from being used, or from
 // being used more where more is drawn than there is.
 func (d *device) blocked() bool {
 	if d.busy() {
@@ -156,7 +156,7 @@ func unite(in []int, a, b int) {
 // apart: one for every device that has some, with one counter.
 const above = "\x00"
 
-// apart tells whether the counter is one of those.
+// apart reports whether the counter is one of those.
 func (n *counter) apart() bool { return strings.HasPrefix(n.name.set, above) }
 
 // drawn sums what a device draws of counters that its plugin counts.
@@ -251,7 +251,7 @@ func (c *cluster) apart(a int, do func() bool) bool {
 	return do()
 }
 
-// crowded tells whether a kernel has no room on an agent only because devices
+// crowded reports whether a kernel has no room on an agent only because devices
 // share hardware, and the slot that this concerns; -1: it is not so.
 func (c *cluster) crowded(a int, s *shape) int {
 	if c.agents[a].pools == nil {

@@ -52,7 +52,7 @@ func (c *cluster) crew(shapes []*shape) *crew {
 	return g
 }
 
-// look adds agents, in the order in which they are to be taken, and tells whether
+// look adds agents, in the order in which they are to be taken, and reports whether
 // any of them has room for one of the kernels.
 func (g *crew) look(agents []int) (able bool) {
 	agents = slices.DeleteFunc(slices.Clone(agents), func(i int) bool {
@@ -79,7 +79,7 @@ func (g *crew) look(agents []int) (able bool) {
 	return able
 }
 
-// has tells whether an agent has room for a kernel by itself.
+// has reports whether an agent has room for a kernel by itself.
 func (g *crew) has(i int, s *shape) bool {
 	return g.c.agents[i].mayFit(g.c, s.needs) && g.c.hasRoom(i, s.steps)
 }
@@ -185,7 +185,7 @@ func (g *crew) from(n int) bool {
 
 // upon takes devices of an agent for the nth kernel, and for all that follow it:
 // the best ones but for those that are shut, and where that leaves none for
-// another kernel, others than each of them. It tells whether there is room for
+// another kernel, others than each of them. It reports whether there is room for
 // this one, and for all.
 func (g *crew) upon(i, n int, shut []int, known map[string]bool) (room, all bool) {
 	k, mark := g.order[n], len(g.c.taken)

@@ -109,7 +109,7 @@ func (q *queue) largest(g *group, slot int) (most int64) {
 }
 
 // mixture merges equal shapes and gives every slot its part in them. Shapes
-// without accelerators change no score: what they leave is no accelerator's.
+// without accelerators change no score: what they leave is not an accelerator's.
 func (c *cluster) mixture(list []Demand) *mixture {
 	m := &mixture{
 		hosts: map[uint64][]bool{}, fits: map[uint64]*fit{}, values: map[uint64][]float64{},

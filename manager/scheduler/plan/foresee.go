@@ -22,9 +22,9 @@ const (
 // foresee says when the first of every queue will start: it lets time pass, from
 // end to end of the sessions of which that is known, and plans at each, as will be
 // done then. So it holds as long as sessions end when they are to and nothing new
-// comes. Of a session that may run for ever it takes that it does, and where it
+// comes. Of a session that may run forever it takes that it does, and where it
 // cannot know what comes, at the end of one for another, it stops. The zero time
-// stands for what never starts then; of what is not in the list nobody knows.
+// stands for what never starts then; of what is not in the list no one knows.
 func foresee(s *Snapshot, decisions []Decision) map[uuid.UUID]time.Time {
 	f := &foresight{now: *s, starts: map[uuid.UUID]time.Time{}, asks: map[uuid.UUID]bool{}}
 	for _, g := range s.Groups {
@@ -60,7 +60,7 @@ type foresight struct {
 	later   bool // than the moment from which it looks
 }
 
-// carry carries out what was decided; false where nobody knows what comes of it.
+// carry carries out what was decided; false where no one knows what comes of it.
 func (f *foresight) carry(decisions []Decision) bool {
 	var placed []*Decision
 	requests := map[uuid.UUID]*Request{}

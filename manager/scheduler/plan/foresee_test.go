@@ -23,7 +23,7 @@ func review(s *plan.Snapshot) map[uuid.UUID]*time.Time {
 }
 
 // TestForeseen has two devices, in use for one hour and for two. What waits is told
-// when it starts as far as anybody knows when what is before it ends.
+// when it starts as far as anyone knows when what is before it ends.
 func TestForeseen(t *testing.T) {
 	one, hour := resource.Slots{"cuda.device": 1}, time.Hour
 	begin := func() *site {
@@ -40,7 +40,7 @@ func TestForeseen(t *testing.T) {
 	two := 2
 	for name, c := range map[string]struct {
 		change               func(*site)
-		first, second, third time.Duration // from noon; 0: nobody knows
+		first, second, third time.Duration // from noon; 0: no one knows
 	}{
 		"all is known":                {func(*site) {}, hour, 2 * hour, 3 * hour},
 		"one may run for ever":        {func(s *site) { s.Running[1].Ends = time.Time{} }, hour, 5 * hour, 6 * hour},

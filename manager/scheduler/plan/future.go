@@ -75,7 +75,7 @@ func (f *future) fit(agents []int, shapes []*shape) (needs [][]taking) {
 	return g.fit()
 }
 
-// could tells whether kernels have room, and takes nothing.
+// could reports whether kernels have room, and takes nothing.
 func (f *future) could(agents []int, shapes []*shape) bool {
 	mark := len(f.q.c.taken)
 	ok := f.fit(agents, shapes) != nil

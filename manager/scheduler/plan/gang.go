@@ -89,7 +89,7 @@ func (q *queue) spared(r *Request, s *shape) *future {
 }
 
 // offer shows a crew the agents for a kernel of a request, as find would take
-// them, and tells whether any has room.
+// them, and reports whether any has room.
 func (q *queue) offer(g *crew, s *shape, r *Request) bool {
 	l := s.classes()
 	live := slices.DeleteFunc(slices.Clone(l.live), func(n int32) bool { return q.scored(s, n) == unfit })
@@ -132,7 +132,7 @@ func (q *queue) grant(needs []taking) {
 	}
 }
 
-// solitary tells whether a session of some kernels is on an agent with all of them
+// solitary reports whether a session of some kernels is on an agent with all of them
 // or with none, because it would have no network in common with others.
 func (c *cluster) solitary(kernels int, a *agent) bool {
 	return kernels > 1 && (a.src.Alone != "" || c.networked != nil && kernels > *c.networked)

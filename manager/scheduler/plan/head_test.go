@@ -48,8 +48,8 @@ func TestBackfillDelaysNoHead(t *testing.T) {
 	}
 }
 
-// TestNoHeadStarves lets all end that has no lifetime, though nobody knows when,
-// while others come all the time: a head that starts when nobody else comes does
+// TestNoHeadStarves lets all end that has no lifetime, though no one knows when,
+// while others come all the time: a head that starts when no one else comes does
 // so with them, too.
 func TestNoHeadStarves(t *testing.T) {
 	n := uint64(300)

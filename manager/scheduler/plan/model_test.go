@@ -67,7 +67,7 @@ func (m *model) busy(device uuid.UUID) bool {
 	return false
 }
 
-// suits tells whether the agent may run the request at all.
+// suits reports whether the agent may run the request at all.
 func (m *model) suits(a *plan.Agent, r *plan.Request) error {
 	switch {
 	case a.Group != r.Group:
@@ -85,7 +85,7 @@ func (m *model) suits(a *plan.Agent, r *plan.Request) error {
 	return nil
 }
 
-// gives tells whether the agent gives a kernel such amounts.
+// gives reports whether the agent gives a kernel such amounts.
 func gives(a *plan.Agent, k plan.KernelRequest) bool {
 	for slot, n := range k.Slots {
 		if counts := a.Counts[slot]; len(counts) > 0 && !slices.Contains(counts, int(n)) {
@@ -220,7 +220,7 @@ func (m *model) room(a *plan.Agent, k plan.KernelRequest) bool {
 	return m.tryAll(a, k, gpus, map[uuid.UUID]resource.Slots{})
 }
 
-// tryAll gives the first accelerator every possible role and goes on.
+// tryAll gives the first accelerator every possible role and continues.
 func (m *model) tryAll(a *plan.Agent, k plan.KernelRequest, gpus []*plan.Device, mine map[uuid.UUID]resource.Slots) bool {
 	if len(gpus) == 0 {
 		return m.complete(a, k, mine)

@@ -25,7 +25,7 @@ import (
 // and there takes the oldest request. Children of equal factor go by the age of
 // the request they would send. What is placed counts at once for all holders
 // above it, so the next walk may end elsewhere; what has to wait counts for
-// nobody.
+// no one.
 //
 // DRF is dominant resource fairness by progressive filling (Ghodsi et al.,
 // NSDI 2011, algorithm 1, with the weights of its section 4.3): the usage of a
@@ -43,10 +43,10 @@ import (
 //     waiting for room, i could run less than n_i + (w_i/w_j)*(1 + d_j/d_i)
 //     requests with w_i/w_j times what j has, n_i being those it runs.
 //   - Pareto: nothing that waits has room, so that, when the requests of each
-//     holder are alike, nobody can get more unless another gets less.
+//     holder are alike, no one can get more unless another gets less.
 //
 // Fair share looks back: the usage of a holder is what it took lately (see
-// Decay), plus what it holds now as if that went on for Sharing.Ahead. The
+// Decay), plus what it holds now as if that continued for Sharing.Ahead. The
 // formula of the factor is Slurm's classic one (priority/multifactor).
 type Order string
 

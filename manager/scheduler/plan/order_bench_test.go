@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkOrder decides on a backlog of which half fits. What it costs beyond
-// fifo is the order; to choose anew after every placement must not make the
+// fifo is the order; to choose again after every placement must not make the
 // time per decision grow with the backlog.
 func BenchmarkOrder(b *testing.B) {
 	for _, order := range []plan.Order{plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF, plan.OrderFairShare} {

@@ -89,7 +89,7 @@ func (u *tenant) with(v *tenant, scale float64) float64 {
 	return n
 }
 
-// room tells whether one more request of u fits beside all that run.
+// room reports whether one more request of u fits beside all that run.
 func room(capacity resource.Slots, tenants map[uuid.UUID]*tenant, u *tenant) bool {
 	for slot, has := range capacity {
 		for _, v := range tenants {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// rule is the order as it is described, read anew for every decision.
+// rule is the order as it is described, read again for every decision.
 type rule struct {
 	s    *plan.Snapshot
 	left []*plan.Request

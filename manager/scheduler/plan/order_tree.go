@@ -38,7 +38,7 @@ type holder struct {
 	held     resource.Slots
 	share    float64         // dominant, of held
 	usage    float64         // past, and what the share counts
-	standing report.Standing // without scope: to be made anew
+	standing report.Standing // without scope: to be made again
 	waiting  holders         // children with requests, a heap
 	requests []*Request      // of a leaf, the oldest first
 	first    *Request        // what it sends next
@@ -141,7 +141,7 @@ func (t *tree) newHolder(scope string, id uuid.UUID, parent *holder) *holder {
 }
 
 // charge adds slots to a leaf and all holders above it. The caller restores
-// the heaps. What has no capacity now is in nobody's way and counts nothing.
+// the heaps. What has no capacity now is in no one's way and counts nothing.
 func (t *tree) charge(leaf *holder, slots resource.Slots) {
 	for n := leaf; n.parent != nil; n = n.parent {
 		for name, amount := range slots {

@@ -82,7 +82,7 @@ func (c *cluster) memoryBeside(n need, needs []need) int {
 	})
 }
 
-// joins tells whether memory goes where n goes: with shares if there are any,
+// joins reports whether memory goes where n goes: with shares if there are any,
 // else with whole devices, and never with what it excludes or is the same as.
 func (c *cluster) joins(n, memory need, needs []need) bool {
 	if c.slots[n.slot].rule == pooled || c.slots[n.slot].exclude[memory.slot] ||
@@ -126,7 +126,7 @@ func (c *cluster) fitFrom(a int, steps []step, pick uint64) bool {
 	return true
 }
 
-// hasRoom tells whether an agent has the steps, and takes nothing.
+// hasRoom reports whether an agent has the steps, and takes nothing.
 func (c *cluster) hasRoom(a int, steps []step) bool {
 	mark := len(c.taken)
 	defer func() { c.rollback(mark) }()

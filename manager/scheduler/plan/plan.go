@@ -5,7 +5,7 @@
 //
 // The rules. Requests of a resource group are looked at by priority, then as its
 // Order says. One that is over a limit of its user, project or domain waits and
-// is in nobody's way. The others take the agents that their group's Strategy
+// is in no one's way. The others take the agents that their group's Strategy
 // prefers among those that have room; all kernels of a session start or none
 // (see gang.go and crew.go).
 // What does not fit lets later requests pass, until it heads its queue for
@@ -43,7 +43,7 @@ type Snapshot struct {
 	SlotTypes []SlotType
 	Limits    []Limit
 	Pending   []Request
-	Running   []Running // sessions that hold something; none where nobody has to know
+	Running   []Running // sessions that hold something; none where no one has to know
 	Holdings  []Holding // what live sessions have, for OrderDRF and OrderFairShare
 	Shares    []Share   // weights and usage, for the same
 	// Demand is what groups are asked for as experience tells. A group without
@@ -200,7 +200,7 @@ type Decision struct {
 	Victims     []uuid.UUID
 }
 
-// Placed tells whether the session can start.
+// Placed reports whether the session can start.
 func (d *Decision) Placed() bool { return d.Waiting == nil }
 
 // Assignment is the place of one kernel.

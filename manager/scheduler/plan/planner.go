@@ -14,8 +14,8 @@ import (
 // little meanwhile. As long as nothing is given back, devices only fill up, so
 // what had no room has none still and only new requests are decided on. What is
 // given back is first held against the shapes that wait: unless one of them fits
-// there, they go on waiting. Then, and when a limit, an order or the time says
-// so, everything is decided anew, but on the cluster that is already known.
+// there, they continue waiting. Then, and when a limit, an order or the time says
+// so, everything is decided again, but on the cluster that is already known.
 //
 // What it placed it takes for held from then on. Where that did not come true,
 // the caller names the agents.
@@ -59,14 +59,14 @@ type Change struct {
 	Limits bool        // what is used of limits, other than by what was placed
 	New    []Request   // that are new, or different
 	Gone   []uuid.UUID // requests that do not wait any more, other than by being placed
-	Review bool        // nothing does, but everything is to be decided anew
+	Review bool        // nothing does, but everything is to be decided again
 }
 
 // maxClasses is how many states of agents are remembered, per agent, before all
-// is counted anew.
+// is counted again.
 const maxClasses = 16
 
-// Decide returns what is decided anew: on everything that waits, or only on what
+// Decide returns what is decided again: on everything that waits, or only on what
 // is new. Between two calls that do not change All the snapshot's agents have to
 // stay where they are.
 func (p *Planner) Decide(s *Snapshot, c Change) []Decision {
@@ -87,7 +87,7 @@ func (p *Planner) Decide(s *Snapshot, c Change) []Decision {
 	return decisions
 }
 
-// anew decides on what a change bears on.
+// again decides on what a change bears on.
 func (p *Planner) anew(s *Snapshot, c Change) []Decision {
 	if p.q == nil || c.All || p.full() || p.strange(s, c) {
 		return p.begin(s)
@@ -107,7 +107,7 @@ func (p *Planner) anew(s *Snapshot, c Change) []Decision {
 	return p.some(s, fresh)
 }
 
-// strange tells whether a change has slots that the cluster never had.
+// strange reports whether a change has slots that the cluster never had.
 func (p *Planner) strange(s *Snapshot, c Change) bool {
 	unknown := func(slots resource.Slots) bool { return !p.q.c.numbers(slots) }
 	for i := range c.New {
@@ -134,7 +134,7 @@ func (p *Planner) begin(s *Snapshot) []Decision {
 	return p.all(s)
 }
 
-// full tells whether too much is remembered.
+// full reports whether too much is remembered.
 func (p *Planner) full() bool {
 	for _, g := range p.q.groups {
 		if n := len(g.classes.all); n > 1000 && n > maxClasses*len(g.agents) {
@@ -240,7 +240,7 @@ func (p *Planner) fresh(c Change) []Request {
 	return list
 }
 
-// freed takes over what is used of the agents' devices, and tells whether
+// freed takes over what is used of the agents' devices, and reports whether
 // something that waits may have room because of that.
 func (p *Planner) freed(ids []uuid.UUID) bool {
 	fits := false
@@ -253,7 +253,7 @@ func (p *Planner) freed(ids []uuid.UUID) bool {
 	return fits
 }
 
-// adopt makes an agent what its source says, and tells whether any of it is
+// adopt makes an agent what its source says, and reports whether any of it is
 // free that was not.
 func (c *cluster) adopt(a *agent) (freed bool) {
 	changed := false
@@ -279,7 +279,7 @@ func (c *cluster) adopt(a *agent) (freed bool) {
 	return freed
 }
 
-// suitsAny tells whether a kernel of anything that waits would fit an agent.
+// suitsAny reports whether a kernel of anything that waits would fit an agent.
 func (p *Planner) suitsAny(i int) bool {
 	a := &p.q.c.agents[i]
 	for _, st := range p.stuck {
@@ -296,7 +296,7 @@ func (p *Planner) suitsAny(i int) bool {
 	return false
 }
 
-// headGone tells whether the head of a queue is gone: another one is now, and
+// headGone reports whether the head of a queue is gone: another one is now, and
 // what is held was held for that.
 func (p *Planner) headGone() bool {
 	for _, h := range p.heads {
@@ -307,7 +307,7 @@ func (p *Planner) headGone() bool {
 	return false
 }
 
-// due tells whether the head of a queue has waited long enough for agents to be
+// due reports whether the head of a queue has waited long enough for agents to be
 // held for it.
 func (p *Planner) due(h *head) bool {
 	after := cmp.Or(p.q.groups[h.Group].src.HoldAfter, DefaultHoldAfter)
@@ -323,7 +323,7 @@ func (p *Planner) headDue() bool {
 	return false
 }
 
-// passes tells whether a new request comes before one for which agents are held,
+// passes reports whether a new request comes before one for which agents are held,
 // so that it is not bound by that.
 func (p *Planner) passes(fresh []Request) bool {
 	return slices.ContainsFunc(fresh, func(r Request) bool {
@@ -345,7 +345,7 @@ func (p *Planner) precedes(a, b *Request) bool {
 	return false
 }
 
-// again lets everything be decided anew on the cluster as it is known.
+// again lets everything be decided again on the cluster as it is known.
 func (q *queue) again() {
 	q.limits = NewLedger(q.src.Limits)
 	clear(q.failed)

@@ -206,7 +206,7 @@ func TestPlannerKeepsUp(t *testing.T) {
 	}
 }
 
-// anyHeld tells whether agents are or may be held for the head of a queue.
+// anyHeld reports whether agents are or may be held for the head of a queue.
 func anyHeld(s *plan.Snapshot) bool {
 	for _, g := range s.Groups {
 		if g.HoldAfter < 0 {

@@ -22,7 +22,7 @@ type Impossible struct {
 
 // CanEver tells what makes a request hopeless, so that it is refused at once
 // rather than left waiting. Devices count as healthy and agents as schedulable:
-// they may be so again. In a group without agents only slots that nobody knows
+// they may be so again. In a group without agents only slots that no one knows
 // are refused.
 func CanEver(s *Snapshot, r *Request) []Impossible { return NewIdle(s).CanEver(r) }
 
@@ -64,7 +64,7 @@ func (i *Idle) of(r *Request) *cluster {
 	return c
 }
 
-// numbers tells whether all the slots have numbers.
+// numbers reports whether all the slots have numbers.
 func (c *cluster) numbers(slots resource.Slots) bool {
 	for name := range slots {
 		if _, ok := c.number[name]; !ok {
@@ -288,7 +288,7 @@ func (v *verdict) miscounted(hosts []int, steps []step) (out Impossible, ok bool
 	return out, out.Field != ""
 }
 
-// filled tells whether an agent has a kernel's slots where its group does not
+// filled reports whether an agent has a kernel's slots where its group does not
 // split as it wants.
 func (v *verdict) filled(a int, steps []step) bool {
 	agent := &v.c.agents[a]

@@ -32,7 +32,7 @@ type Preemption struct {
 // ScopeGroup is all of a resource group.
 const ScopeGroup = "group"
 
-// covers tells whether a session may be ended for a request.
+// covers reports whether a session may be ended for a request.
 func (p *Preemption) covers(r *Request, x *Running, now time.Time) bool {
 	if !x.Preemptible || x.Leaving || x.Priority >= r.Priority || x.Since.IsZero() || now.Sub(x.Since) < p.After {
 		return false

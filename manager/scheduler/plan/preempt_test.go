@@ -150,7 +150,7 @@ func TestFewestAndYoungestMakeRoom(t *testing.T) {
 	}
 }
 
-// TestRoomIsPromised has another request, which comes first and may end nobody,
+// TestRoomIsPromised has another request, which comes first and may end no one,
 // wait for the room that is made; it is there in two steps.
 func TestRoomIsPromised(t *testing.T) {
 	s := evicting(plan.ScopeProject)
@@ -200,7 +200,7 @@ func TestPreemptionKeepsItsWord(t *testing.T) {
 	for seed := range n {
 		c := newQueueAt(t, seed, single, true)
 		c.Groups[0].Preemption = &plan.Preemption{Scope: plan.ScopeGroup}
-		c.Groups[0].HoldAfter = time.Hour // nobody is reserved room by its age
+		c.Groups[0].HoldAfter = time.Hour // no one is reserved room by its age
 		w := newWorld(seed)
 		for i := range c.Running {
 			c.Running[i].Preemptible = w.chance(70)

@@ -33,7 +33,7 @@ func (q *queue) vow(r *Request, p *promise) {
 }
 
 // prepare begins a pass: what is being made free for a request is promised to it
-// before anybody else gets room.
+// before anyone else gets room.
 func (q *queue) prepare() {
 	q.ready = true
 	q.live, q.leaving, q.placed, q.members = nil, nil, nil, nil
@@ -112,7 +112,7 @@ func (q *queue) recall(r *Request) *promise {
 	return p
 }
 
-// due tells whether what was promised is free: nothing is used of its devices but
+// due reports whether what was promised is free: nothing is used of its devices but
 // what may be once all that leaves is gone.
 func (q *queue) due(p *promise) bool {
 	for _, i := range agentsOf(p.all()) {

@@ -203,7 +203,7 @@ func dropped(p *report.Pending, check string) int {
 	return n
 }
 
-// anyReserved tells whether one of the decisions may have held agents.
+// anyReserved reports whether one of the decisions may have held agents.
 func anyReserved(decisions []plan.Decision, s *plan.Snapshot, group uuid.UUID) bool {
 	for _, g := range s.Groups {
 		if g.ID == group && g.HoldAfter < 0 {

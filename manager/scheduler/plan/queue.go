@@ -50,7 +50,7 @@ type group struct {
 	mixture *mixture
 	waiting int       // requests that wait so far
 	headed  bool      // one of them for lack of room
-	moment  time.Time // at which that has room; zero: nobody knows, or none is reserved
+	moment  time.Time // at which that has room; zero: no one knows, or none is reserved
 
 	evictable []live // nil: not looked for yet
 }
@@ -193,7 +193,7 @@ func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
 
 // head notes the first request of a group that has no room, and once it has
 // waited long enough reserves room for it. One that no agent could ever serve is
-// in nobody's way.
+// in no one's way.
 func (q *queue) head(g *group, r *Request, shapes []*shape) (at time.Time) {
 	after := cmp.Or(g.src.HoldAfter, DefaultHoldAfter)
 	if g.headed || after < 0 {

@@ -24,7 +24,7 @@ import (
 type keep struct {
 	soon [][]int64 // what is used once all that leaves is gone and all promises are kept; nil: as now
 	then [][]int64 // what is used from the moment on, the head included; nil: none is reserved
-	at   time.Time // that moment; zero: nobody knows
+	at   time.Time // that moment; zero: no one knows
 }
 
 // kept returns what is kept of an agent.
@@ -122,7 +122,7 @@ func plus(used [][]int64, i int, journal []taking) [][]int64 {
 	return out
 }
 
-// before tells whether a request that is placed now has surely given back by
+// before reports whether a request that is placed now has surely given back by
 // then what it gets.
 func (q *queue) before(r *Request, at time.Time) bool {
 	return r.Lifetime > 0 && !at.IsZero() && !q.now.Add(r.Lifetime).After(at)
@@ -148,7 +148,7 @@ func (q *queue) settled(r *Request, takings []taking) {
 }
 
 // reserve finds out when and where the head of a queue has room, and keeps that.
-// Nobody may know when, but there has to be a place where: else nothing is kept.
+// No one may know when, but there has to be a place where: else nothing is kept.
 func (q *queue) reserve(r *Request, shapes []*shape) (at time.Time, ok bool) {
 	f := q.future()
 	agents := shapes[0].profile.agents

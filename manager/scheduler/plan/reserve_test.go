@@ -72,7 +72,7 @@ func TestWhoMayPassTheHead(t *testing.T) {
 	}
 }
 
-// A head that nothing could ever serve keeps nobody else from being one.
+// A head that nothing could ever serve keeps no one else from being one.
 func TestHopelessHeadIsNoHead(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, resource.Slots{"cuda.device": 1})
@@ -86,7 +86,7 @@ func TestHopelessHeadIsNoHead(t *testing.T) {
 
 // TestNoStarvationAndNoIdleMachine lets a stream of small sessions come to 16
 // devices, of which a big one needs 8 of one agent. With backfill it starts when
-// it was told to at the latest, and the devices are in use more than if nobody
+// it was told to at the latest, and the devices are in use more than if no one
 // passed it.
 func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 	type result struct {

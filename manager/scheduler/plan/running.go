@@ -19,7 +19,7 @@ type Running struct {
 
 	Priority    int
 	Since       time.Time // it runs; zero: it starts only
-	Ends        time.Time // by then it has given back what it holds; zero: nobody knows
+	Ends        time.Time // by then it has given back what it holds; zero: no one knows
 	Leaving     bool      // it was asked to end
 	Preemptible bool
 	Together    uuid.UUID // the session group it belongs to, if any

@@ -28,7 +28,7 @@ type searched struct {
 	key        uint64
 }
 
-// searches tells whether a search may find what the next best has not.
+// searches reports whether a search may find what the next best has not.
 func (c *cluster) searches(a int) bool { return c.agents[a].pools != nil || c.agents[a].limit > 0 }
 
 func (c *cluster) search(a int, steps []step, mark int) bool {
@@ -54,7 +54,7 @@ func (c *cluster) leftOf(a, slot int) (sum int64) {
 	return sum
 }
 
-// overdraws tells whether the idle devices that steps need draw more than is left of
+// overdraws reports whether the idle devices that steps need draw more than is left of
 // what an agent's devices share, even if each step gets those that draw least: there
 // are enough devices for every step, and they are cut from too few.
 func (c *cluster) overdraws(a int, steps []step) bool {
@@ -163,7 +163,7 @@ func (s *search) candidates(st *step, left, mate int64) []int {
 	return list
 }
 
-// suits tells whether the next part of a step could come from a device.
+// suits reports whether the next part of a step could come from a device.
 func (s *search) suits(st *step, d *device, left, mate int64) bool {
 	a, most := &s.c.agents[s.agent], s.c.agents[s.agent].most[st.slot]
 	switch rule := s.c.slots[st.slot].rule; {

@@ -254,7 +254,7 @@ func TestStages(t *testing.T) {
 }
 
 // The first of a queue that has waited long enough has agents held for it, and who
-// would have room there waits for his turn.
+// would have room there waits for their turn.
 func TestWhoIsHeldFor(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, nil)

@@ -66,10 +66,10 @@ func (q *queue) joined(r *Request, takings []taking) {
 	}
 }
 
-// barred tells whether a request must not run on an agent.
+// barred reports whether a request must not run on an agent.
 func (q *queue) barred(r *Request, a *agent) bool { return r.barred(a.src.ID) || q.apart(r, a) }
 
-// apart tells whether its session group keeps a request from an agent.
+// apart reports whether its session group keeps a request from an agent.
 func (q *queue) apart(r *Request, a *agent) bool {
 	if r.Together == nil || !r.Together.Strict {
 		return false
@@ -128,7 +128,7 @@ func (q *queue) suits(r *Request, a *agent) int {
 	return misfit
 }
 
-// hasRoom tells whether an agent has room, as far as sums tell, for all of a
+// hasRoom reports whether an agent has room, as far as sums tell, for all of a
 // session group that wait or, if none has, for as much of that as any.
 func (q *queue) hasRoom(r *Request, a *agent) bool {
 	m := q.of(r)

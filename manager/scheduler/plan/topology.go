@@ -63,7 +63,7 @@ func (t Topology) limit() int32 {
 	return 0
 }
 
-// near tells whether what was taken since mark is as near to each other as the
+// near reports whether what was taken since mark is as near to each other as the
 // agent's group wants it, after devices in the same state have changed places.
 func (c *cluster) near(a int, steps []step, mark int) bool {
 	if c.agents[a].limit == 0 {
@@ -89,14 +89,14 @@ func (c *cluster) anywhere(a int, do func() bool) bool {
 	return do()
 }
 
-// scattered tells whether a kernel has no room on an agent only because devices
+// scattered reports whether a kernel has no room on an agent only because devices
 // are too far from each other.
 func (c *cluster) scattered(a int, s *shape) bool {
 	fits := func() bool { return c.hasRoom(a, s.steps) }
 	return c.agents[a].limit > 0 && !fits() && c.anywhere(a, fits)
 }
 
-// flat tells whether nothing is known that would make a device nearer than
+// flat reports whether nothing is known that would make a device nearer than
 // another.
 func flat(a *Agent) bool {
 	for i := range a.Devices {

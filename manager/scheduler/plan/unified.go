@@ -2,7 +2,7 @@ package plan
 
 import "github.com/berthhq/berth/internal/resource"
 
-// The unified slots of a device are names of one amount: whoever takes a part of
+// The unified slots of a device are names of one amount: anyone who takes a part of
 // it under one name leaves that much less under the others. A unit under one is
 // worth as much as the same part of the device's capacity under another, so the
 // parts that are used under all of them add up to one device at most. What is

@@ -24,7 +24,7 @@ func (r *Request) held(now time.Time) string {
 	return ""
 }
 
-// barred tells whether a request must not run on an agent.
+// barred reports whether a request must not run on an agent.
 func (r *Request) barred(agent uuid.UUID) bool { return r.Strict && !slices.Contains(r.Agents, agent) }
 
 // rank is the place of an agent in the order in which a request takes them:

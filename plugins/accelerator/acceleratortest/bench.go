@@ -95,7 +95,7 @@ func (s *site) bench() (*bench, error) {
 	return b, nil
 }
 
-// remembers tells whether a machine's programs keep what they are told.
+// remembers reports whether a machine's programs keep what they are told.
 func remembers(m *fixture.Machine) bool {
 	for _, cases := range m.Commands {
 		if slices.ContainsFunc(cases, func(c fixture.Case) bool { return c.Script != "" }) {
@@ -129,7 +129,7 @@ func (b *bench) ownMachine(name string) error {
 	return nil
 }
 
-// bare tells whether there is no machine whose hardware could be found: then a
+// bare reports whether there is no machine whose hardware could be found: then a
 // plugin that shows devices makes them up.
 func (b *bench) bare() bool {
 	m := b.site.machine

@@ -99,7 +99,7 @@ func (b *bench) spoil(ctx context.Context, c *accelerator.Client, before *pb.Dev
 	return c, b.tree.Write(file, b.site.machine.Files[file])
 }
 
-// again lets the plugin look at the hardware anew: it is configured again, or
+// again lets the plugin look at the hardware again: it is configured again, or
 // started again if it does not take that.
 func (b *bench) again(ctx context.Context, c *accelerator.Client) (*accelerator.Client, *pb.DeviceSnapshot, error) {
 	if !has(c.Description, pb.Capability_CAPABILITY_RECONFIGURE) {

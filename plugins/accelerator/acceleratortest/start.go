@@ -67,7 +67,7 @@ func display(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// overlap tells whether a name that may end in * and one that may have a * in it
+// overlap reports whether a name that may end in * and one that may have a * in it
 // can mean the same.
 func overlap(x, y string) bool {
 	x, _, open := strings.Cut(x, "*")

@@ -41,7 +41,7 @@ func architecture(version uint64) string {
 	return fmt.Sprintf("gfx%d%x%x", version/10000, version/100%100, version%100)
 }
 
-// supported tells whether an architecture is that of MI250X or newer.
+// supported reports whether an architecture is that of MI250X or newer.
 func supported(version uint64) bool {
 	return version == 90010 || version >= 90400 && version < 90600
 }

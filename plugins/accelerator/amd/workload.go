@@ -47,7 +47,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 func (m *machine) workload(d *pb.Device, pids []int32, drm map[int32]map[string]uint64, processes map[int32]*pb.ProcessMetrics) []*pb.Metric {
 	dir := m.dir(d)
 	busy := m.occupancy(d, pids)
-	if d.GetParentId() == "" { // nobody else has a part of it
+	if d.GetParentId() == "" { // no one else has a part of it
 		busy = driver.Attributed(m.util(d, dir))
 	}
 	if len(pids) == 0 {

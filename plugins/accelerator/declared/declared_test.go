@@ -80,7 +80,7 @@ func TestMeasurements(t *testing.T) {
 		"acme_mem 0000:00:00.0": "1.2582912e+08 of 8.589934592e+09 MEASURED", "acme_temperature 0000:00:00.0": "41 MEASURED",
 		"acme_util 0000:00:00.0": "0 UNAVAILABLE", "acme_mem 0000:02:00.0": "0 UNAVAILABLE",
 	})
-	// What a workload holds works for it; a device that nobody knows is left out.
+	// What a workload holds works for it; a device that no one knows is left out.
 	w := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{Workloads: []*pb.Workload{
 		{AllocationId: "a", Allocations: []*pb.Allocation{{DeviceId: "0000:00:00.0"}, {DeviceId: "gone"}}},
 	}})

@@ -46,7 +46,7 @@ func (m *machine) index(pci string) int {
 	return i
 }
 
-// covers tells whether an id with wildcards is that of a function.
+// covers reports whether an id with wildcards is that of a function.
 func covers(id string, at driver.PCI) bool {
 	id, class, _ := strings.Cut(id, "/")
 	vendor, device, _ := strings.Cut(id, ":")

@@ -23,9 +23,9 @@ type answer struct {
 	err  error
 }
 
-// Ask is Run for what only looks: whoever asks the same while the program runs, or
-// within Fresh of its end, shares the answer, which nobody may change. A caller whose
-// context ends leaves, and the program goes on for the others, though not for longer
+// Ask is Run for what only looks: anyone who asks the same while the program runs, or
+// within Fresh of its end, shares the answer, which no one may change. A caller whose
+// context ends leaves, and the program continues for the others, though not for longer
 // than a look may take.
 func (h *Host) Ask(ctx context.Context, name string, args ...string) ([]byte, error) {
 	if _, err := h.Find(name); err != nil {

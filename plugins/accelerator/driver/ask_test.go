@@ -47,7 +47,7 @@ func begun(t *testing.T, runs func() int) {
 func TestWhoAsksTheSameSharesTheAnswer(t *testing.T) {
 	h, runs, let := asked(t, `echo '{"n": 7}'`)
 	h.Fresh = time.Hour
-	// Whoever comes first leaves before there is an answer.
+	// Anyone who comes first leaves before there is an answer.
 	first, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { _, err := h.Ask(first, "acme-smi", "-q"); left <- err }()

@@ -32,7 +32,7 @@ type Driver interface {
 type Machine interface {
 	// Scan lists the devices, in a stable order. Without hardware or driver the
 	// list is empty and there is no error. With an error nothing new is known:
-	// the devices of the last good look stay visible and are given to nobody. The
+	// the devices of the last good look stay visible and are given to no one. The
 	// error is the message of the plugin (DeviceSnapshot.look), also when no look was
 	// good yet. Scan has to end soon after its context: a look that does not keeps
 	// all later ones from starting, and the agent ends the process after a minute.

@@ -59,7 +59,7 @@ func (h *Host) State(elem ...string) string {
 const maxFile = 64 << 10
 
 // Read returns the text of a small file without white space around it. It never
-// opens what is no regular file: a pipe or a device in an attribute's place would
+// opens what is not a regular file: a pipe or a device in an attribute's place would
 // hold it up.
 func Read(elem ...string) (string, error) {
 	path := filepath.Join(elem...)
@@ -132,7 +132,7 @@ func Names(elem ...string) []string {
 	return names
 }
 
-// Exists tells whether there is anything at a path.
+// Exists reports whether there is anything at a path.
 func Exists(elem ...string) bool {
 	_, err := os.Stat(filepath.Join(elem...))
 	return err == nil
@@ -140,7 +140,7 @@ func Exists(elem ...string) bool {
 
 // Node is the edit that gives a container a device file of the host, under the
 // same name below /dev. Its numbers spare the agent another look, and survive a
-// file that is made anew meanwhile.
+// file that is made again meanwhile.
 func (h *Host) Node(name string) (*pb.DeviceNode, error) {
 	n := &pb.DeviceNode{Path: filepath.Join("/dev", name), HostPath: h.Dev(name), Permissions: "rw"}
 	var st syscall.Stat_t
@@ -161,7 +161,7 @@ func (h *Host) Node(name string) (*pb.DeviceNode, error) {
 	return n, nil
 }
 
-// Group is the owning group of a device file, 0 when it is nobody's.
+// Group is the owning group of a device file, 0 when it is no one's.
 func (h *Host) Group(name string) uint32 {
 	var st syscall.Stat_t
 	if syscall.Stat(h.Dev(name), &st) != nil {

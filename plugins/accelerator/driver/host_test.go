@@ -136,7 +136,7 @@ func TestRun(t *testing.T) {
 	}
 	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(state), ") Z ") {
-			break // dead; whoever adopted it has yet to collect it
+			break // dead; anyone who adopted it has yet to collect it
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("a child of the program lives on")

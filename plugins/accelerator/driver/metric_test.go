@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// What cannot be true is no measurement, and is never made to fit.
+// What cannot be true is not a measurement, and is never made to fit.
 func TestNonsenseIsNotMeasured(t *testing.T) {
 	for _, row := range []struct {
 		unit            string

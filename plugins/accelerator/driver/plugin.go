@@ -119,7 +119,7 @@ func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 		f.err = fmt.Errorf("looking at the hardware takes more than %s: %w", within, errHanging)
 	}
 	if m != p.machine() {
-		return // configured anew meanwhile, and looked at since
+		return // configured again meanwhile, and looked at since
 	}
 	if f.err != nil {
 		p.feed.Set(unsure(p.driver.Describe(), p.seen(nil), f.err))

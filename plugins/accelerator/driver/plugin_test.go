@@ -93,7 +93,7 @@ func (w *watcher) Send(s *pb.DeviceSnapshot) error {
 	return nil
 }
 
-// shown configures the plugin anew and returns what it shows then.
+// shown configures the plugin again and returns what it shows then.
 func shown(t *testing.T, p *driver.Plugin, req *pb.ConfigureRequest) *pb.DeviceSnapshot {
 	t.Helper()
 	if _, err := p.Configure(t.Context(), req); err != nil {

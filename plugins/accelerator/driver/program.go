@@ -103,7 +103,7 @@ func (l *Loose) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// capped keeps the beginning of what is written to it. It is no bytes.Buffer, whose
+// capped keeps the beginning of what is written to it. It is not a bytes.Buffer, whose
 // ReadFrom would take everything.
 type capped struct {
 	text  bytes.Buffer

@@ -78,7 +78,7 @@ func (m *machine) busy(d *pb.Device) (float64, error) {
 	for i := first; i <= last; i++ {
 		w, ok := m.work[m.element(d, i)]
 		if !ok || w.now.all <= w.before.all || w.now.busy < w.before.busy {
-			return 0, errUnknown // not looked at twice, stopped, or begun anew
+			return 0, errUnknown // not looked at twice, stopped, or begun again
 		}
 		sum += min(1, float64(w.now.busy-w.before.busy)/float64(w.now.all-w.before.all))
 	}
@@ -96,7 +96,7 @@ func (m *machine) used(d *pb.Device) (float64, error) {
 			return 0, err
 		}
 		n, ok := f["dramusage"]
-		if !ok && driver.Text(dir, "alloc_status") != "" { // empty while nobody has it
+		if !ok && driver.Text(dir, "alloc_status") != "" { // empty while no one has it
 			return 0, errUnknown
 		}
 		sum += float64(n)

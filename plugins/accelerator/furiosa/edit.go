@@ -48,7 +48,7 @@ func (m *machine) nodes(d *pb.Device) ([]string, error) {
 	return out, nil
 }
 
-// inside tells whether a file's elements, if it has any, are all of a range.
+// inside reports whether a file's elements, if it has any, are all of a range.
 func inside(a, b string, first, last int) bool {
 	if a == "" {
 		return true

@@ -196,7 +196,7 @@ func TestMetricsOfRNGD(t *testing.T) {
 	}
 	bench.Scan(t, m)
 	bench.Measures(t, m, s, map[string]string{"furiosa_util " + id: "12.5 of 100 MEASURED", "furiosa_util " + half: "25 of 100 MEASURED", "furiosa_power " + half: ""})
-	write(5, 10, 5) // the counter began anew
+	write(5, 10, 5) // the counter began again
 	bench.Scan(t, m)
 	bench.Measures(t, m, s, map[string]string{"furiosa_util " + half: "0 UNAVAILABLE"})
 	for pe := range elements {

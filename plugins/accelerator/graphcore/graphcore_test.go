@@ -214,7 +214,7 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
-// More than everything is no measurement.
+// More than everything is not a measurement.
 func TestBusierThanPossible(t *testing.T) {
 	r := readings{ipus: map[string]ipu{"a": {"ipu utilisation": "104.2%"}}}
 	if m := r.measure(&pb.Device{Id: "a"})[0]; m.GetName() != "ipu_util" || m.GetValue() != 0 || m.GetQuality() != pb.Metric_UNAVAILABLE {

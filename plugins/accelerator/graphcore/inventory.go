@@ -43,7 +43,7 @@ func (i ipu) whole(name string) int {
 	return n
 }
 
-// fabric tells whether the IPU is reached over the network.
+// fabric reports whether the IPU is reached over the network.
 func (i ipu) fabric() bool { return strings.EqualFold(i.text("target"), "fabric") }
 
 // inventory lists the IPUs in the order of their numbers.

@@ -105,7 +105,7 @@ func (g *gpu) processes() *processes {
 	}
 	since := uint64(time.Now().Add(-5 * time.Second).UnixMicro())
 	samples, ret := g.handle.GetProcessUtilization(since)
-	if ret == nvml.ERROR_NOT_FOUND || ret == nvml.ERROR_INSUFFICIENT_SIZE { // nobody ran
+	if ret == nvml.ERROR_NOT_FOUND || ret == nvml.ERROR_INSUFFICIENT_SIZE { // no one ran
 		ret = nvml.SUCCESS
 	}
 	out.utilRet = ret

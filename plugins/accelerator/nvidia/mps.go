@@ -125,7 +125,7 @@ func (s *servers) resume(ctx context.Context, at *driver.Host, live []*pb.LiveAl
 	return out
 }
 
-// sweep ends the servers that nobody uses, and says which.
+// sweep ends the servers that no one uses, and says which.
 func (s *servers) sweep(ctx context.Context, at *driver.Host) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

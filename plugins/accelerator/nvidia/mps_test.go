@@ -199,7 +199,7 @@ func TestMPSSurvivesThePlugin(t *testing.T) {
 	if _, err := m.ask(t, next, "other", "another project", "0 cuda.shares 0.25"); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("another project after the restart: %v", err)
 	}
-	// A server that ended while nobody looked is started again.
+	// A server that ended while no one looked is started again.
 	for _, pid := range after {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}

@@ -60,7 +60,7 @@ func open(load func(string) nvml.Interface, h *driver.Host) (*management, error)
 	return d, nil
 }
 
-// serves tells whether it is the host's, and counts the GPUs that are there now.
+// serves reports whether it is the host's, and counts the GPUs that are there now.
 func (d *management) serves(h *driver.Host) bool {
 	return d.root == h.Root() && slices.Equal(d.bus, onBus(h))
 }

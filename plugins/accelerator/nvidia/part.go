@@ -14,7 +14,7 @@ type part struct {
 	unit    *gpu
 	mem     uint64  // bytes it may use
 	compute float64 // of its multiprocessors, in (0, 1]
-	whole   bool    // nobody else has any of it, and it has all
+	whole   bool    // no one else has any of it, and it has all
 }
 
 // shares tells how many thousandths of shares a GPU has. By default the GPU is

@@ -80,7 +80,7 @@ type machine struct {
 	*driver.Host
 	vendor *vendor
 	cfg    config
-	begun  bool // it has been looked at; whoever has NVML's turn may ask
+	begun  bool // it has been looked at; anyone who has NVML's turn may ask
 	last   atomic.Pointer[view]
 
 	mu    sync.Mutex

@@ -83,7 +83,7 @@ func (m *machine) node(n *npu) (*pb.DeviceNode, error) {
 }
 
 // addGroupNode hands out the group's device file. Drivers from before RSD have none
-// for everybody's group.
+// for everyone's group.
 func (m *machine) addGroupNode(e *pb.ContainerEdits, group string) error {
 	name := "rsd" + group
 	if group == everybodys && !driver.Exists(m.Dev(name)) {

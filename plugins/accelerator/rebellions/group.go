@@ -66,7 +66,7 @@ func (m *machine) join(ctx context.Context, allocation string, npus []string) (r
 }
 
 // clear makes sure that NPUs can be taken: a group of another allocation is never
-// touched. One that somebody else made, as the driver's defaults do, goes when all
+// touched. One that someone else made, as the driver's defaults do, goes when all
 // of it is asked for and no program runs on it.
 func (m *machine) clear(ctx context.Context, r *report, all []record, npus []string) (*report, error) {
 	for _, bus := range npus {
@@ -100,7 +100,7 @@ func (m *machine) clear(ctx context.Context, r *report, all []record, npus []str
 	return r, nil
 }
 
-// busy tells whether a process uses an NPU.
+// busy reports whether a process uses an NPU.
 func (r *report) busy(bus string) bool {
 	n := r.at(bus)
 	return n != nil && slices.ContainsFunc(r.Contexts, func(c contextOf) bool { return c.NPU == n.Index })

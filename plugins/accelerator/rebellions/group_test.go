@@ -18,7 +18,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// groups tells the members of every group but everybody's.
+// groups tells the members of every group but everyone's.
 func groups(t *testing.T, m *machine) string {
 	t.Helper()
 	r, err := m.groups(t.Context())

@@ -18,7 +18,7 @@ const (
 	lockEvery   = 50 * time.Millisecond
 )
 
-// locked runs do while nobody else on the host, who keeps to the lock file, changes
+// locked runs do while no one else on the host, who keeps to the lock file, changes
 // RSD groups.
 func (m *machine) locked(ctx context.Context, do func() error) error {
 	select {

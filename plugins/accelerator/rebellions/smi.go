@@ -108,7 +108,7 @@ func (r *report) at(bus string) *npu {
 	return nil
 }
 
-// group of an NPU; "0" is everybody's.
+// group of an NPU; "0" is everyone's.
 func (n *npu) group() string {
 	if n.Group == "" {
 		return "0"

@@ -109,7 +109,7 @@ func remembered(allocation string, state []byte) (record, bool) {
 	return r, true
 }
 
-// claimed tells whether the group is that of another allocation by now.
+// claimed reports whether the group is that of another allocation by now.
 func claimed(all []record, r record) bool {
 	return slices.ContainsFunc(all, func(x record) bool { return x.Group == r.Group })
 }

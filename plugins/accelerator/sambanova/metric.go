@@ -18,7 +18,7 @@ type tile struct{ xrdu, rdu, tile int }
 // row is what sntilestat says of one: how busy it is, and for which process.
 type row struct {
 	busy float64
-	pid  int32 // 0 = nobody's
+	pid  int32 // 0 = no one's
 }
 
 var rowForm = regexp.MustCompile(`^/XRDU_([0-9]{1,3})/RDU_([0-9]{1,3})/TILE_([0-9]{1,3})\s+([0-9.]+)((?:\s+[0-9.]+){5})(?:\s+([0-9]{1,9})\s+\S+.*)?$`)
@@ -49,7 +49,7 @@ func (m *machine) tilestat(ctx context.Context) (map[tile][]row, error) {
 	return all, nil
 }
 
-// covers tells whether a tile is a device, or of it.
+// covers reports whether a tile is a device, or of it.
 func covers(d *pb.Device, at tile) bool {
 	if _, one := d.GetAttributes()["tile"]; one && driver.Number(d, "tile") != at.tile {
 		return false

@@ -101,7 +101,7 @@ func unhealthy(d *pb.Device, format string, args ...any) {
 	driver.Reject(d, "%s", d.HealthMessage)
 }
 
-// bad tells whether a state is none to work in. What snconfig can say is not
+// bad reports whether a state is none to work in. What snconfig can say is not
 // documented: words that mean nothing here count as good.
 func bad(state string) bool {
 	for _, word := range []string{"error", "fault", "fail", "hung", "down", "offline", "unavailable", "imperfect", "not perfect"} {

@@ -141,7 +141,7 @@ func (m *machine) system(ctx context.Context) (*system, error) {
 		s.read(string(static))
 		dynamic, err := m.Ask(ctx, "snconfig", "show", "Node", "dynamic")
 		if err != nil {
-			return nil, err // nobody knows how they are
+			return nil, err // no one knows how they are
 		}
 		s.update(string(dynamic))
 	}

@@ -88,7 +88,7 @@ func (m *machine) device(entry, number string) *pb.Device {
 }
 
 // identify names a device by its chip, else its board, else its place. The board's
-// number is no name where several chips have one.
+// number is not a name where several chips have one.
 func (m *machine) identify(d *pb.Device, entry, address string) {
 	d.Id = address
 	if address == "" {

@@ -51,7 +51,7 @@ func (m *machine) env(grants []accelerator.Grant, chips, ports []string) map[str
 	what := products[grants[0].Device.GetAttributes()["pci_device"]]
 	for _, g := range grants {
 		if products[g.Device.GetAttributes()["pci_device"]] != what {
-			return env // nobody would know the shape of a mixture
+			return env // no one would know the shape of a mixture
 		}
 	}
 	if shape := what.shape(len(grants)); shape != "" {
@@ -66,7 +66,7 @@ func (m *machine) env(grants []accelerator.Grant, chips, ports []string) map[str
 	return env
 }
 
-// logDir is where the library writes its logs, whoever the container's user is.
+// logDir is where the library writes its logs, anyone who the container's user is.
 func logDir(r *driver.Request) (string, error) {
 	dir, err := r.Dir("tpu_logs")
 	if err != nil {

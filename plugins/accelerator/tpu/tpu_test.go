@@ -251,7 +251,7 @@ func TestLiesOfAContainer(t *testing.T) {
 }
 
 // TestInsideTheContainersNetwork lets a program listen in a network namespace of
-// its own, where nobody else can reach it.
+// its own, where no one else can reach it.
 func TestInsideTheContainersNetwork(t *testing.T) {
 	tree, m := start(t, `{"allowed_counts": [1, 2, 4]}`)
 	var own settings

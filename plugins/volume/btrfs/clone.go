@@ -64,7 +64,7 @@ func (f *filesystem) room(from, to string) (int64, error) {
 	return room, err
 }
 
-// nested counts the subvolumes that somebody made within scopes.
+// nested counts the subvolumes that someone made within scopes.
 func (f *filesystem) nested(root *os.File) (int, error) {
 	children, err := qgroup.Children(root)
 	if err != nil {

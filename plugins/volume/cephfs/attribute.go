@@ -19,7 +19,7 @@ const (
 	maxBytes = "ceph.quota.max_bytes"
 	maxFiles = "ceph.quota.max_files" // directories too
 	bytes    = "ceph.dir.rbytes"      // lengths of all files below
-	files    = "ceph.dir.rfiles"      // what is no directory
+	files    = "ceph.dir.rfiles"      // what is not a directory
 	subdirs  = "ceph.dir.rsubdirs"    // the directory itself is one of them
 )
 

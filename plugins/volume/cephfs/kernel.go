@@ -16,7 +16,7 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// keeps tells whether a kernel's client keeps quotas, as from 4.17 on; one whose
+// keeps reports whether a kernel's client keeps quotas, as from 4.17 on; one whose
 // release cannot be read is taken for a new one.
 func keeps(release string) bool {
 	first, rest, _ := strings.Cut(release, ".")

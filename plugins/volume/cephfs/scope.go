@@ -31,7 +31,7 @@ func (f *filesystem) CreateScope(_ context.Context, scope string, limit *pb.Limi
 	return f.limit(scope, limit)
 }
 
-// possible refuses what a quota cannot hold: there, zero is no limit. A limit of no
+// possible refuses what a quota cannot hold: there, zero is not a limit. A limit of no
 // files can be kept, because the scope's directory counts.
 func possible(limit *pb.Limit) error {
 	switch {

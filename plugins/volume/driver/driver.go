@@ -46,7 +46,7 @@ type Volume interface {
 	Health(ctx context.Context) (*pb.HealthReport, error)
 	// CreateScope makes a scope that does not exist, or what is missing of one
 	// whose making was cut off: it may be repeated. What another proxy made in
-	// the same moment is no error.
+	// the same moment is not an error.
 	CreateScope(ctx context.Context, scope string, limit *pb.Limit) error
 	// GetScope tells limit and usage; scope and path are filled in by the kit.
 	// An absent scope is NOT_FOUND.

@@ -19,7 +19,7 @@ const (
 	firstHidden = 8
 )
 
-// Hidden keeps texts, what somebody proves himself with, out of what people are shown: a
+// Hidden keeps texts, what someone proves themselves with, out of what people are shown: a
 // product may repeat in an error what it was sent. The zero value is ready.
 type Hidden struct {
 	mu    sync.Mutex

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// locks hold one lock for each name that somebody waits for or holds.
+// locks hold one lock for each name that someone waits for or holds.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*lock
 }
 
 type lock struct {
-	free  chan struct{} // holds a token while nobody has the lock
+	free  chan struct{} // holds a token while no one has the lock
 	users int
 }
 

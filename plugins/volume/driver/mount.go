@@ -26,7 +26,7 @@ import (
 type Mount struct {
 	path string
 
-	late atomic.Int32 // questions that are not answered though nobody waits any more
+	late atomic.Int32 // questions that are not answered though no one waits any more
 
 	mu   sync.Mutex
 	seen identity
@@ -118,7 +118,7 @@ func (m *Mount) Mounted() error {
 // is gone holds a call, and the thread that made it, until the server is back.
 const answerTime = 10 * time.Second
 
-// answer asks the file system without waiting for ever, and not again while an
+// answer asks the file system without waiting forever, and not again while an
 // earlier question is open: those that wait would become ever more. drop takes
 // an answer that comes too late.
 func answer[T any](m *Mount, ask func() (T, error), drop func(T)) (out T, err error) {
@@ -170,7 +170,7 @@ func (m *Mount) open() (place, error) {
 	}
 	f := os.NewFile(uintptr(fd), m.path)
 	var st unix.Statx_t
-	// Of what is open: nobody can put another mount there in between.
+	// Of what is open: no one can put another mount there in between.
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_MNT_ID, &st); err != nil {
 		return place{}, errors.Join(fmt.Errorf("stat %s: %w", m.path, err), f.Close())
 	}

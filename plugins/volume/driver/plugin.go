@@ -92,7 +92,7 @@ func (p *Plugin) OpenVolume(ctx context.Context, r *pb.OpenVolumeRequest) (*pb.O
 	p.volumes[r.GetVolume()] = o
 	p.mu.Unlock()
 	if old != nil {
-		go func() { // until its last call ends; nobody waits for a copy of an hour
+		go func() { // until its last call ends; no one waits for a copy of an hour
 			if err := old.finish(); err != nil {
 				volume.Logger().Warn("close what was opened before", "volume", r.GetVolume(), "error", err.Error())
 			}

@@ -32,7 +32,7 @@ const (
 	maxOutput = 4 << 20
 )
 
-// There tells whether there is such a program.
+// There reports whether there is such a program.
 func (p Program) There() bool {
 	info, err := os.Stat(p.Path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0

@@ -79,7 +79,7 @@ func TestProgramHangs(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs; one that nobody has waited for does not.
+// alive reports whether a process runs; one that no one has waited for does not.
 func alive(pid int) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && unix.Kill(pid, 0) == nil && !strings.Contains(string(raw), ") Z ")

@@ -22,7 +22,7 @@ const Own = ".berth"
 
 var scopeForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// IsScope tells whether a name is a scope's.
+// IsScope reports whether a name is a scope's.
 func IsScope(name string) bool { return scopeForm.MatchString(name) }
 
 // openAt opens what is below dir. The kernel refuses every step that leaves it, and
@@ -47,7 +47,7 @@ func openAt(dir *os.File, path string, flags int) (*os.File, error) {
 	}
 }
 
-// plain refuses what has a scope's name and is no directory: a file, or a link that
+// plain refuses what has a scope's name and is not a directory: a file, or a link that
 // a product asked by path might follow.
 func (m *Mount) plain(scope string) error {
 	root, err := m.Root()
@@ -173,7 +173,7 @@ func (m *Mount) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	}
 }
 
-// IsTree tells whether a path is a scope's or below it, and clean.
+// IsTree reports whether a path is a scope's or below it, and clean.
 func IsTree(path string) bool {
 	if strings.ContainsRune(path, 0) || len(path) >= unix.PathMax {
 		return false

@@ -175,7 +175,7 @@ func (p *Plugin) ListScopes(r *pb.VolumeRef, out grpc.ServerStreamingServer[pb.S
 				return err
 			}
 			if !IsScope(s.GetScope()) {
-				continue // somebody else's on the same product
+				continue // someone else's on the same product
 			}
 			complete(s, s.GetScope())
 			if err := out.Send(s); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // timeout is how long a call waits for a walk that it started: about 50,000
 // files. After that it answers with the older figure, or none, and the walk
-// goes on for the next caller.
+// continues for the next caller.
 const timeout = 250 * time.Millisecond
 
 // Walker measures scopes by walking them, for products that do not know what a

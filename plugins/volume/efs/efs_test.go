@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 }
 
 // TestSecrets: what AWS repeats of a request, and a container's service of the token, is
-// told to nobody.
+// told to no one.
 func TestSecrets(t *testing.T) {
 	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
 	b.Echo(array.Fault{Path: "/2015-02-01/", Status: http.StatusBadRequest}, nil)

@@ -45,7 +45,7 @@ func (o *options) Check() error {
 	return nil
 }
 
-// private tells whether credentials may come from an address: by TLS, or from one that
+// private reports whether credentials may come from an address: by TLS, or from one that
 // no router forwards, which those of AWS for this are, and one of EKS's own.
 func private(address string) bool {
 	u, err := url.Parse(address)

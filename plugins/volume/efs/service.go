@@ -130,7 +130,7 @@ var (
 	busy    = []string{"Throttling", "TooManyRequests", "RequestLimitExceeded", "InternalServerError", "ServiceUnavailable", "DependencyTimeout", "RequestTimeout"}
 )
 
-// meaning makes a gRPC error of one of the SDK's. What AWS says of a signature goes on
+// meaning makes a gRPC error of one of the SDK's. What AWS says of a signature continues
 // with the whole request, so only the first line of a message is taken.
 func (s *service) meaning(err error) error {
 	if err == nil {

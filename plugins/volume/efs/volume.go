@@ -36,7 +36,7 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	return &filesystem{driver.NewDirectory(m, time.Duration(o.MaxAge)*time.Second), s}, nil
 }
 
-// another tells whether what is mounted has the name of another file system. By the
+// another reports whether what is mounted has the name of another file system. By the
 // address of a mount target, or through the helper's tunnel, it has none.
 func another(source, id string) (host string, yes bool) {
 	host, _, _ = strings.Cut(source, ":")

@@ -155,7 +155,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestNumbers: a scope that is made anew does not inherit the limit of the one before.
+// TestNumbers: a scope that is made again does not inherit the limit of the one before.
 func TestNumbers(t *testing.T) {
 	b, _ := arraytest.NewBed(t, exascaler.New, array.Options{}, nil)
 	b.Must(b.Create(scopeA, arraytest.Bytes(4<<20)))

@@ -17,7 +17,7 @@ import (
 // rootInode is the scope's own directory, which the servers count and we do not.
 const rootInode = 1
 
-// attempts at a number that nobody has.
+// attempts at a number that no one has.
 const attempts = 32
 
 func (v *volume) at(scope string) string { return filepath.Join(v.Path(), scope) }
@@ -123,7 +123,7 @@ func (v *volume) GetScope(ctx context.Context, scope string) (*pb.Scope, error) 
 			return nil, err
 		}
 	}
-	if id == 0 { // nobody counts it
+	if id == 0 { // no one counts it
 		v.walk.Fill(ctx, out, scope)
 		return out, nil
 	}

@@ -36,7 +36,7 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	return v, nil
 }
 
-// unused is a project that scopes do not have; anybody may ask for it.
+// unused is a project that scopes do not have; anyone may ask for it.
 const unused = 1<<30 - 1
 
 // look finds out why there are no quotas of projects; "" when there are.
@@ -68,7 +68,7 @@ func (v *volume) look(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// lacking tells whether an error means that the file system cannot do it at all.
+// lacking reports whether an error means that the file system cannot do it at all.
 func lacking(err error) bool {
 	return err != nil && status.Code(driver.Error("", err)) == codes.FailedPrecondition
 }

@@ -87,7 +87,7 @@ func TestAskAgain(t *testing.T) {
 	}
 }
 
-// TestHangs: a caller waits as long as he wants to, and the next is not held up.
+// TestHangs: a caller waits as long as they want to, and the next is not held up.
 func TestHangs(t *testing.T) {
 	p := program(t, `exec sleep 1000`)
 	for range 2 {

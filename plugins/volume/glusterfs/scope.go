@@ -123,7 +123,7 @@ func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.
 }
 
 // DeleteScope takes the limits away first: those of a directory that is gone stay in the
-// volume's list for ever. They are put back when the directory is not removed.
+// volume's list forever. They are put back when the directory is not removed.
 func (f *filesystem) DeleteScope(ctx context.Context, scope string) error {
 	if err := f.EmptyScope(scope); err != nil {
 		return err

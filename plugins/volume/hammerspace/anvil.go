@@ -107,7 +107,7 @@ type task struct {
 	} `json:"paramsMap"`
 }
 
-// ended tells whether a task has, and how.
+// ended reports whether a task has, and how.
 func (n *namespace) ended(t task) (bool, error) {
 	switch t.Status {
 	case "COMPLETED":

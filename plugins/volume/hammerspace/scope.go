@@ -87,7 +87,7 @@ func (n *namespace) SetScopeLimit(ctx context.Context, scope string, limit *pb.L
 	return n.resize(ctx, scope, limit)
 }
 
-// possible refuses what a share cannot hold: there, zero is no limit.
+// possible refuses what a share cannot hold: there, zero is not a limit.
 func possible(limit *pb.Limit) error {
 	if limit.Bytes != nil && *limit.Bytes == 0 {
 		return status.Error(codes.InvalidArgument, "limit.bytes: Hammerspace holds no limit of zero")

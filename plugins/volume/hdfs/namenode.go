@@ -104,7 +104,7 @@ func (n *namenodes) ask(ctx context.Context, c *rest.Client, method, op, p strin
 	return c.JSON(ctx, rest.Request{Method: method, Path: escaped, Query: q}, into)
 }
 
-// summary is what the name node says of a directory; -1 is no quota.
+// summary is what the name node says of a directory; -1 is not a quota.
 type summary struct {
 	Directories int64 `json:"directoryCount"` // the directory itself is one
 	Files       int64 `json:"fileCount"`

@@ -145,7 +145,7 @@ func orLifted(n *int64) *int64 {
 }
 
 // held makes the array keep a rule that it has and does not enforce yet. While
-// quotas are off and counted anew no limit of the volume holds, which is short, and
+// quotas are off and counted again no limit of the volume holds, which is short, and
 // better than one that never does.
 func (f *flexvol) held(ctx context.Context, err error) error {
 	if !slices.Contains(inactive, code(err)) {

@@ -107,7 +107,7 @@ func query(pairs ...string) url.Values {
 }
 
 // waits is how many seconds the array may take for a change before it answers that
-// a job goes on.
+// a job continues.
 const waits = "15"
 
 // change asks for one and returns when it is done: with the answer, or with the

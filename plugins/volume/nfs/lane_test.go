@@ -137,7 +137,7 @@ func TestLaneHealth(t *testing.T) {
 }
 
 // TestLaneServerThatIsGone: a server that does not answer makes the volume
-// unavailable, holds nobody for ever, and is found again when it is back.
+// unavailable, holds no one forever, and is found again when it is back.
 func TestLaneServerThatIsGone(t *testing.T) {
 	each(t, "vers=4.2,actimeo=1", func(t *testing.T, s site) {
 		c, ctx := s.open(t), t.Context()

@@ -132,7 +132,7 @@ func (p proxy) files(dir string) int {
 
 // TestLaneQuotaAtClose: an NFS client takes bytes that the server will not, and
 // tells of it at fsync and close. The upload ends with a clear error, nothing of it
-// is seen in the folder, and after the limit was raised it goes on and every byte
+// is seen in the folder, and after the limit was raised it continues and every byte
 // is right, those that were refused among them.
 func TestLaneQuotaAtClose(t *testing.T) {
 	each(t, "vers=4.2", func(t *testing.T, s site) {

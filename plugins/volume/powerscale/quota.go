@@ -118,7 +118,7 @@ func (v *volume) bound(limit *pb.Limit) map[string]any {
 	}
 }
 
-// drop forgets a quota; one that is gone is no error.
+// drop forgets a quota; one that is gone is not an error.
 func (v *volume) drop(ctx context.Context, q *quota) error {
 	_, err := v.client.Do(ctx, rest.Request{Method: http.MethodDelete, Path: v.quotas + "/" + url.PathEscape(q.ID)})
 	if rest.IsStatus(err, http.StatusNotFound) {

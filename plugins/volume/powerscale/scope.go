@@ -36,7 +36,7 @@ func (v *volume) GetScope(ctx context.Context, scope string) (*pb.Scope, error) 
 			return nil, err
 		}
 	}
-	if q == nil { // nobody counts it
+	if q == nil { // no one counts it
 		v.walk.Fill(ctx, out, scope)
 		return out, nil
 	}

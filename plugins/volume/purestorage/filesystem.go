@@ -31,7 +31,7 @@ func (f *filesystem) limit() *pb.Limit {
 	return l
 }
 
-// missing tells whether the array says that it has no such file system: 400, and words.
+// missing reports whether the array says that it has no such file system: 400, and words.
 func missing(err error) bool {
 	var e *rest.Error
 	return errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusBadRequest && strings.Contains(e.Message, "does not exist"))

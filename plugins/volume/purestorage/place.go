@@ -10,11 +10,11 @@ import (
 	"github.com/berthhq/berth/plugins/volume/driver"
 )
 
-// immutable is FS_IMMUTABLE_FL: nothing can be made in such a directory, by nobody, but
+// immutable is FS_IMMUTABLE_FL: nothing can be made in such a directory, by no one, but
 // it can be mounted over.
 const immutable = 0x10
 
-// mounted tells whether a scope's directory is another file system than the one it lies
+// mounted reports whether a scope's directory is another file system than the one it lies
 // in. An absent one is not.
 func (v *own) mounted(scope string) (bool, error) {
 	d, err := v.OpenTree(scope)
@@ -38,7 +38,7 @@ func (v *own) mounted(scope string) (bool, error) {
 }
 
 // place makes the directory that a scope's file system will be mounted on, where an
-// automounter does not. Before it is mounted nobody can write there, where the file
+// automounter does not. Before it is mounted no one can write there, where the file
 // system below can refuse that: it would be lost from sight.
 func (v *own) place(scope string) error {
 	d, err := v.OpenTree(scope)
@@ -76,7 +76,7 @@ func (v *own) seal(scope string, yes bool) error {
 }
 
 // unplace removes the mount point of a scope that is gone. One that is mounted still
-// stays: whoever mounted it unmounts it.
+// stays: anyone who mounted it unmounts it.
 func (v *own) unplace(scope string) error {
 	mounted, err := v.mounted(scope)
 	if errors.Is(err, unix.ESTALE) || mounted {

@@ -101,7 +101,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("opened as %v", opened)
 	}
 	b.Must(b.Create(scopeA, arraytest.Bytes(1<<20)))
-	b.Must(b.Write(scopeA+"/data", 8<<20)) // nobody stops it
+	b.Must(b.Write(scopeA+"/data", 8<<20)) // no one stops it
 	if s, err := b.Get(scopeA); err != nil || s.Limit.GetBytes() != 1<<20 || s.GetUsedBytes() < 8<<20 {
 		t.Errorf("scope %v, %v", s, err)
 	}

@@ -144,7 +144,7 @@ func (c *copier) file(from, to *os.File, name string, st *unix.Stat_t) error {
 		return err
 	}
 	defer source.Close()
-	// What is open now counts: somebody may have swapped the name.
+	// What is open now counts: someone may have swapped the name.
 	if err := unix.Fstat(int(source.Fd()), st); err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func oneName(m *driver.Mount) (bool, error) {
 	return err == nil && !slices.Contains(names, other), driver.Error("look for names", err)
 }
 
-// found tells whether a name in a directory leads to something.
+// found reports whether a name in a directory leads to something.
 func found(dir int, name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
@@ -125,7 +125,7 @@ func try(d int) (out []string, err error) {
 // keeps short names as something else, and cannot keep this one.
 var script = strings.Repeat("é", 127)
 
-// linked tells whether a symbolic link keeps where it leads.
+// linked reports whether a symbolic link keeps where it leads.
 func linked(d int) (bool, error) {
 	const to = "target"
 	if unix.Symlinkat(to, d, "link") != nil {

@@ -28,7 +28,7 @@ type share struct {
 	options options
 
 	// limits is for the files with the limits of scopes: a server refuses to replace one
-	// that somebody reads.
+	// that someone reads.
 	limits sync.RWMutex
 
 	mu    sync.Mutex

@@ -101,7 +101,7 @@ func (f *filesystem) ask(ctx context.Context) (info, error) {
 	return out.Filesystems[0], nil
 }
 
-// absent tells whether an error says that a name in the request's path is unknown, which
+// absent reports whether an error says that a name in the request's path is unknown, which
 // is a bad request here.
 func absent(err error) bool {
 	return rest.IsStatus(err, http.StatusNotFound) ||

@@ -64,7 +64,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	}
 }
 
-// TestJobsFail leaves nothing behind, and goes on where it was cut off.
+// TestJobsFail leaves nothing behind, and continues where it was cut off.
 func TestJobsFail(t *testing.T) {
 	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
 	b.Array.Jobs.FailNext(errors.New("EFSSG0015C No space for a fileset."))

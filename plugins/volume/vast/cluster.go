@@ -122,7 +122,7 @@ func (v *view) open(ctx context.Context) error {
 	return v.tryTrash(ctx)
 }
 
-// lacking tells whether an error means that the product does not have something, and
+// lacking reports whether an error means that the product does not have something, and
 // not that it cannot be asked now.
 func lacking(ctx context.Context, err error) bool {
 	code := status.Code(driver.Error("", err))

@@ -23,7 +23,7 @@ type quota struct {
 	Sync  string `json:"sync_state"`
 }
 
-// synchronized tells whether what was in the directory has been counted, after which
+// synchronized reports whether what was in the directory has been counted, after which
 // a quota holds. Older versions do not say.
 func (q *quota) synchronized() bool { return q.Sync == "" || q.Sync == "SYNCHRONIZED" }
 

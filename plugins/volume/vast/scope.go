@@ -56,7 +56,7 @@ func (v *view) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limit)
 	return v.limit(ctx, scope, limit)
 }
 
-// possible refuses what a quota cannot hold: there, zero is no limit.
+// possible refuses what a quota cannot hold: there, zero is not a limit.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:

@@ -52,7 +52,7 @@ func (v *view) discard(ctx context.Context, tree string) error {
 const trashTime = 30 * time.Second
 
 // DeleteTree implements driver.Deleter. The folder is first moved to the top of its
-// scope: the cluster is asked by path, and nobody but the proxy can put a link into
+// scope: the cluster is asked by path, and no one but the proxy can put a link into
 // that one's way. What the cluster does not take is removed here.
 func (v *view) DeleteTree(ctx context.Context, tree string, _ driver.Progress) error {
 	scope, _, _ := strings.Cut(tree, "/")
@@ -75,7 +75,7 @@ func (v *view) DeleteTree(ctx context.Context, tree string, _ driver.Progress) e
 	return err
 }
 
-// aside moves a folder to the top of its scope. What is no folder it removes, and
+// aside moves a folder to the top of its scope. What is not a folder it removes, and
 // returns "".
 func (v *view) aside(scope, tree string) (moved string, err error) {
 	top, err := v.OpenTree(scope)
@@ -100,7 +100,7 @@ func (v *view) aside(scope, tree string) (moved string, err error) {
 	}
 	name := unique()
 	err = unix.Renameat2(int(parent.Fd()), path.Base(tree), int(top.Fd()), name, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EINVAL) { // of NFS, which has no such flag; nobody else has the name
+	if errors.Is(err, unix.EINVAL) { // of NFS, which has no such flag; no one else has the name
 		err = unix.Renameat(int(parent.Fd()), path.Base(tree), int(top.Fd()), name)
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // These look at the disk, as a session's user: what the plugin says is one thing,
-// what the product does another. Cooperative limits stop nobody there.
+// what the product does another. Cooperative limits stop no one there.
 var effectChecks = []Check{
 	{"effect-bytes", "a session's user is stopped at the limit, with an error by close at the latest, and no more is on the disk", effectBytes},
 	{"effect-raise", "after the limit is raised he goes on, up to the new one", effectRaise},
@@ -32,7 +32,7 @@ var effectChecks = []Check{
 
 const effectLimit = 32 << 20
 
-// enforced makes a scope with a limit that somebody enforces.
+// enforced makes a scope with a limit that someone enforces.
 func (b *bench) enforced(ctx context.Context, limit *pb.Limit) (*volume.Client, *pb.OpenVolumeResponse, string, string, error) {
 	fail := func(err error) (*volume.Client, *pb.OpenVolumeResponse, string, string, error) {
 		return nil, nil, "", "", err
@@ -71,7 +71,7 @@ func (b *bench) enforced(ctx context.Context, limit *pb.Limit) (*volume.Client, 
 }
 
 // most is how much may be on the disk under a limit, and how much is written before
-// a product counts as not stopping anybody.
+// a product counts as not stopping anyone.
 func (b *bench) most(r *pb.OpenVolumeResponse, limit int64) (stored, written int64) {
 	f := b.plugin.Lane.Tolerance
 	if f == 0 {
@@ -80,7 +80,7 @@ func (b *bench) most(r *pb.OpenVolumeResponse, limit int64) (stored, written int
 	return int64(float64(limit) * f), 4 * limit
 }
 
-// full writes as the user until he is stopped, and checks where he was.
+// full writes as the user until they are stopped, and checks where they were.
 func (b *bench) full(r *pb.OpenVolumeResponse, id, path string, limit int64) (written, error) {
 	most, tried := b.most(r, limit)
 	var w written

@@ -103,7 +103,7 @@ func treePaths(ctx context.Context, b *bench) error {
 		if !links {
 			continue
 		}
-		// What goes through a link is not there, or is no directory.
+		// What goes through a link is not there, or is not a directory.
 		err := k.call(id + "/link/sub")
 		if k.name == "delete" && err == nil {
 			continue // an absent tree is finished; that nothing went is looked at below

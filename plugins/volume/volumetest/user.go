@@ -24,7 +24,7 @@ func (b *bench) uid() int {
 	return nobody
 }
 
-// as runs f as a session's user: limits that root may exceed bind him.
+// as runs f as a session's user: limits that root may exceed bind them.
 func (b *bench) as(f func() error) error {
 	if as := b.plugin.Lane.As; as != nil {
 		return as(b.uid(), f)
@@ -93,7 +93,7 @@ type written struct {
 	at       string // write, fsync or close
 }
 
-// stopped tells whether a limit did it.
+// stopped reports whether a limit did it.
 func (w written) stopped() error {
 	if w.err == nil {
 		return nil

@@ -69,7 +69,7 @@ func Checks() []Check {
 		usageChecks, treeChecks, cloneChecks, processChecks, effectChecks)
 }
 
-// Bare tells whether a check needs no product: only that the program starts.
+// Bare reports whether a check needs no product: only that the program starts.
 func (c Check) Bare() bool {
 	return slices.ContainsFunc(startChecks, func(s Check) bool { return s.Name == c.Name })
 }

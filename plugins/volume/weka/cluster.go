@@ -141,7 +141,7 @@ func (f *filesystem) open(ctx context.Context) error {
 	return nil
 }
 
-// resolves tells whether a release has resolvePath; one that cannot be read does.
+// resolves reports whether a release has resolvePath; one that cannot be read does.
 func resolves(release string) bool {
 	first, rest, _ := strings.Cut(release, ".")
 	second, _, _ := strings.Cut(rest, ".")

@@ -59,7 +59,7 @@ func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.
 	return f.limit(ctx, scope, limit)
 }
 
-// possible refuses what a quota cannot hold: there, zero is no limit.
+// possible refuses what a quota cannot hold: there, zero is not a limit.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:

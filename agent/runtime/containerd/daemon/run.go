@@ -10,7 +10,7 @@ import (
 	"github.com/containerd/log"
 )
 
-// Run serves containerd in this process until ctx ends. Containers go on running
+// Run serves containerd in this process until ctx ends. Containers continue running
 // after that; the next Run on the same directory finds them. Errors of its parts
 // go to standard error.
 func Run(ctx context.Context, cfg Config) error {

@@ -34,7 +34,7 @@ func Start(ctx context.Context, cfg Config, command []string, logger *slog.Logge
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("start containerd: not root: %w", errdefs.ErrFailedPrecondition)
 	}
-	// A socket left by a killed predecessor would answer nobody, but exist.
+	// A socket left by a killed predecessor would answer no one, but exist.
 	_ = os.Remove(cfg.Address())
 	sup, err := proc.Start(ctx, proc.Spec{
 		Name: "containerd",
@@ -70,7 +70,7 @@ func (d *Daemon) Done() <-chan struct{} { return d.sup.Done() }
 // Stop ends the daemon and leaves the containers alone.
 func (d *Daemon) Stop(ctx context.Context) error { return d.sup.Stop(ctx) }
 
-// answers tells whether the server takes connections; it listens last of all.
+// answers reports whether the server takes connections; it listens last of all.
 func (c Config) answers(ctx context.Context) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.Address())
 	if err != nil {

@@ -26,7 +26,7 @@ func (s *state) left() (sum int64) {
 	return sum
 }
 
-// allows tells whether a task may and can run there, apart from GPUs.
+// allows reports whether a task may and can run there, apart from GPUs.
 func (s *state) allows(t *Task) bool {
 	return s.cpu >= t.CPU && s.mem >= t.Mem && (t.Spec == "" || slices.Contains(strings.Split(t.Spec, "|"), s.model))
 }

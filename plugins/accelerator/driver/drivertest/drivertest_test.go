@@ -50,7 +50,7 @@ func (acme) Sample(context.Context, *pb.DeviceSnapshot) []*pb.Metric {
 	return []*pb.Metric{driver.Gauge("acme_power", "good", "watt", 40, 75, nil), driver.Gauge("acme_clock", "good", "mhz", 7, 0, nil)}
 }
 
-// recorder is a test that notes what it is told, and goes on.
+// recorder is a test that notes what it is told, and continues.
 type recorder struct {
 	testing.TB
 	said []string

@@ -73,7 +73,7 @@ func write(dir string, caps []Cap) error {
 			return err
 		}
 	}
-	// Whoever the container's processes run as counts in the same file.
+	// Anyone who the container's processes run as counts in the same file.
 	usage := filepath.Join(dir, "usage")
 	if _, err := os.Stat(usage); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -38,7 +38,7 @@ type Status struct {
 	Inconsistent bool
 }
 
-// Exact tells whether figures, and so limits, can be relied on.
+// Exact reports whether figures, and so limits, can be relied on.
 func (s Status) Exact() bool { return s.Mode != Off && !s.Rescanning && !s.Inconsistent }
 
 const (
@@ -52,7 +52,7 @@ const (
 	enableSimple = 4
 )
 
-// ReadStatus says whether and how quotas are kept.
+// ReadStatus reports whether and how quotas are kept.
 func ReadStatus(dir *os.File) (Status, error) {
 	s := Status{Mode: Off}
 	err := search(dir, quotaTree, span{kind: groupStatus}, func(_ uint64, item []byte) {
@@ -106,7 +106,7 @@ func Disable(dir *os.File) error {
 	return nil
 }
 
-// Rescan begins to count anew, unless that is under way; it does not wait.
+// Rescan begins to count again, unless that is under way; it does not wait.
 func Rescan(dir *os.File) error {
 	if err := ioctl(dir, iocRescan, &rescanArgs{}); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		return fmt.Errorf("rescan quotas: %w", err)

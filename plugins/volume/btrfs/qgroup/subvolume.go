@@ -14,7 +14,7 @@ import (
 // firstInode is the root directory of every subvolume.
 const firstInode = 256
 
-// IsBtrfs tells whether the file lies on btrfs.
+// IsBtrfs reports whether the file lies on btrfs.
 func IsBtrfs(f *os.File) (bool, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
@@ -23,7 +23,7 @@ func IsBtrfs(f *os.File) (bool, error) {
 	return st.Type == unix.BTRFS_SUPER_MAGIC, nil
 }
 
-// IsSubvolume tells whether dir is the root of a subvolume, not a directory
+// IsSubvolume reports whether dir is the root of a subvolume, not a directory
 // within one.
 func IsSubvolume(dir *os.File) (bool, error) {
 	var st unix.Stat_t

@@ -125,7 +125,7 @@ func (l *Login) Renew(r *http.Request) bool {
 	s, _ := r.Context().Value(sessionKey{}).(*Session)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s != nil && l.now == s { // somebody else may have logged in since
+	if s != nil && l.now == s { // someone else may have logged in since
 		l.now, l.old = nil, s
 	}
 	return s != nil

@@ -21,7 +21,7 @@ const (
 
 // Do asks until there is an answer: again when the product is busy, when it has
 // forgotten the login, and when no answer came to what does no harm twice. An
-// answer below 300 or in Accept is no error; all others are an *Error.
+// answer below 300 or in Accept is not an error; all others are an *Error.
 func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
 	renewed := false
 	for n := 1; ; n++ {
@@ -72,7 +72,7 @@ func (c *Client) expired(r *Response) bool {
 	return r.Status == http.StatusUnauthorized
 }
 
-// harmless tells whether a request may be sent twice.
+// harmless reports whether a request may be sent twice.
 func (q Request) harmless() bool {
 	switch q.method() {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
@@ -105,7 +105,7 @@ func wait(ctx context.Context, d time.Duration, why *Error) error {
 	}
 }
 
-// unsent tells whether a request certainly did not reach the product.
+// unsent reports whether a request certainly did not reach the product.
 func unsent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

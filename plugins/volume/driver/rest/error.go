@@ -48,7 +48,7 @@ func (e *Error) GRPCStatus() *status.Status {
 	return s
 }
 
-// Busy tells whether the same request may do later.
+// Busy reports whether the same request may do later.
 func (e *Error) Busy() bool { return e.code() == codes.Unavailable }
 
 func (e *Error) code() codes.Code {
@@ -75,7 +75,7 @@ func (e *Error) code() codes.Code {
 	return codes.FailedPrecondition // 405, 409, 412, 501 …
 }
 
-// IsStatus tells whether an error is an answer with one of these HTTP statuses.
+// IsStatus reports whether an error is an answer with one of these HTTP statuses.
 func IsStatus(err error, all ...int) bool {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -70,7 +70,7 @@ func All[P, T any](ctx context.Context, c *Client, first Request, items func(*P)
 // which is not done before it says so, and for what shows only after a while. The
 // pauses begin with first, double, and are at most a hundred times as long. A
 // product that is busy meanwhile does not end it. With the context it ends as
-// DEADLINE_EXCEEDED or CANCELLED: what was accepted goes on at the product.
+// DEADLINE_EXCEEDED or CANCELLED: what was accepted continues at the product.
 func Poll(ctx context.Context, what string, first time.Duration, done func(context.Context) (bool, error)) error {
 	for d := first; ; d = min(2*d, 100*first, longestPause) {
 		ok, err := done(ctx)

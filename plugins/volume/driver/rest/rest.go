@@ -51,7 +51,7 @@ type Client struct {
 	// Explain finds a product's code and message in an answer that is an error; by
 	// default the usual places are looked at.
 	Explain func(*Response) (code, message string)
-	// Expired tells whether an answer means that the login has; by default 401 does.
+	// Expired reports whether an answer means that the login has; by default 401 does.
 	Expired func(*Response) bool
 
 	auth  Auth

@@ -73,7 +73,7 @@ func calls(t *testing.T, at string) {
 	}
 }
 
-// TestNoQuotas: a file system without project quotas is no error.
+// TestNoQuotas: a file system without project quotas is not an error.
 func TestNoQuotas(t *testing.T) {
 	d, err := os.Open("/proc")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ID is a project: a number on inodes. 0 is no project.
+// ID is a project: a number on inodes. 0 is not a project.
 type ID uint32
 
 // Candidate is the nth number to try for something of a name: one of 2^30, away from
@@ -85,7 +85,7 @@ type Quota struct {
 }
 
 // Get reads a project's quota on the file system that f lies on. A project that
-// nobody has used is all zeros.
+// no one has used is all zeros.
 func Get(f *os.File, id ID) (Quota, error) {
 	var b block
 	err := call(f, getQuota, id, unsafe.Pointer(&b))

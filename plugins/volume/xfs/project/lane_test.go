@@ -183,8 +183,8 @@ func TestLaneInodesAreRefused(t *testing.T) {
 	})
 }
 
-// TestLaneLimitsThatCannotBe: the kernel's 0 is no limit, so zero bytes are
-// refused; what is no whole block is rounded to what stops the same writes.
+// TestLaneLimitsThatCannotBe: the kernel's 0 is not a limit, so zero bytes are
+// refused; what is not a whole block is rounded to what stops the same writes.
 func TestLaneLimitsThatCannotBe(t *testing.T) {
 	each(t, func(b bed) {
 		s := b.scope("odd", limit(1<<30, -1))

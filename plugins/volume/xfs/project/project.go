@@ -105,7 +105,7 @@ func (v *Volume) Traits() driver.Traits {
 }
 
 // Health tells beside the mount's own whether limits are kept. They are looked at
-// anew: an administrator can turn quotas off under a mounted file system.
+// again: an administrator can turn quotas off under a mounted file system.
 func (v *Volume) Health(ctx context.Context) (*pb.HealthReport, error) {
 	h, err := v.Mount.Health(ctx)
 	if err != nil || h.State != pb.HealthReport_HEALTHY {

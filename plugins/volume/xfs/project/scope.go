@@ -110,7 +110,7 @@ func (v *Volume) GetScope(ctx context.Context, scope string) (*pb.Scope, error) 
 			return nil, driver.Error("", err)
 		}
 	}
-	if id == 0 { // nobody counts it
+	if id == 0 { // no one counts it
 		v.walk.Fill(ctx, out, scope)
 		return out, nil
 	}
@@ -171,7 +171,7 @@ func (v *Volume) adopt(d *os.File, scope string) (prjquota.ID, error) {
 }
 
 // DeleteScope implements driver.Volume. The removed directory stays open until the
-// limits are gone: it counts in its project, so that nobody takes the number
+// limits are gone: it counts in its project, so that no one takes the number
 // meanwhile.
 func (v *Volume) DeleteScope(_ context.Context, scope string) error {
 	d, err := v.OpenTree(scope)
