@@ -35,7 +35,7 @@ const (
 	settleList = 100 * time.Millisecond
 	// quick is how many reads in a second a subscription to all makes with the time of
 	// one entity: the changes of one session that starts are not held back.
-	quick = 5
+	quick = 20
 	// again is how long a read that failed waits for the next try.
 	again = time.Second
 )

@@ -27,7 +27,7 @@ func TestFloodOfQueries(t *testing.T) {
 	if _, err := tx.ExecContext(ctx, "LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	const sent, runAtOnce, connections = 50, 20, 5
+	const sent, runAtOnce, connections = 50, 20, 3
 	answers := make(chan managertest.Errors, sent)
 	for range sent {
 		go func() {

@@ -19,8 +19,8 @@ func For(ctx context.Context, person uuid.UUID) context.Context {
 }
 
 // shareOf returns how many of a lane's connections one person may use for reads, and as
-// many again for transactions: five each of fourteen.
-func shareOf(conns int) int { return max(2, conns*3/8) }
+// many again for transactions: three each of fourteen.
+func shareOf(conns int) int { return max(2, conns/4) }
 
 // kind of use of a connection. They are counted apart, since a transaction that holds a
 // connection may need another one to read.
