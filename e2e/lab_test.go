@@ -61,7 +61,7 @@ func TestNewLab(t *testing.T) {
 	run := func(more ...string) cluster.Result { return ann.Run(append(append([]string{}, small...), more...)...) }
 
 	// The group is not open to her, so to her it does not exist.
-	if r := run("--group", "lab", "--", "true"); r.Code == 0 || !says(r.Stderr, "no resource group") {
+	if r := run("--group", "lab", "--", "true"); r.Code == 0 || !says(r.Stderr, `resource group "lab" does not exist`) {
 		t.Errorf("a group that is not hers: %+v", r)
 	}
 	admin.Must("admin", "group", "grant", "lab", "--project", "thesis")
