@@ -344,6 +344,8 @@ func TestHostileObjects(t *testing.T) {
 func TestBrokenObjectStorage(t *testing.T) {
 	body := random(5 << 20)
 	l := newLake(t, map[string][]byte{"a": body, "b": random(100)})
+	// The first listing of a new storage is not repeated if the storage is busy.
+	l.ends(t, l.bring(t, managertest.Vars{"directory": "first"}), task.StatusDone)
 	for name, c := range map[string]struct {
 		wrong func() func(w http.ResponseWriter, r *http.Request) bool
 		want  task.Status
@@ -377,13 +379,18 @@ func TestBrokenObjectStorage(t *testing.T) {
 			}
 		}, task.StatusDone, ""},
 		"busy at first": {func() func(http.ResponseWriter, *http.Request) bool {
-			var n atomic.Int32
+			var mu sync.Mutex
+			seen := map[string]bool{} // each request fails once, whatever else is sent meanwhile
 			return func(w http.ResponseWriter, r *http.Request) bool {
-				if n.Add(1)%2 == 0 {
+				key := r.Method + " " + r.URL.String() + " " + r.Header.Get("Range")
+				mu.Lock()
+				defer mu.Unlock()
+				if seen[key] {
 					return false
 				}
+				seen[key] = true
 				w.Header().Set("Retry-After", "0")
-				w.WriteHeader([]int{http.StatusServiceUnavailable, http.StatusTooManyRequests}[n.Load()/2%2])
+				w.WriteHeader([]int{http.StatusServiceUnavailable, http.StatusTooManyRequests}[len(seen)%2])
 				return true
 			}
 		}, task.StatusDone, ""},
