@@ -41,7 +41,7 @@ func withPlay(t *testing.T) (*Manager, *devicetest.Stage) {
 }
 
 // A kernel that ends while its devices are being prepared leaves nothing prepared: the
-// plugin continues though no one waits for it, and is told to undo it afterwards.
+// plugin finishes the preparation, which no caller waits for, and then gets the call that undoes it.
 func TestEndsWhilePreparing(t *testing.T) {
 	m, s := withPlay(t)
 	s.Put("prepare")

@@ -15,15 +15,20 @@ type Place struct{ Object, Field string }
 
 // In reports whether a selection has a field of the set.
 func (w Waiting) In(set ast.SelectionSet) bool {
+	return some(set, func(f *ast.Field) bool { return w[Place{f.ObjectDefinition.Name, f.Name}] })
+}
+
+// some reports whether a field of a selection, at any depth, is as asked.
+func some(set ast.SelectionSet, is func(*ast.Field) bool) bool {
 	for _, sel := range set {
 		found := false
 		switch s := sel.(type) {
 		case *ast.Field:
-			found = w[Place{s.ObjectDefinition.Name, s.Name}] || w.In(s.SelectionSet)
+			found = is(s) || some(s.SelectionSet, is)
 		case *ast.InlineFragment:
-			found = w.In(s.SelectionSet)
+			found = some(s.SelectionSet, is)
 		case *ast.FragmentSpread:
-			found = w.In(s.Definition.SelectionSet)
+			found = some(s.Definition.SelectionSet, is)
 		}
 		if found {
 			return true
@@ -79,19 +84,5 @@ func WithInputs(ctx context.Context, op *ast.OperationDefinition, inputs func() 
 
 // filters reports whether any field of a selection has a filter.
 func filters(set ast.SelectionSet) bool {
-	for _, sel := range set {
-		found := false
-		switch s := sel.(type) {
-		case *ast.Field:
-			found = s.Arguments.ForName("where") != nil || filters(s.SelectionSet)
-		case *ast.InlineFragment:
-			found = filters(s.SelectionSet)
-		case *ast.FragmentSpread:
-			found = filters(s.Definition.SelectionSet)
-		}
-		if found {
-			return true
-		}
-	}
-	return false
+	return some(set, func(f *ast.Field) bool { return f.Arguments.ForName("where") != nil })
 }

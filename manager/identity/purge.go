@@ -132,7 +132,7 @@ func heir(ctx context.Context, tx *ent.Tx, of *ent.User, id uuid.UUID) error {
 	case to.DomainID != of.DomainID:
 		return problem.Invalid("foldersTo", "must be of the same domain")
 	case to.Status != user.StatusActive:
-		return problem.Precondition("must be an active user").WithField("foldersTo")
+		return problem.Precondition("the user who gets the folders must be active").WithField("foldersTo")
 	}
 	return nil
 }

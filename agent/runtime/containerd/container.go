@@ -79,8 +79,9 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 // of a second when all is well.
 const stepTimeout = 30 * time.Second
 
-// newTask continues when the caller gives up, and fails then: a shim that is told
-// to create and to shut down at once may do the latter first, and stay.
+// newTask creates the task and then returns the error of a caller that gave up meanwhile.
+// It does not cancel the creation: a shim that gets a create and a shutdown at once may shut
+// down first, and stay.
 func (c *container) newTask(ctx context.Context, logger cio.Creator, opts ...client.NewTaskOpts) error {
 	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
 	defer cancel()

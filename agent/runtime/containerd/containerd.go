@@ -51,7 +51,7 @@ var _ runtime.Runtime = (*Runtime)(nil)
 
 // New connects to containerd, waiting for it until ctx ends.
 func New(ctx context.Context, cfg Config) (*Runtime, error) {
-	// No one reads any more what the commands of an earlier life write.
+	// The output of commands of an earlier process has no reader any more.
 	if err := os.RemoveAll(filepath.Join(cfg.Dir, "fifo")); err != nil {
 		return nil, err
 	}
