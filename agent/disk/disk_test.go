@@ -212,6 +212,7 @@ func madeAgain(t *testing.T, d *Disks, at string) {
 // TestTemplates makes disks of several sizes, the first of each by mkfs and the next ones
 // from its template: they have their sizes, are whole, and are not each other's.
 func TestTemplates(t *testing.T) {
+	hideMounts(t)
 	d, at := disks(t)
 	if d.way != Image {
 		t.Skip("no images are used here")
@@ -250,6 +251,23 @@ func TestTemplates(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(d.dir, "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// hideMounts gives the test a mount namespace of its own. Any process on the machine that
+// creates one of its own copies all mounts it sees, and a file system is written back only
+// when its last mount is gone.
+func hideMounts(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mount namespaces need root")
+	}
+	runtime.LockOSThread() // for the rest of the test: the thread ends with it
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
 	}
 }
 
