@@ -344,8 +344,6 @@ func TestHostileObjects(t *testing.T) {
 func TestBrokenObjectStorage(t *testing.T) {
 	body := random(5 << 20)
 	l := newLake(t, map[string][]byte{"a": body, "b": random(100)})
-	// The first listing of a new storage is not repeated if the storage is busy.
-	l.ends(t, l.bring(t, managertest.Vars{"directory": "first"}), task.StatusDone)
 	for name, c := range map[string]struct {
 		wrong func() func(w http.ResponseWriter, r *http.Request) bool
 		want  task.Status
@@ -420,6 +418,29 @@ func TestBrokenObjectStorage(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 		})
+	}
+}
+
+// A storage that is busy when it is first listed is tried again.
+func TestBusyObjectStorage(t *testing.T) {
+	l := newLake(t, map[string][]byte{"a": random(10)})
+	var refused atomic.Int32
+	l.breaks(func(w http.ResponseWriter, _ *http.Request) bool {
+		if refused.Add(1) > 2 {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	var got struct {
+		TestObjectStorage struct {
+			Ok      bool
+			Message string
+		}
+	}
+	l.as.Must(t, testStorage, managertest.Vars{"id": l.id}, &got)
+	if !got.TestObjectStorage.Ok || refused.Load() < 3 {
+		t.Errorf("%+v after %d requests", got.TestObjectStorage, refused.Load())
 	}
 }
 

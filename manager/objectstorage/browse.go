@@ -151,7 +151,7 @@ func (s *Service) page(ctx context.Context, row *ent.ObjectStorage, path string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	b, err := s.open(ctx, row, inPerson)
+	b, err := s.open(ctx, row, whilePeopleWait)
 	if err != nil {
 		return nil, err
 	}

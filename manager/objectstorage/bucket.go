@@ -45,10 +45,12 @@ type bucket struct {
 	nobody bool // it is asked without credentials
 }
 
-// How often a request is tried: while a person waits, and in a task.
+// How often a request is sent before a busy or unreachable storage is an error. The
+// library waits up to a second in between.
 const (
-	inPerson = 1
-	inTask   = 5
+	once            = 1
+	whilePeopleWait = 3
+	inTask          = 5
 )
 
 // open returns the bucket of a row.

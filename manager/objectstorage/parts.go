@@ -156,7 +156,7 @@ func (r *sending) sorted(err error) error {
 // start begins an object that comes in parts. That it is about to is kept before the
 // storage is asked, so that whatever it makes of that is found again.
 func (r *sending) start(ctx context.Context, f *file) error {
-	b, err := r.open(ctx, r.row, inPerson) // once: a second try would be a second upload
+	b, err := r.open(ctx, r.row, once) // a second try would be a second upload
 	if err != nil {
 		return err
 	}
