@@ -3,7 +3,6 @@ import { useDisclosure } from "@mantine/hooks";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Suspense, lazy, useState } from "react";
 import { useSubscription } from "urql";
-import { type FragmentOf, graphql } from "../api/graphql";
 import { Leaderless } from "../components/Leaderless";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
@@ -12,12 +11,12 @@ import { lineOf } from "../components/launch/request";
 import { Config } from "../components/session/Config";
 import { DrainNote } from "../components/session/Drain";
 import { Events } from "../components/session/Events";
-import { IdleNote, IdleParts } from "../components/session/Idle";
+import { IdleNote } from "../components/session/Idle";
 import { Logs } from "../components/session/Logs";
 import { Metrics } from "../components/session/Metrics";
 import { MountsNote } from "../components/session/Mounts";
 import { Pending } from "../components/session/pending/Pending";
-import { PendingParts } from "../components/session/pending/report";
+import { RenameSession, SessionChanged, type SessionDetail, SessionQuery } from "../components/session/session";
 import { Terminate } from "../components/session/Terminate";
 import { Timeline } from "../components/session/Timeline";
 import { ended } from "../components/session/timeline";
@@ -30,45 +29,6 @@ import { t } from "../i18n";
 import { Lost } from "./Lost";
 
 const Terminal = lazy(() => import("../components/session/Terminal"));
-
-const SessionParts = graphql(`
-  fragment SessionParts on Session {
-    id version name type status result exitCode priority slots command environment terminationReason statusMessage
-    createdAt scheduledAt startedAt terminatedAt deadlineAt
-    startsAt diskBytes lifetime endsAt preemptible strictAgents agents { id name } sessionGroup { id name placement strict }
-    dependsOn { id name satisfied needed { id } }
-    owner { id email } project { id name } resourceGroup { id name } image { id name reference digest }
-    mounts { id target subpath readOnly revokedAt vfolder { id name } }
-    kernels {
-      id role index hostname status statusMessage exitCode
-      agent { id name cordonReason drainDeadline drainAction }
-      allocations { id slot amount freedAt device { id deviceId model } }
-    }
-    history { id at phase fromStatus toStatus result attempt code message steps { name startedAt endedAt ok message } }
-    pending { ...PendingParts }
-    permissions
-    ...IdleParts
-    usage { slot slotSeconds }
-  }
-`, [IdleParts, PendingParts]);
-
-const SessionQuery = graphql(
-  `query Session($id: ID!) { node(id: $id) { ...SessionParts } }`,
-  [SessionParts],
-);
-
-const SessionChanged = graphql(
-  `subscription SessionChanged($id: ID!) { sessionChanged(id: $id) { ...SessionParts } }`,
-  [SessionParts],
-);
-
-const RenameSession = graphql(`
-  mutation RenameSession($input: RenameSessionInput!) {
-    renameSession(input: $input) { session { id version name } }
-  }
-`);
-
-export type SessionDetail = FragmentOf<typeof SessionParts>;
 
 export function Session() {
   const { id } = useParams({ from: "/frame/sessions/$id" });

@@ -1,9 +1,9 @@
 import { Link } from "@tanstack/react-router";
-import type { SessionDetail } from "../../pages/Session";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
 import { amount, bySlot, bytes, duration, quote, slotName, when } from "../format";
 import { Mounts } from "./Mounts";
+import type { SessionDetail } from "./session";
 
 /** What the viewer may not see, or what was removed since. */
 const gone = () => <span className="dim">{t("not visible to you")}</span>;

@@ -1,6 +1,6 @@
-import type { SessionDetail } from "../../pages/Session";
 import { t } from "../../i18n";
 import { duration, when } from "../format";
+import type { SessionDetail } from "./session";
 
 /** That a machine under a session is drained, until when, and what comes then. */
 export function DrainNote({ session, now }: { session: SessionDetail; now: number }) {

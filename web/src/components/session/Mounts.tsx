@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
-import type { SessionDetail } from "../../pages/Session";
 import { t } from "../../i18n";
 import { when } from "../format";
 import { mountState } from "./mounts";
+import type { SessionDetail } from "./session";
 
 type Mount = SessionDetail["mounts"][number];
 type Session = Pick<SessionDetail, "mounts" | "history">;

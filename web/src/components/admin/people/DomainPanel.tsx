@@ -1,6 +1,5 @@
 import { Tabs } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { type ResultOf, graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { toast } from "../../../hooks/useToasts";
@@ -11,34 +10,14 @@ import { Status } from "../../Status";
 import { slotsLine, when } from "../../format";
 import { SidePanel } from "../Panel";
 import { isSuper } from "../nav";
-import { AttachmentFields } from "../rules/attachment";
 import { DomainRules } from "./DomainRules";
 import { Life } from "./Life";
 import { Limits } from "./Limits";
 import { VolumeAccess } from "./VolumeAccess";
+import { DomainQuery, PurgeDomain } from "./domain";
 import { UpdateDomain } from "./domaindraft";
 import { may } from "./rights";
 import { seesVolumes } from "./volumes";
-
-const DomainQuery = graphql(`
-  query DomainOne($id: ID!) {
-    node(id: $id) {
-      ... on Domain {
-        id name description active createdAt occupied permissions
-        registriesRestricted registries { id } totpRequired passwordMinLength passwordMaxAgeDays signUp
-        policies { ...AttachmentFields }
-        users(first: 1, where: { statusIn: [active, inactive, before_verification] }) { totalCount }
-        projects(first: 1) { totalCount }
-      }
-    }
-    registries { id name host }
-  }
-`, [AttachmentFields]);
-const PurgeDomain = graphql(`mutation PurgeDomain($input: PurgeDomainInput!) { purgeDomain(input: $input) { id } }`);
-
-type Data = ResultOf<typeof DomainQuery>;
-export type OneDomain = Extract<NonNullable<Data["node"]>, { signUp: unknown }>;
-export type Registries = Data["registries"];
 
 /** One domain: the rules for its people, what binds it, and its end. */
 export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () => void; onGone: () => void }) {

@@ -4,7 +4,7 @@ import { useAction } from "../../../hooks/useAction";
 import { toast } from "../../../hooks/useToasts";
 import { t } from "../../../i18n";
 import { Form } from "../Form";
-import type { OneDomain, Registries } from "./DomainPanel";
+import type { OneDomain, Registries } from "./domain";
 import { type DomainDraft, type SignUp, UpdateDomain, domainChanges, domainDraftOf } from "./domaindraft";
 
 const fields = ["name", "description", "totpRequired", "passwordMinLength", "passwordMaxAgeDays", "signUp", "registriesRestricted", "registries"];

@@ -7,7 +7,7 @@ import { Confirm } from "../../Confirm";
 import { Status } from "../../Status";
 import { Part } from "../Panel";
 import { UserPick } from "../Pickers";
-import type { OneProject } from "./ProjectPanel";
+import type { OneProject } from "./project";
 import { RemoveMembership, SetMembership } from "./members";
 import { adminOf, may } from "./rights";
 

@@ -1,6 +1,5 @@
 import { Tabs, TextInput, Textarea } from "@mantine/core";
 import { useState } from "react";
-import { type ResultOf, graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { toast } from "../../../hooks/useToasts";
@@ -11,31 +10,14 @@ import { Status } from "../../Status";
 import { slotsLine, when } from "../../format";
 import { Form } from "../Form";
 import { SidePanel } from "../Panel";
-import { AttachmentFields } from "../rules/attachment";
 import { Life } from "./Life";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
 import { VolumeAccess } from "./VolumeAccess";
+import { type OneProject, ProjectQuery, PurgeProject, UpdateProject } from "./project";
 import { projectTypes } from "./projecttype";
 import { adminOf, may } from "./rights";
 import { seesVolumes } from "./volumes";
-
-const ProjectQuery = graphql(`
-  query ProjectOne($id: ID!) {
-    node(id: $id) {
-      ... on Project {
-        id name description active type createdAt occupied permissions
-        domain { id name }
-        policies { ...AttachmentFields }
-        memberships { id admin user { id email fullName status } }
-      }
-    }
-  }
-`, [AttachmentFields]);
-const UpdateProject = graphql(`mutation ChangeProject($input: UpdateProjectInput!) { updateProject(input: $input) { project { id name description active } } }`);
-const PurgeProject = graphql(`mutation PurgeProject($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }`);
-
-export type OneProject = Extract<NonNullable<ResultOf<typeof ProjectQuery>["node"]>, { memberships: unknown }>;
 
 interface Props {
   id: string;

@@ -6,7 +6,7 @@ import { useFocusBack } from "../../../hooks/useFocusBack";
 import { t } from "../../../i18n";
 import { Form } from "../Form";
 import { UserPick } from "../Pickers";
-import type { OneUser } from "./UserPanel";
+import type { OneUser } from "./user";
 import { TaskState } from "../../task/TaskState";
 
 const Purging = graphql(`mutation PurgeUser($input: PurgeUserInput!) { purgeUser(input: $input) { task { id status } } }`);

@@ -6,7 +6,7 @@ import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { FailureNote } from "../../Note";
 import { Purge } from "./Purge";
-import type { OneUser } from "./UserPanel";
+import type { OneUser } from "./user";
 import { may } from "./rights";
 import { type Status, UpdateUser } from "./userdraft";
 

@@ -13,7 +13,7 @@ import { Part } from "../Panel";
 import { isSuper, seesAll } from "../nav";
 import { nodesOf } from "../usePages";
 import { ResetPassword } from "./ResetPassword";
-import type { OneUser } from "./UserPanel";
+import type { OneUser } from "./user";
 
 const LoginsQuery = graphql(`
   query LoginsOf($user: ID!) { loginSessions(user: $user) { id createdAt lastSeenAt clientAddress userAgent current } }

@@ -7,7 +7,7 @@ import { when } from "../../format";
 import { Part } from "../Panel";
 import { Table } from "../Table";
 import { nodesOf } from "../usePages";
-import type { OneUser } from "./UserPanel";
+import type { OneUser } from "./user";
 
 const ActivityQuery = graphql(`
   query ActivityOf($user: ID!, $email: String!) {

@@ -1,5 +1,4 @@
 import { Tabs } from "@mantine/core";
-import { type ResultOf, graphql } from "../../../api/graphql";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
@@ -8,7 +7,6 @@ import { Status } from "../../Status";
 import { slotsLine, when } from "../../format";
 import { SidePanel } from "../Panel";
 import { seesAll } from "../nav";
-import { AttachmentFields } from "../rules/attachment";
 import { Limits } from "./Limits";
 import { Standing } from "./Standing";
 import { UserAccess } from "./UserAccess";
@@ -17,23 +15,8 @@ import { UserProfile } from "./UserProfile";
 import { UserProjects } from "./UserProjects";
 import { VolumeAccess } from "./VolumeAccess";
 import { adminOf, may, reaches, roleNames } from "./rights";
+import { UserQuery } from "./user";
 import { seesVolumes } from "./volumes";
-
-const UserQuery = graphql(`
-  query UserOne($id: ID!) {
-    node(id: $id) {
-      ... on User {
-        id email username fullName role status createdAt lastLoginAt occupied permissions
-        domain { id name }
-        account { allowedAddresses containerUid containerGid containerGids passwordChangeRequired passwordChangedAt totpEnabledAt }
-        policies { ...AttachmentFields }
-        memberships { id admin project { id name permissions } }
-      }
-    }
-  }
-`, [AttachmentFields]);
-
-export type OneUser = Extract<NonNullable<ResultOf<typeof UserQuery>["node"]>, { email: string }>;
 
 interface Props {
   id: string;

@@ -6,7 +6,7 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { when } from "../../format";
 import { Form } from "../Form";
-import type { OneUser } from "./UserPanel";
+import type { OneUser } from "./user";
 import { roleNames, roles } from "./rights";
 import { type Role, type UserDraft, UpdateUser, changed, changesOf, draftOf } from "./userdraft";
 

@@ -4,7 +4,7 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Part } from "../Panel";
 import { ProjectPick } from "../Pickers";
-import type { OneUser } from "./UserPanel";
+import type { OneUser } from "./user";
 import { RemoveMembership, SetMembership } from "./members";
 import { adminOf, may } from "./rights";
 

@@ -1,0 +1,24 @@
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { AttachmentFields } from "../rules/attachment";
+
+export const DomainQuery = graphql(`
+  query DomainOne($id: ID!) {
+    node(id: $id) {
+      ... on Domain {
+        id name description active createdAt occupied permissions
+        registriesRestricted registries { id } totpRequired passwordMinLength passwordMaxAgeDays signUp
+        policies { ...AttachmentFields }
+        users(first: 1, where: { statusIn: [active, inactive, before_verification] }) { totalCount }
+        projects(first: 1) { totalCount }
+      }
+    }
+    registries { id name host }
+  }
+`, [AttachmentFields]);
+export const PurgeDomain = graphql(`mutation PurgeDomain($input: PurgeDomainInput!) { purgeDomain(input: $input) { id } }`);
+
+type Data = ResultOf<typeof DomainQuery>;
+/** A domain as its panel shows it. */
+export type OneDomain = Extract<NonNullable<Data["node"]>, { signUp: unknown }>;
+/** The registries that a domain can allow. */
+export type Registries = Data["registries"];

@@ -1,0 +1,20 @@
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { AttachmentFields } from "../rules/attachment";
+
+export const ProjectQuery = graphql(`
+  query ProjectOne($id: ID!) {
+    node(id: $id) {
+      ... on Project {
+        id name description active type createdAt occupied permissions
+        domain { id name }
+        policies { ...AttachmentFields }
+        memberships { id admin user { id email fullName status } }
+      }
+    }
+  }
+`, [AttachmentFields]);
+export const UpdateProject = graphql(`mutation ChangeProject($input: UpdateProjectInput!) { updateProject(input: $input) { project { id name description active } } }`);
+export const PurgeProject = graphql(`mutation PurgeProject($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }`);
+
+/** A project as its panel shows it. */
+export type OneProject = Extract<NonNullable<ResultOf<typeof ProjectQuery>["node"]>, { memberships: unknown }>;
