@@ -14,28 +14,156 @@ export const list = (nodes, first = 50) => ({
 });
 
 export const domain = named("Domain", "default", { description: "", active: true, createdAt: ago(9e5), occupied: {} });
-export const policy = named("ResourcePolicy", "research", { totalSlots: { cpu: "16", mem: String(64 * gib), "cuda.shares": "4" }, maxSessions: 10, maxPendingSessions: 20, maxVfolders: 50, maxScopeBytes: 100 * gib, createdAt: ago(9e5) });
-export const project = named("Project", "vision", { description: "Digits and more", active: true, type: "general", createdAt: ago(9e5), domain, policy: null, occupied: {} });
-export const group = named("ResourceGroup", "default", { description: "", active: true, public: true, createdAt: ago(9e5) });
-const person = (email, fullName, role) => ({ __typename: "User", id: randomUUID(), email, username: email.split("@")[0], fullName, role, status: "active", createdAt: ago(9e5), lastLoginAt: ago(600), domain, policies: [], memberships: [], roleGrants: [], permissions: ["read", "update"], account: null, occupied: {} });
+export const policy = named("ResourcePolicy", "research", {
+  totalSlots: { cpu: "16", mem: String(64 * gib), "cuda.shares": "4" },
+  maxSessions: 10,
+  maxPendingSessions: 20,
+  maxVfolders: 50,
+  maxScopeBytes: 100 * gib,
+  createdAt: ago(9e5),
+});
+export const project = named("Project", "vision", {
+  description: "Digits and more",
+  active: true,
+  type: "general",
+  createdAt: ago(9e5),
+  domain,
+  policy: null,
+  occupied: {},
+});
+export const group = named("ResourceGroup", "default", {
+  description: "",
+  active: true,
+  public: true,
+  createdAt: ago(9e5),
+});
+const person = (email, fullName, role) => ({
+  __typename: "User",
+  id: randomUUID(),
+  email,
+  username: email.split("@")[0],
+  fullName,
+  role,
+  status: "active",
+  createdAt: ago(9e5),
+  lastLoginAt: ago(600),
+  domain,
+  policies: [],
+  memberships: [],
+  roleGrants: [],
+  permissions: ["read", "update"],
+  account: null,
+  occupied: {},
+});
 export const me = person("ada@berth.example", "Ada Kim", "superadmin");
 export const other = person("lee@berth.example", "Lee Park", "user");
 export const users = [me, other, person("old@berth.example", "", "monitor")];
-project.memberships = users.slice(0, 2).map((user) => ({ __typename: "Membership", id: randomUUID(), admin: user === me, user, project, createdAt: ago(8e5) }));
+project.memberships = users
+  .slice(0, 2)
+  .map((user) => ({
+    __typename: "Membership",
+    id: randomUUID(),
+    admin: user === me,
+    user,
+    project,
+    createdAt: ago(8e5),
+  }));
 
-export const registry = named("Registry", "local", { host: "127.0.0.1:5000", plainHttp: true, createdAt: ago(9e5), lastScannedAt: ago(900) });
+export const registry = named("Registry", "local", {
+  host: "127.0.0.1:5000",
+  plainHttp: true,
+  createdAt: ago(9e5),
+  lastScannedAt: ago(900),
+});
 export const images = ["python:3.11", "minimal:12", "jupyter:2026"].map((name, i) =>
-  named("Image", name, { reference: `127.0.0.1:5000/${name}`, architecture: "x86_64", digest: `sha256:${"ab12".repeat(16)}`, sizeBytes: (i + 1) * 180e6, labels: {}, status: "alive", createdAt: ago(9e4), registry }));
+  named("Image", name, {
+    reference: `127.0.0.1:5000/${name}`,
+    architecture: "x86_64",
+    digest: `sha256:${"ab12".repeat(16)}`,
+    sizeBytes: (i + 1) * 180e6,
+    labels: {},
+    status: "alive",
+    createdAt: ago(9e4),
+    registry,
+  }),
+);
 
-const device = (agent, deviceId, capacity, more = {}) => ({ __typename: "Device", id: randomUUID(), agent, deviceId, plugin: "", vendor: "", model: "", capacity, attributes: {}, numaNode: null, pciAddress: "", pcieRoot: "", memoryBytes: 0, processingUnits: 0, groups: [], enforcement: "", parent: null, partitions: [], links: [], counters: [], metrics: [], health: "healthy", healthMessage: "", allocatable: true, rejectReasons: [], occupied: {}, holders: [], ...more });
+const device = (agent, deviceId, capacity, more = {}) => ({
+  __typename: "Device",
+  id: randomUUID(),
+  agent,
+  deviceId,
+  plugin: "",
+  vendor: "",
+  model: "",
+  capacity,
+  attributes: {},
+  numaNode: null,
+  pciAddress: "",
+  pcieRoot: "",
+  memoryBytes: 0,
+  processingUnits: 0,
+  groups: [],
+  enforcement: "",
+  parent: null,
+  partitions: [],
+  links: [],
+  counters: [],
+  metrics: [],
+  health: "healthy",
+  healthMessage: "",
+  allocatable: true,
+  rejectReasons: [],
+  occupied: {},
+  holders: [],
+  ...more,
+});
 function agent(name, gpus, more = {}) {
-  const a = { __typename: "Agent", id: randomUUID(), name, status: "alive", schedulable: true, version: "0.1.0", architecture: "x86_64", address: "10.0.0.7", firstSeenAt: ago(8e5), lastSeenAt: ago(2), resourceGroup: group, capacity: {}, occupied: {}, plugins: [{ name: "mock", version: "1.0.0", state: "running", message: "", restarts: 0 }], probes: [{ name: "overlayfs", ok: true, detail: "" }], stats: [], statsAt: null, links: [], ...more };
-  a.devices = [device(a, "cpu", { cpu: "8" }), device(a, "mem", { mem: String(32 * gib) }),
-    ...Array.from({ length: gpus }, (_, i) => device(a, `gpu${i}`, { "cuda.shares": "1.000" }, { plugin: "mock", vendor: "Mock", model: "MX-80", attributes: {} }))];
+  const a = {
+    __typename: "Agent",
+    id: randomUUID(),
+    name,
+    status: "alive",
+    schedulable: true,
+    version: "0.1.0",
+    architecture: "x86_64",
+    address: "10.0.0.7",
+    firstSeenAt: ago(8e5),
+    lastSeenAt: ago(2),
+    resourceGroup: group,
+    capacity: {},
+    occupied: {},
+    plugins: [{ name: "mock", version: "1.0.0", state: "running", message: "", restarts: 0 }],
+    probes: [{ name: "overlayfs", ok: true, detail: "" }],
+    stats: [],
+    statsAt: null,
+    links: [],
+    ...more,
+  };
+  a.devices = [
+    device(a, "cpu", { cpu: "8" }),
+    device(a, "mem", { mem: String(32 * gib) }),
+    ...Array.from({ length: gpus }, (_, i) =>
+      device(
+        a,
+        `gpu${i}`,
+        { "cuda.shares": "1.000" },
+        { plugin: "mock", vendor: "Mock", model: "MX-80", attributes: {} },
+      ),
+    ),
+  ];
   return a;
 }
-export const agents = [agent("dock-1", 4), agent("dock-2", 2), agent("dock-3", 0, { status: "lost", lastSeenAt: ago(400) })];
-Object.assign(agents[1].devices[3], { health: "unhealthy", allocatable: false, rejectReasons: ["uncorrectable memory errors"] });
+export const agents = [
+  agent("dock-1", 4),
+  agent("dock-2", 2),
+  agent("dock-3", 0, { status: "lost", lastSeenAt: ago(400) }),
+];
+Object.assign(agents[1].devices[3], {
+  health: "unhealthy",
+  allocatable: false,
+  rejectReasons: ["uncorrectable memory errors"],
+});
 
 function recount(a) {
   for (const d of a.devices) {
@@ -44,7 +172,16 @@ function recount(a) {
   }
   a.capacity = { cpu: "8", mem: String(32 * gib), "cuda.shares": String(a.devices.length - 2) };
   a.occupied = Object.assign({}, ...a.devices.map((d) => d.occupied));
-  a.stats = a.devices.slice(2).map((d) => ({ name: "cuda_util", deviceId: d.deviceId, value: d.holders.length ? 30 + Math.random() * 60 : 0, capacity: 100, unit: "percent", quality: "measured" }));
+  a.stats = a.devices
+    .slice(2)
+    .map((d) => ({
+      name: "cuda_util",
+      deviceId: d.deviceId,
+      value: d.holders.length ? 30 + Math.random() * 60 : 0,
+      capacity: 100,
+      unit: "percent",
+      quality: "measured",
+    }));
   a.statsAt = new Date().toISOString();
   bus.emit("agent", a);
 }
@@ -52,7 +189,23 @@ function recount(a) {
 export const sessions = [];
 export function event(s, phase, toStatus, more = {}) {
   const at = new Date().toISOString();
-  s.history = [...s.history, { __typename: "SessionEvent", id: randomUUID(), at, phase, fromStatus: s.status, toStatus, result: "success", attempt: 1, code: "", message: "", steps: [], ...more }];
+  s.history = [
+    ...s.history,
+    {
+      __typename: "SessionEvent",
+      id: randomUUID(),
+      at,
+      phase,
+      fromStatus: s.status,
+      toStatus,
+      result: "success",
+      attempt: 1,
+      code: "",
+      message: "",
+      steps: [],
+      ...more,
+    },
+  ];
   s.status = toStatus;
   s.version++;
   if (toStatus === "scheduled") s.scheduledAt = at;
@@ -64,11 +217,27 @@ export function event(s, phase, toStatus, more = {}) {
 
 function hold(s) {
   for (const a of agents.filter((x) => x.status === "alive" && x.schedulable)) {
-    const chosen = Object.entries(s.slots).filter(([, n]) => Number(n) > 0).map(([slot, n]) => [slot, n, a.devices.find((d) => d.allocatable && Number(d.capacity[slot] ?? 0) - Number(d.occupied[slot] ?? 0) >= Number(n))]);
+    const chosen = Object.entries(s.slots)
+      .filter(([, n]) => Number(n) > 0)
+      .map(([slot, n]) => [
+        slot,
+        n,
+        a.devices.find(
+          (d) => d.allocatable && Number(d.capacity[slot] ?? 0) - Number(d.occupied[slot] ?? 0) >= Number(n),
+        ),
+      ]);
     if (chosen.some(([, , d]) => !d)) continue;
     for (const [slot, amount, d] of chosen) {
       d.holders = [...d.holders, { slot, amount, since: new Date().toISOString(), session: s, mine: s.owner === me }];
-      s.kernels[0].allocations.push({ __typename: "Allocation", id: randomUUID(), slot, amount, createdAt: ago(0), freedAt: null, device: d });
+      s.kernels[0].allocations.push({
+        __typename: "Allocation",
+        id: randomUUID(),
+        slot,
+        amount,
+        createdAt: ago(0),
+        freedAt: null,
+        device: d,
+      });
     }
     s.kernels[0].agent = a;
     recount(a);
@@ -88,37 +257,155 @@ export function end(s, status = "terminated", more = {}) {
 
 export function launch(input, owner = me, quick = false) {
   const s = named("Session", input.name ?? `${input.type ?? "session"}-${Math.random().toString(36).slice(2, 6)}`, {
-    version: 1, type: input.type ?? (input.command ? "batch" : "interactive"), status: "pending", result: "undefined", exitCode: null, priority: 10,
-    slots: input.slots, command: input.command ?? [], environment: input.environment ?? {}, terminationReason: null, statusMessage: "", createdAt: new Date().toISOString(),
-    scheduledAt: null, startedAt: null, terminatedAt: null, deadlineAt: null, owner, project, domain, resourceGroup: group,
-    image: images.find((i) => i.reference === input.image || i.name === input.image) ?? images[0], history: [], pending: null,
-    mounts: (input.mounts ?? []).map((m) => ({ __typename: "SessionMount", id: randomUUID(), vfolder: folders.find((f) => f.id === m.vfolder), target: "/home/work/data", subpath: "", readOnly: m.readOnly ?? false, revokedAt: null })),
+    version: 1,
+    type: input.type ?? (input.command ? "batch" : "interactive"),
+    status: "pending",
+    result: "undefined",
+    exitCode: null,
+    priority: 10,
+    slots: input.slots,
+    command: input.command ?? [],
+    environment: input.environment ?? {},
+    terminationReason: null,
+    statusMessage: "",
+    createdAt: new Date().toISOString(),
+    scheduledAt: null,
+    startedAt: null,
+    terminatedAt: null,
+    deadlineAt: null,
+    owner,
+    project,
+    domain,
+    resourceGroup: group,
+    image: images.find((i) => i.reference === input.image || i.name === input.image) ?? images[0],
+    history: [],
+    pending: null,
+    mounts: (input.mounts ?? []).map((m) => ({
+      __typename: "SessionMount",
+      id: randomUUID(),
+      vfolder: folders.find((f) => f.id === m.vfolder),
+      target: "/home/work/data",
+      subpath: "",
+      readOnly: m.readOnly ?? false,
+      revokedAt: null,
+    })),
     usage: [{ slot: "cpu", slotSeconds: "120" }],
   });
-  s.kernels = [{ __typename: "Kernel", id: randomUUID(), role: "main", index: 0, hostname: "main1", status: "pending", statusMessage: "", exitCode: null, slots: s.slots, createdAt: ago(0), startedAt: null, terminatedAt: null, agent: null, allocations: [], session: s }];
+  s.kernels = [
+    {
+      __typename: "Kernel",
+      id: randomUUID(),
+      role: "main",
+      index: 0,
+      hostname: "main1",
+      status: "pending",
+      statusMessage: "",
+      exitCode: null,
+      slots: s.slots,
+      createdAt: ago(0),
+      startedAt: null,
+      terminatedAt: null,
+      agent: null,
+      allocations: [],
+      session: s,
+    },
+  ];
   sessions.unshift(s);
   event(s, "schedule", "pending", { message: "accepted" });
   const wait = quick ? 0 : 700;
   if (!hold(s)) {
-    s.pending = { position: 1, decidedAt: ago(0), summary: "No agent has 1.00 cuda free on one device; 1 of 2 open agents has it only in pieces.", agents: 3,
-      dropped: [{ check: "not_schedulable", slot: "", count: 1 }, { check: "slot_total", slot: "cuda.shares", count: 1 }, { check: "slot_contiguity", slot: "cuda.shares", count: 1 }], limits: [],
-      nearest: { agent: "dock-1", slot: "cuda.shares", requested: s.slots["cuda.shares"] ?? "0", free: "0.25" } };
+    s.pending = {
+      position: 1,
+      decidedAt: ago(0),
+      summary: "No agent has 1.00 cuda free on one device; 1 of 2 open agents has it only in pieces.",
+      agents: 3,
+      dropped: [
+        { check: "not_schedulable", slot: "", count: 1 },
+        { check: "slot_total", slot: "cuda.shares", count: 1 },
+        { check: "slot_contiguity", slot: "cuda.shares", count: 1 },
+      ],
+      limits: [],
+      nearest: { agent: "dock-1", slot: "cuda.shares", requested: s.slots["cuda.shares"] ?? "0", free: "0.25" },
+    };
     event(s, "schedule", "pending", { result: "retry", code: "no_fit", message: "no agent fits" });
     return s;
   }
-  const steps = [["schedule", "scheduled"], ["prepare", "preparing"], ["prepare", "prepared"], ["create", "creating"], ["run", "running"]];
-  steps.forEach(([phase, status], i) => setTimeout(() => {
-    if (!s.terminatedAt) event(s, phase, status, { steps: status === "prepared" ? [{ name: "pull_image", startedAt: ago(1), endedAt: ago(0), ok: true, message: "already here" }] : [] });
-    if (status === "running" && s.type === "batch" && !quick) setTimeout(() => s.terminatedAt || end(s, "terminated", { result: "success", exitCode: 0, terminationReason: "completed" }), 9000);
-  }, wait * (i + 1)));
+  const steps = [
+    ["schedule", "scheduled"],
+    ["prepare", "preparing"],
+    ["prepare", "prepared"],
+    ["create", "creating"],
+    ["run", "running"],
+  ];
+  steps.forEach(([phase, status], i) =>
+    setTimeout(
+      () => {
+        if (!s.terminatedAt)
+          event(s, phase, status, {
+            steps:
+              status === "prepared"
+                ? [{ name: "pull_image", startedAt: ago(1), endedAt: ago(0), ok: true, message: "already here" }]
+                : [],
+          });
+        if (status === "running" && s.type === "batch" && !quick)
+          setTimeout(
+            () =>
+              s.terminatedAt ||
+              end(s, "terminated", { result: "success", exitCode: 0, terminationReason: "completed" }),
+            9000,
+          );
+      },
+      wait * (i + 1),
+    ),
+  );
   return s;
 }
 
-export const volume = named("Volume", "local", { backend: "vfs", health: "healthy", healthMessage: "", capabilities: [], totalBytes: 500 * gib, usedBytes: 20 * gib });
-const scope = { __typename: "QuotaScope", id: randomUUID(), kind: "user", limitBytes: 100 * gib, effectiveLimitBytes: 100 * gib, usedBytes: 3 * gib, usedInodes: null, limitInodes: null, enforcement: "hard", measuredAt: ago(5), volume };
+export const volume = named("Volume", "local", {
+  backend: "vfs",
+  health: "healthy",
+  healthMessage: "",
+  capabilities: [],
+  totalBytes: 500 * gib,
+  usedBytes: 20 * gib,
+});
+const scope = {
+  __typename: "QuotaScope",
+  id: randomUUID(),
+  kind: "user",
+  limitBytes: 100 * gib,
+  effectiveLimitBytes: 100 * gib,
+  usedBytes: 3 * gib,
+  usedInodes: null,
+  limitInodes: null,
+  enforcement: "hard",
+  measuredAt: ago(5),
+  volume,
+};
 export const folders = [];
 export function folder(name) {
-  const f = named("Vfolder", name, { status: "ready", createdAt: new Date().toISOString(), deletedAt: null, quotaScope: scope, usageMode: "general", permission: "read_write", permissions: ["read", "update", "delete", "special", "write"], usedBytes: null, fileCount: null, measuredAt: null, lastUsedAt: null, autoMount: false, shares: [], myShare: null, tasks: [], creator: me, owner: me, project: null, mountedBy: [], tree: new Map() });
+  const f = named("Vfolder", name, {
+    status: "ready",
+    createdAt: new Date().toISOString(),
+    deletedAt: null,
+    quotaScope: scope,
+    usageMode: "general",
+    permission: "read_write",
+    permissions: ["read", "update", "delete", "special", "write"],
+    usedBytes: null,
+    fileCount: null,
+    measuredAt: null,
+    lastUsedAt: null,
+    autoMount: false,
+    shares: [],
+    myShare: null,
+    tasks: [],
+    creator: me,
+    owner: me,
+    project: null,
+    mountedBy: [],
+    tree: new Map(),
+  });
   folders.push(f);
   bus.emit("folder", f);
   return f;
@@ -126,9 +413,23 @@ export function folder(name) {
 for (const name of ["digits", "checkpoints"]) folder(name);
 folders[0].tree.set("train.csv", 5_200_000).set("readme.md", 900).set("raw/a.bin", 70_000).set("raw/b.bin", 90_000);
 
-const slots = (cpu, mem, share) => ({ cpu: String(cpu), mem: String(mem * gib), ...(share ? { "cuda.shares": String(share) } : {}) });
+const slots = (cpu, mem, share) => ({
+  cpu: String(cpu),
+  mem: String(mem * gib),
+  ...(share ? { "cuda.shares": String(share) } : {}),
+});
 launch({ name: "notebook", image: "jupyter:2026", slots: slots(2, 4, 0.5) }, me, true);
-launch({ name: "train-digits", type: "batch", image: "python:3.11", slots: slots(1, 1, 0.25), command: ["/bin/sh", "-c", "python3 train.py"] }, me, true);
+launch(
+  {
+    name: "train-digits",
+    type: "batch",
+    image: "python:3.11",
+    slots: slots(1, 1, 0.25),
+    command: ["/bin/sh", "-c", "python3 train.py"],
+  },
+  me,
+  true,
+);
 launch({ name: "lee-finetune", image: "python:3.11", slots: slots(2, 8, 1) }, other, true);
 launch({ name: "lee-eval", image: "python:3.11", slots: slots(1, 2, 0.7) }, other, true);
 launch({ name: "lee-two", image: "python:3.11", slots: slots(1, 2, 0.9) }, other, true);

@@ -48,7 +48,8 @@ async function choose(target, name) {
   const item = page.getByRole("menuitem", { name, exact: true });
   await press(target);
   await item.waitFor();
-  for (let i = 0; i < 20 && !(await item.evaluate((e) => e === document.activeElement)); i++) await page.keyboard.press("ArrowDown");
+  for (let i = 0; i < 20 && !(await item.evaluate((e) => e === document.activeElement)); i++)
+    await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await item.waitFor({ state: "detached" });
 }
@@ -78,21 +79,55 @@ async function leave() {
 async function prepare() {
   await admin.login(stage.email, stage.password);
   const id = async (query, variables) => Object.values(Object.values(await admin.ask(query, variables))[0])[0].id;
-  made.domain = await id("mutation($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }", { input: { name: domain } });
-  made.project = await id("mutation($input: CreateProjectInput!) { createProject(input: $input) { project { id } } }", { input: { name: `lab-${run}`, domain: made.domain } });
+  made.domain = await id("mutation($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }", {
+    input: { name: domain },
+  });
+  made.project = await id("mutation($input: CreateProjectInput!) { createProject(input: $input) { project { id } } }", {
+    input: { name: `lab-${run}`, domain: made.domain },
+  });
   ada.id = await id("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", {
-    input: { email: ada.email, fullName: "Ada", password: `first ${run} password`, domain: made.domain, projects: [made.project] },
+    input: {
+      email: ada.email,
+      fullName: "Ada",
+      password: `first ${run} password`,
+      domain: made.domain,
+      projects: [made.project],
+    },
   });
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: true, passwordMinLength: 14, signUp: "invitation" } });
-  made.policy = await id("mutation($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { id } } }", {
-    input: { name: `acc-${run}`, totalSlots: { cpu: "8", mem: "16g" }, maxSessions: 3, maxVfolders: 5, maxLogins: 4, maxPriority: 50 },
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: made.domain, totpRequired: true, passwordMinLength: 14, signUp: "invitation" },
   });
-  await admin.ask("mutation($input: AttachResourcePolicyInput!) { attachResourcePolicy(input: $input) { attachment { id } } }", { input: { policy: made.policy, user: ada.id } });
+  made.policy = await id(
+    "mutation($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { id } } }",
+    {
+      input: {
+        name: `acc-${run}`,
+        totalSlots: { cpu: "8", mem: "16g" },
+        maxSessions: 3,
+        maxVfolders: 5,
+        maxLogins: 4,
+        maxPriority: 50,
+      },
+    },
+  );
+  await admin.ask(
+    "mutation($input: AttachResourcePolicyInput!) { attachResourcePolicy(input: $input) { attachment { id } } }",
+    { input: { policy: made.policy, user: ada.id } },
+  );
   made.role = await id("mutation($input: CreateRoleInput!) { createRole(input: $input) { role { id } } }", {
-    input: { name: `watch-${run}`, description: "Watches over the lab", allows: [{ entity: "session", operations: ["read", "special"] }] },
+    input: {
+      name: `watch-${run}`,
+      description: "Watches over the lab",
+      allows: [{ entity: "session", operations: ["read", "special"] }],
+    },
   });
-  await admin.ask("mutation($input: GrantRoleInput!) { grantRole(input: $input) { grant { id } } }", { input: { role: made.role, user: ada.id, scope: "project", scopeId: made.project } });
-  const { resetUserPassword } = await admin.ask("mutation($input: ResetUserPasswordInput!) { resetUserPassword(input: $input) { password } }", { input: { user: ada.id } });
+  await admin.ask("mutation($input: GrantRoleInput!) { grantRole(input: $input) { grant { id } } }", {
+    input: { role: made.role, user: ada.id, scope: "project", scopeId: made.project },
+  });
+  const { resetUserPassword } = await admin.ask(
+    "mutation($input: ResetUserPasswordInput!) { resetUserPassword(input: $input) { password } }",
+    { input: { user: ada.id } },
+  );
   ada.password = secret("a password that was reset", resetUserPassword.password);
 }
 
@@ -101,8 +136,13 @@ async function invited() {
   await page.goto("/signup");
   await page.getByRole("heading", { name: /You need an invitation|Sign up/ }).waitFor();
   await look("signup-invitation-needed");
-  const { createInvitation } = await admin.ask("mutation($input: CreateInvitationInput!) { createInvitation(input: $input) { link } }", { input: { email: guest.email, domain: made.domain, project: made.project } });
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: false } });
+  const { createInvitation } = await admin.ask(
+    "mutation($input: CreateInvitationInput!) { createInvitation(input: $input) { link } }",
+    { input: { email: guest.email, domain: made.domain, project: made.project } },
+  );
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: made.domain, totpRequired: false },
+  });
   await page.goto("about:blank"); // another address of the same page is no new visit
   await page.goto(createInvitation.link);
   secret("an invitation", createInvitation.link.split("#invitation=")[1]);
@@ -129,7 +169,9 @@ async function invited() {
 
 /** Without one, an admin looks at it first. */
 async function approval() {
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, signUp: "approval" } });
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: made.domain, signUp: "approval" },
+  });
   await page.goto("about:blank");
   await page.goto("/signup");
   await heading("Sign up");
@@ -140,14 +182,21 @@ async function approval() {
   await press(page.getByRole("link", { name: "Back to login" }));
   await enter(waiting);
   await page.getByRole("alert").getByText("Incorrect e-mail or password.").waitFor();
-  const { users } = await admin.ask("query($where: UserWhereInput) { users(first: 1, where: $where) { edges { node { id status } } } }", { where: { email: waiting.email } });
+  const { users } = await admin.ask(
+    "query($where: UserWhereInput) { users(first: 1, where: $where) { edges { node { id status } } } }",
+    { where: { email: waiting.email } },
+  );
   assert.equal(users.edges[0].node.status, "before_verification");
-  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: users.edges[0].node.id, status: "active" } });
+  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
+    input: { id: users.edges[0].node.id, status: "active" },
+  });
   await page.goto("/login");
   await enter(waiting);
   await heading("Home");
   await leave();
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, signUp: "off", totpRequired: true } });
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: made.domain, signUp: "off", totpRequired: true },
+  });
 }
 
 /** What is due comes before anything else: the password that somebody else made, then the second step. */
@@ -206,7 +255,13 @@ async function keptCodes() {
   await press(button("Print"));
   assert(await page.evaluate(() => globalThis.printed === true), "nothing was printed");
   await page.emulateMedia({ media: "print" });
-  assert.equal(await page.locator(".codes-list code").first().evaluate((c) => getComputedStyle(c).visibility), "visible");
+  assert.equal(
+    await page
+      .locator(".codes-list code")
+      .first()
+      .evaluate((c) => getComputedStyle(c).visibility),
+    "visible",
+  );
   await page.locator(".wordmark").first().waitFor({ state: "hidden" }); // nothing but the codes is printed
   await stage.shoot(page, "print", ["light"]);
   await page.emulateMedia({ media: null });
@@ -235,7 +290,9 @@ async function profile() {
   await page.reload();
   await heading("Profile");
   assert.equal(await field("Allowed networks").inputValue(), "127.0.0.0/8\n::1/128");
-  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: ada.id, containerUid: 2001, containerGids: [44] } });
+  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
+    input: { id: ada.id, containerUid: 2001, containerGids: [44] },
+  });
   await page.reload();
   await says("uid 2001, gid 2001, groups 44");
 }
@@ -284,7 +341,9 @@ async function door() {
 async function logins() {
   await page.goto("/account/logins");
   await heading("Logins");
-  await row("this login").getByText(/Chrome, Linux/).waitFor();
+  await row("this login")
+    .getByText(/Chrome, Linux/)
+    .waitFor();
   const others = page.locator(".rows > li").filter({ hasText: "Firefox, Linux" });
   await others.nth(2).waitFor();
   assert.equal(await others.count(), 3);
@@ -328,7 +387,9 @@ async function secondStep() {
   await dialog().getByLabel("Code from your").fill(ada.codes[0]);
   await press(dialog().getByRole("button", { name: "Continue" }));
   await heading("Set up two-step login");
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: false } });
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: made.domain, totpRequired: false },
+  });
   await page.reload();
   await heading("Two-step login");
   await page.getByText("off", { exact: true }).waitFor();
@@ -367,7 +428,10 @@ async function tokens() {
   await look("token-made");
   const asked = () => new Api(url).bearer(token).ask("{ viewer { user { email } } }");
   assert.equal((await asked()).viewer.user.email, ada.email);
-  await assert.rejects(new Api(url).bearer(token).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'), /PERMISSION_DENIED/);
+  await assert.rejects(
+    new Api(url).bearer(token).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'),
+    /PERMISSION_DENIED/,
+  );
   await press(button("I have saved it"));
   await page.getByLabel("Token", { exact: true }).waitFor({ state: "detached" });
   await page.reload();
@@ -387,7 +451,10 @@ async function keypairs() {
     await focused("Name");
     await type(name);
     const box = page.getByRole("region", { name: `The secret of ${name}` });
-    const pair = { access: (await box.getByLabel("Access key", { exact: true }).textContent()).trim(), secret: (await box.getByLabel("Secret", { exact: true }).textContent()).trim() };
+    const pair = {
+      access: (await box.getByLabel("Access key", { exact: true }).textContent()).trim(),
+      secret: (await box.getByLabel("Secret", { exact: true }).textContent()).trim(),
+    };
     return pair;
   };
   const change = (name, what) => choose(button(`Edit ${name}`), what);
@@ -444,7 +511,12 @@ async function sshKeys() {
   const shown = await row("my laptop").locator("code").textContent();
   assert.equal(shown, fingerprint(half.text));
   // The private half has the public one within.
-  assert(Buffer.from(key.text.replace(/-----.*-----|\s/g, ""), "base64").includes(Buffer.from(half.text.split(" ")[1], "base64")), "another key");
+  assert(
+    Buffer.from(key.text.replace(/-----.*-----|\s/g, ""), "base64").includes(
+      Buffer.from(half.text.split(" ")[1], "base64"),
+    ),
+    "another key",
+  );
   await press(button("Add your own"));
   const text = field("Public key", dialog());
   await text.fill(key.text);
@@ -457,7 +529,9 @@ async function sshKeys() {
   await look("ssh-own");
   const own = publicLine("ada@home");
   await dialog().getByLabel("Name").fill("");
-  await dialog().locator('input[type="file"]').setInputFiles({ name: "id_ed25519.pub", mimeType: "text/plain", buffer: Buffer.from(`${own}\n`) });
+  await dialog()
+    .locator('input[type="file"]')
+    .setInputFiles({ name: "id_ed25519.pub", mimeType: "text/plain", buffer: Buffer.from(`${own}\n`) });
   await page.waitForFunction(() => document.querySelector('[role="dialog"] input[maxlength]')?.value === "ada-home");
   await press(dialog().getByRole("button", { name: "Add" }));
   await row("ada-home").getByText(fingerprint(own)).waitFor();
@@ -468,7 +542,11 @@ async function sshKeys() {
   await row("my laptop").waitFor({ state: "detached" });
 }
 
-const fingerprint = (line) => `SHA256:${createHash("sha256").update(Buffer.from(line.split(" ")[1], "base64")).digest("base64").replace(/=+$/, "")}`;
+const fingerprint = (line) =>
+  `SHA256:${createHash("sha256")
+    .update(Buffer.from(line.split(" ")[1], "base64"))
+    .digest("base64")
+    .replace(/=+$/, "")}`;
 
 function publicLine(comment) {
   const raw = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "der" }).subarray(-32);
@@ -478,12 +556,22 @@ function publicLine(comment) {
 
 async function limits() {
   await go("My limits");
-  for (const [what, limit] of [["CPU", "8"], ["Memory", "16 GiB"], ["Concurrent sessions", "3"], ["Folders", "5"], ["Concurrent logins", "4"]]) {
+  for (const [what, limit] of [
+    ["CPU", "8"],
+    ["Memory", "16 GiB"],
+    ["Concurrent sessions", "3"],
+    ["Folders", "5"],
+    ["Concurrent logins", "4"],
+  ]) {
     const line = page.getByRole("row").filter({ has: page.getByRole("cell", { name: what, exact: true }) });
     await line.getByRole("cell", { name: limit, exact: true }).first().waitFor();
     await line.getByText(`acc-${run}`).waitFor();
   }
-  await page.getByRole("region", { name: "My resource groups" }).getByText(/^open /).first().waitFor();
+  await page
+    .getByRole("region", { name: "My resource groups" })
+    .getByText(/^open /)
+    .first()
+    .waitFor();
   await look("limits");
 }
 
@@ -503,16 +591,28 @@ async function activity() {
 
 /** Whom the admins shut out is out, and his page goes to the door by itself. */
 async function ends() {
-  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: ada.id, status: "inactive" } });
+  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
+    input: { id: ada.id, status: "inactive" },
+  });
   await heading("Log in");
   assert.equal(new URL(page.url()).searchParams.get("next"), "/account/activity");
 }
 
 /** Other ways to log in: the page says why the provider sent the visitor back. */
 async function providers() {
-  const { createIdentityProvider } = await admin.ask("mutation($input: CreateIdentityProviderInput!) { createIdentityProvider(input: $input) { identityProvider { id } } }", {
-    input: { name: `acc-${run}`, displayName: `Campus ${run}`, issuer: "http://127.0.0.1:9", clientID: "berth", clientSecret: secret("a client secret", `client ${run} secret`), domain: made.domain },
-  });
+  const { createIdentityProvider } = await admin.ask(
+    "mutation($input: CreateIdentityProviderInput!) { createIdentityProvider(input: $input) { identityProvider { id } } }",
+    {
+      input: {
+        name: `acc-${run}`,
+        displayName: `Campus ${run}`,
+        issuer: "http://127.0.0.1:9",
+        clientID: "berth",
+        clientSecret: secret("a client secret", `client ${run} secret`),
+        domain: made.domain,
+      },
+    },
+  );
   made.provider = createIdentityProvider.identityProvider.id;
   await page.goto("/login?error=too_many_logins&request=r-1");
   await page.getByRole("link", { name: `Revoke the oldest login and log in with Campus ${run}` }).waitFor();
@@ -529,7 +629,8 @@ async function providers() {
 async function throttled() {
   const nobody = { email: `nobody-${run}@example.org`, password: "whatever it is" };
   // Ten are let through, fewer where others guessed from here before.
-  for (let i = 0; i < 10; i++) await assert.rejects(new Api(url).login(nobody.email, nobody.password), /UNAUTHENTICATED|RESOURCE_EXHAUSTED/);
+  for (let i = 0; i < 10; i++)
+    await assert.rejects(new Api(url).login(nobody.email, nobody.password), /UNAUTHENTICATED|RESOURCE_EXHAUSTED/);
   await page.goto("/login");
   await enter(nobody);
   await says(/Too many attempts. You can try again in \d+ (min|s)/);
@@ -539,28 +640,42 @@ async function throttled() {
 
 /** Takes away what others would see: the door has no foreign buttons, the lists no policies and roles. */
 async function sweep() {
-  if (made.provider) await admin.ask("mutation($input: DeleteIdentityProviderInput!) { deleteIdentityProvider(input: $input) { identityProvider { id } } }", { input: { id: made.provider } });
-  if (made.role) await admin.ask("mutation($input: DeleteRoleInput!) { deleteRole(input: $input) { id } }", { input: { id: made.role } });
-  if (made.domain) await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, signUp: "off", active: false } });
+  if (made.provider)
+    await admin.ask(
+      "mutation($input: DeleteIdentityProviderInput!) { deleteIdentityProvider(input: $input) { identityProvider { id } } }",
+      { input: { id: made.provider } },
+    );
+  if (made.role)
+    await admin.ask("mutation($input: DeleteRoleInput!) { deleteRole(input: $input) { id } }", {
+      input: { id: made.role },
+    });
+  if (made.domain)
+    await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+      input: { id: made.domain, signUp: "off", active: false },
+    });
 }
 
 // What is refused on purpose, the console repeats.
-await walk(stage, [
-  ["prepare", prepare],
-  ["sign up by invitation", invited],
-  ["sign up with approval", approval],
-  ["what is due", due],
-  ["profile", profile],
-  ["password", password],
-  ["the door", door],
-  ["logins", logins],
-  ["second step", secondStep],
-  ["tokens", tokens],
-  ["keypairs", keypairs],
-  ["SSH keys", sshKeys],
-  ["limits", limits],
-  ["activity", activity],
-  ["shut out", ends],
-  ["providers", providers],
-  ["throttled", throttled],
-], { sweep, expected: /status of 4\d\d/ });
+await walk(
+  stage,
+  [
+    ["prepare", prepare],
+    ["sign up by invitation", invited],
+    ["sign up with approval", approval],
+    ["what is due", due],
+    ["profile", profile],
+    ["password", password],
+    ["the door", door],
+    ["logins", logins],
+    ["second step", secondStep],
+    ["tokens", tokens],
+    ["keypairs", keypairs],
+    ["SSH keys", sshKeys],
+    ["limits", limits],
+    ["activity", activity],
+    ["shut out", ends],
+    ["providers", providers],
+    ["throttled", throttled],
+  ],
+  { sweep, expected: /status of 4\d\d/ },
+);

@@ -10,8 +10,14 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 // Without these Chromium calls home, which a closed network refuses many times over.
 const quiet = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-dev-shm-usage",
 ];
 
 /** Where to walk and as whom, from the environment. */
@@ -46,7 +52,8 @@ export async function open(url) {
   page.on("console", (message) => {
     // The console repeats refused logins, saves over what others changed, sockets of logins that ended, and the tries to connect while the test has cut the line.
     // Chromium drops requests when an interface of the host comes or goes: sessions change none, but agents of other tests that start and end do.
-    const expected = /status of (401|412|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
+    const expected =
+      /status of (401|412|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
     if (message.type() === "error" && !expected.test(message.text())) faults.push(`console: ${message.text()}`);
   });
   insist(page);
@@ -65,7 +72,11 @@ export async function open(url) {
 function insist(page) {
   let dropped = 0;
   page.on("requestfailed", (request) => {
-    if (request.failure()?.errorText === "net::ERR_NETWORK_CHANGED" && ["document", "script", "fetch"].includes(request.resourceType())) dropped++;
+    if (
+      request.failure()?.errorText === "net::ERR_NETWORK_CHANGED" &&
+      ["document", "script", "fetch"].includes(request.resourceType())
+    )
+      dropped++;
   });
   const goto = page.goto.bind(page);
   page.goto = async (path, options) => {
@@ -86,17 +97,28 @@ export async function violations(page) {
   // What is being asked again is paler until the answer is there.
   await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
   // Half-faded text has half the contrast; a dialog begins to fade in only after it is there.
-  await page.waitForFunction(() => [...document.querySelectorAll('[role="dialog"]')].every((d) => getComputedStyle(d).opacity === "1"));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('[role="dialog"]')].every((d) => getComputedStyle(d).opacity === "1"),
+  );
   await page.evaluate(() =>
     Promise.allSettled(
-      document.getAnimations().filter((a) => a.effect?.getComputedTiming().iterations !== Infinity).map((a) => a.finished),
+      document
+        .getAnimations()
+        .filter((a) => a.effect?.getComputedTiming().iterations !== Infinity)
+        .map((a) => a.finished),
     ),
   );
   await page.evaluate(axe); // by the debugger, so that the content policy stays in force
   const { violations: all } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
   return all
     .filter((v) => ["serious", "critical"].includes(v.impact))
-    .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target.join(" ")} (${n.any[0]?.message ?? v.help})`).join("; ")}`);
+    .map(
+      (v) =>
+        `${v.id}: ${v.nodes
+          .slice(0, 3)
+          .map((n) => `${n.target.join(" ")} (${n.any[0]?.message ?? v.help})`)
+          .join("; ")}`,
+    );
 }
 
 export function album(dir) {
@@ -124,7 +146,9 @@ export function looker(page, shoot, barriers) {
     const before = page.viewportSize();
     for (const width of [1280, 800]) {
       await page.setViewportSize({ width, height: 860 });
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      const over = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
       if (over > 0) barriers.push(`${name}: ${over} px too wide for ${width} px`);
       await shoot(page, `${name}-${width}`);
     }

@@ -31,12 +31,21 @@ const write = (name, text) => writeFileSync(join(tree, name), text);
 
 async function prepare() {
   await admin.login(stage.email, stage.password);
-  const { viewer, volumes } = await admin.ask("{ viewer { user { domain { id } } projects { id } } volumes { id name } }");
-  const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", { i: { ...ada, domain: viewer.user.domain.id, projects: viewer.projects.slice(0, 1).map((p) => p.id) } });
+  const { viewer, volumes } = await admin.ask(
+    "{ viewer { user { domain { id } } projects { id } } volumes { id name } }",
+  );
+  const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", {
+    i: { ...ada, domain: viewer.user.domain.id, projects: viewer.projects.slice(0, 1).map((p) => p.id) },
+  });
   made.user = createUser.user.id;
-  await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: made.user, passwordChangeRequired: false } });
+  await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
+    i: { id: made.user, passwordChangeRequired: false },
+  });
   await own.login(ada.email, ada.password);
-  const { createVfolder } = await own.ask("mutation($i: CreateVfolderInput!) { createVfolder(input: $i) { vfolder { id volume { id } } } }", { i: { name: `names-${run}` } });
+  const { createVfolder } = await own.ask(
+    "mutation($i: CreateVfolderInput!) { createVfolder(input: $i) { vfolder { id volume { id } } } }",
+    { i: { name: `names-${run}` } },
+  );
   Object.assign(made, { folder: createVfolder.vfolder.id, volume: createVfolder.vfolder.volume.id });
   assert(volumes.some((v) => v.id === made.volume));
   await page.goto(`/data/${made.folder}`);
@@ -46,7 +55,9 @@ async function prepare() {
 
 /** What is in a file, as another client reads it. */
 async function inside(path) {
-  const { createDownload } = await own.ask("mutation($i: CreateDownloadInput!) { createDownload(input: $i) { url } }", { i: { vfolder: made.folder, path } });
+  const { createDownload } = await own.ask("mutation($i: CreateDownloadInput!) { createDownload(input: $i) { url } }", {
+    i: { vfolder: made.folder, path },
+  });
   return (await fetch(new URL(createDownload.url, url))).text();
 }
 
@@ -78,7 +89,13 @@ async function taken() {
   await sent(4);
   await clear();
   await file("a (2).txt").waitFor();
-  assert.deepEqual(await Promise.all(["a.txt", "a (2).txt", "b.txt", "c.txt", "d.txt"].map(inside)), ["first", "second, longer", "second, longer", "second, longer", "second, longer"]);
+  assert.deepEqual(await Promise.all(["a.txt", "a (2).txt", "b.txt", "c.txt", "d.txt"].map(inside)), [
+    "first",
+    "second, longer",
+    "second, longer",
+    "second, longer",
+    "second, longer",
+  ]);
   // Escape sends nothing.
   await files.setInputFiles([note("a.txt", "third"), note("e.txt", "third")]);
   await page.getByRole("dialog", { name: "a.txt already exists" }).waitFor();
@@ -104,7 +121,12 @@ async function again() {
   await button("Replace", question).click();
   await sent(4);
   await clear();
-  assert.deepEqual(await Promise.all(["set/n0.txt", "set/inner/n1.txt", "set/n4.txt", "set/n60.txt"].map(inside)), ["changed", "changed", "file 4", "new"]);
+  assert.deepEqual(await Promise.all(["set/n0.txt", "set/inner/n1.txt", "set/n4.txt", "set/n60.txt"].map(inside)), [
+    "changed",
+    "changed",
+    "file 4",
+    "new",
+  ]);
 }
 
 /** What was decided holds when the page is loaded again: it goes on without a question. */
@@ -132,10 +154,17 @@ async function reloaded() {
 
 /** A limit stops an upload; with more room it goes on. */
 async function limited() {
-  const limit = (limitBytes) => admin.ask("mutation($i: SetQuotaScopeInput!) { setQuotaScope(input: $i) { quotaScope { id } } }", { i: { volume: made.volume, user: made.user, limitBytes } });
+  const limit = (limitBytes) =>
+    admin.ask("mutation($i: SetQuotaScopeInput!) { setQuotaScope(input: $i) { quotaScope { id } } }", {
+      i: { volume: made.volume, user: made.user, limitBytes },
+    });
   await limit(1 << 20);
   // Each of the large ones is beyond the limit alone, however late one knows what is used.
-  const parts = Array.from({ length: 8 }, (_, i) => ({ name: `part-${i}.bin`, mimeType: "application/octet-stream", buffer: Buffer.alloc(i < 4 ? 4 << 10 : 2 << 20, i) }));
+  const parts = Array.from({ length: 8 }, (_, i) => ({
+    name: `part-${i}.bin`,
+    mimeType: "application/octet-stream",
+    buffer: Buffer.alloc(i < 4 ? 4 << 10 : 2 << 20, i),
+  }));
   await page.locator("[data-upload]").setInputFiles(parts);
   await tray.locator(".bad").first().waitFor();
   await tray.getByRole("alert").getByText(/limit/).first().waitFor();
@@ -170,12 +199,16 @@ async function long() {
   const rows = 3500;
   const names = Array.from({ length: rows }, (_, i) => `d${String(i).padStart(4, "0")}`);
   for (let from = 0; from < rows; from += 1000)
-    await own.ask("mutation($i: MakeDirectoriesInput!) { makeDirectories(input: $i) { results { error } } }", { i: { vfolder: made.folder, paths: names.slice(from, from + 1000).map((n) => `long/${n}`) } });
+    await own.ask("mutation($i: MakeDirectoriesInput!) { makeDirectories(input: $i) { results { error } } }", {
+      i: { vfolder: made.folder, paths: names.slice(from, from + 1000).map((n) => `long/${n}`) },
+    });
   await page.goto(`/data/${made.folder}?path=long`);
   await button("d0000/").focus();
   for (let last = 999; ; last = Math.min(last + 1000, rows - 1)) {
     await page.keyboard.press("End");
-    await button(`d${String(last).padStart(4, "0")}/`).and(page.locator(":focus")).waitFor();
+    await button(`d${String(last).padStart(4, "0")}/`)
+      .and(page.locator(":focus"))
+      .waitFor();
     if (last === rows - 1) return;
     await button(`d${String(last + 1).padStart(4, "0")}/`).waitFor({ state: "attached" });
   }
@@ -186,11 +219,13 @@ async function left() {
   const going = new Map();
   page.on("websocket", (socket) => {
     going.clear();
-    const follow = (sent) => ({ payload }) => {
-      const { type, id, payload: body } = JSON.parse(payload);
-      if (sent && type === "subscribe") going.set(id, /subscription (\w+)/.exec(body.query)?.[1]);
-      else if (type === "complete" || type === "error") going.delete(id);
-    };
+    const follow =
+      (sent) =>
+      ({ payload }) => {
+        const { type, id, payload: body } = JSON.parse(payload);
+        if (sent && type === "subscribe") going.set(id, /subscription (\w+)/.exec(body.query)?.[1]);
+        else if (type === "complete" || type === "error") going.delete(id);
+      };
     socket.on("framesent", follow(true));
     socket.on("framereceived", follow(false));
   });
@@ -231,17 +266,25 @@ async function left() {
 async function sweep() {
   rmSync(source, { recursive: true, force: true });
   if (!made.user) return;
-  await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: made.user, status: "inactive" } });
-  await admin.ask("mutation($i: PurgeUserInput!) { purgeUser(input: $i) { task { id } } }", { i: { id: made.user, deleteFolders: true } });
+  await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
+    i: { id: made.user, status: "inactive" },
+  });
+  await admin.ask("mutation($i: PurgeUserInput!) { purgeUser(input: $i) { task { id } } }", {
+    i: { id: made.user, deleteFolders: true },
+  });
 }
 
-await walk(stage, [
-  ["prepare", prepare],
-  ["names that are taken", taken],
-  ["a directory that is sent again", again],
-  ["the page is loaded again", reloaded],
-  ["a limit in the middle", limited],
-  ["a narrow page", narrow],
-  ["a long list by keys", long],
-  ["pages that are left", left],
-], { sweep, expected: /status of (403|409|413|507)/ });
+await walk(
+  stage,
+  [
+    ["prepare", prepare],
+    ["names that are taken", taken],
+    ["a directory that is sent again", again],
+    ["the page is loaded again", reloaded],
+    ["a limit in the middle", limited],
+    ["a narrow page", narrow],
+    ["a long list by keys", long],
+    ["pages that are left", left],
+  ],
+  { sweep, expected: /status of (403|409|413|507)/ },
+);

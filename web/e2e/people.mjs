@@ -87,7 +87,12 @@ async function importUsers() {
   await page.getByRole("button", { name: "Import CSV" }).click();
   await boss.heading("Import users");
   await boss.pick(page, "Domain", domain);
-  const csv = ["email,full_name,projects", ...[ada, bo, cy].map((p) => `${p.email},${p.name} of ${run},${project}`), `dan-${run}@example.org,Dan,no-such-project`, ""].join("\n");
+  const csv = [
+    "email,full_name,projects",
+    ...[ada, bo, cy].map((p) => `${p.email},${p.name} of ${run},${project}`),
+    `dan-${run}@example.org,Dan,no-such-project`,
+    "",
+  ].join("\n");
   await page.locator("[data-csv]").setInputFiles({ name: "lab.csv", mimeType: "text/csv", buffer: Buffer.from(csv) });
   await page.getByRole("button", { name: "Preview" }).click();
   await page.getByText("3 to create").waitFor();
@@ -99,7 +104,10 @@ async function importUsers() {
   await boss.look("import-done");
   const arriving = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download the passwords" }).click();
-  const lines = readFileSync(await (await arriving).path(), "utf8").trim().split("\n").slice(1);
+  const lines = readFileSync(await (await arriving).path(), "utf8")
+    .trim()
+    .split("\n")
+    .slice(1);
   assert.equal(lines.length, 3);
   for (const line of lines) {
     const [email, password] = line.split(",");
@@ -138,7 +146,10 @@ async function leadSees() {
   await lead.first(ada);
   await lead.page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).click();
   await lead.heading("Projects");
-  assert.deepEqual(await lead.page.getByRole("navigation", { name: "Admin pages" }).getByRole("link").allTextContents(), ["Projects"]);
+  assert.deepEqual(
+    await lead.page.getByRole("navigation", { name: "Admin pages" }).getByRole("link").allTextContents(),
+    ["Projects"],
+  );
   await lead.page.getByRole("button", { name: project }).click();
   const panel = lead.panel(project);
   await panel.getByRole("button", { name: `Remove ${bo.email} from ${project}` }).waitFor();
@@ -152,12 +163,19 @@ async function leadSees() {
 
   const member = await sit();
   await member.first(bo);
-  assert.equal(await member.page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).count(), 0);
+  assert.equal(
+    await member.page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).count(),
+    0,
+  );
   await member.page.goto("/admin/projects");
   await member.heading("Page not found");
   bo.page = member.page;
   const own = await new Api(url).login(bo.email, bo.password);
-  bo.folder = (await own.ask("mutation($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id } } }", { input: { name: `notes-${run}` } })).createVfolder.vfolder.id;
+  bo.folder = (
+    await own.ask("mutation($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id } } }", {
+      input: { name: `notes-${run}` },
+    })
+  ).createVfolder.vfolder.id;
 }
 
 async function deactivate() {
@@ -166,7 +184,13 @@ async function deactivate() {
   await page.getByRole("button", { name: bo.email }).click();
   const panel = boss.panel(bo.email);
   await boss.look("user");
-  for (const [tab, ready] of [["Projects", project], ["Limits", "Effective limits"], ["Volumes", "Allowed volumes"], ["Logins and keys", "Current logins"], ["Activity", "Recent activity"]]) {
+  for (const [tab, ready] of [
+    ["Projects", project],
+    ["Limits", "Effective limits"],
+    ["Volumes", "Allowed volumes"],
+    ["Logins and keys", "Current logins"],
+    ["Activity", "Recent activity"],
+  ]) {
     await panel.getByRole("tab", { name: tab }).click();
     await panel.getByText(ready).first().waitFor();
     await boss.look(`user-${tab.toLowerCase().replaceAll(" ", "-")}`);
@@ -195,7 +219,9 @@ async function purge() {
   await boss.look("purged");
   await asked.getByRole("button", { name: "Done" }).click();
   await page.getByText("No user matches").waitFor();
-  const { node } = await api.ask("query($id: ID!) { node(id: $id) { ... on Vfolder { owner { email } } } }", { id: bo.folder });
+  const { node } = await api.ask("query($id: ID!) { node(id: $id) { ... on Vfolder { owner { email } } } }", {
+    id: bo.folder,
+  });
   assert.equal(node.owner.email, cy.email, "the folder is handed over");
   await boss.go("Tasks");
   await boss.row(bo.email).locator('[data-status="done"]').waitFor();
@@ -212,7 +238,10 @@ async function invite() {
   await dialog.locator(".cli code").getByText("/signup#invitation=").waitFor();
   await boss.look("invited");
   await dialog.getByRole("button", { name: "Done" }).click();
-  await boss.row(`eve-${run}`).getByRole("button", { name: /Revoke/ }).click();
+  await boss
+    .row(`eve-${run}`)
+    .getByRole("button", { name: /Revoke/ })
+    .click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await boss.row(`eve-${run}`).locator('[data-status="revoked"]').waitFor();
   await boss.look("invitations");
@@ -239,24 +268,38 @@ async function refused() {
 
 /** Takes away what the walk has made, as far as it is there. */
 async function sweep() {
-  const found = (await api.ask("query($name: String!) { domains(where: { name: $name }) { edges { node { id users(first: 50, where: { status: active }) { edges { node { id } } } projects(first: 50) { edges { node { id name } } } } } } }", { name: domain })).domains.edges[0]?.node;
+  const found = (
+    await api.ask(
+      "query($name: String!) { domains(where: { name: $name }) { edges { node { id users(first: 50, where: { status: active }) { edges { node { id } } } projects(first: 50) { edges { node { id name } } } } } } }",
+      { name: domain },
+    )
+  ).domains.edges[0]?.node;
   if (!found) return;
   for (const { node } of found.users.edges) {
-    await api.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: node.id, status: "inactive" } });
-    await api.ask("mutation($input: PurgeUserInput!) { purgeUser(input: $input) { task { id } } }", { input: { id: node.id, deleteFolders: true } });
+    await api.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
+      input: { id: node.id, status: "inactive" },
+    });
+    await api.ask("mutation($input: PurgeUserInput!) { purgeUser(input: $input) { task { id } } }", {
+      input: { id: node.id, deleteFolders: true },
+    });
   }
-  for (const { node } of found.projects.edges) await api.ask("mutation($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }", { input: node });
+  for (const { node } of found.projects.edges)
+    await api.ask("mutation($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }", { input: node });
 }
 
-await walk(stage, [
-  ["domain", makeDomain],
-  ["project", makeProject],
-  ["import", importUsers],
-  ["project admin", makeLead],
-  ["what they see", leadSees],
-  ["deactivate", deactivate],
-  ["purge", purge],
-  ["invitation, provider", invite],
-  ["refused", refused],
-  ["sweep", sweep],
-], { sweep: async (failed) => failed && sweep() });
+await walk(
+  stage,
+  [
+    ["domain", makeDomain],
+    ["project", makeProject],
+    ["import", importUsers],
+    ["project admin", makeLead],
+    ["what they see", leadSees],
+    ["deactivate", deactivate],
+    ["purge", purge],
+    ["invitation, provider", invite],
+    ["refused", refused],
+    ["sweep", sweep],
+  ],
+  { sweep: async (failed) => failed && sweep() },
+);

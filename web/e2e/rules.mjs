@@ -12,7 +12,10 @@ const { run, page, context, look, admin, button, dialog, field, heading, listed,
 const [policy, group, role, project] = ["policy", "group", "role", "project"].map((what) => `rules-${what}-${run}`);
 const registry = `rules-${run}`;
 const [fits, never] = [`fits-${run}`, `never-${run}`];
-const [ada, eve] = ["ada", "eve"].map((name) => ({ email: `rules-${name}-${run}@example.org`, password: secret(`the password of ${name}`, randomUUID()) }));
+const [ada, eve] = ["ada", "eve"].map((name) => ({
+  email: `rules-${name}-${run}@example.org`,
+  password: secret(`the password of ${name}`, randomUUID()),
+}));
 const made = { since: new Date(Date.now() - 60_000) };
 
 const goto = async (label, title = label) => {
@@ -32,13 +35,24 @@ async function people() {
   await admin.login(stage.email, stage.password);
   const { viewer } = await admin.ask("{ viewer { user { id domain { id } } projects { id } } }");
   made.domain = viewer.user.domain.id;
-  made.project = (await admin.ask("mutation($i: CreateProjectInput!) { createProject(input: $i) { project { id } } }", { i: { name: project, domain: made.domain } })).createProject.project.id;
+  made.project = (
+    await admin.ask("mutation($i: CreateProjectInput!) { createProject(input: $i) { project { id } } }", {
+      i: { name: project, domain: made.domain },
+    })
+  ).createProject.project.id;
   for (const who of [ada, eve]) {
-    const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", { i: { email: who.email, username: who.email.split("@")[0], password: who.password, domain: made.domain } });
+    const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", {
+      i: { email: who.email, username: who.email.split("@")[0], password: who.password, domain: made.domain },
+    });
     who.id = createUser.user.id;
-    await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: who.id, passwordChangeRequired: false, ...(who === eve ? { role: "monitor" } : {}) } });
+    await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
+      i: { id: who.id, passwordChangeRequired: false, ...(who === eve ? { role: "monitor" } : {}) },
+    });
   }
-  for (const id of [ada.id, viewer.user.id]) await admin.ask("mutation($i: SetMembershipInput!) { setMembership(input: $i) { project { id } } }", { i: { project: made.project, user: id } });
+  for (const id of [ada.id, viewer.user.id])
+    await admin.ask("mutation($i: SetMembershipInput!) { setMembership(input: $i) { project { id } } }", {
+      i: { project: made.project, user: id },
+    });
   await as(stage);
   await place("Admin");
   await page.getByRole("navigation", { name: "Admin pages" }).waitFor();
@@ -114,9 +128,13 @@ async function groups() {
   await pick(grant, "Project", project);
   await send(grant, "Grant");
   await listed(panel.getByRole("list", { name: "Granted to" }), `project ${project}`).waitFor();
-  await listed(panel.getByRole("list", { name: "Projects that can use it" }), project).filter({ hasText: "granted to the project" }).waitFor();
+  await listed(panel.getByRole("list", { name: "Projects that can use it" }), project)
+    .filter({ hasText: "granted to the project" })
+    .waitFor();
   await panel.getByRole("radiogroup", { name: "Who can use it" }).getByText("Users").click();
-  await listed(panel.getByRole("list", { name: "Users who can use it" }), ada.email).filter({ hasText: "granted to the project" }).waitFor();
+  await listed(panel.getByRole("list", { name: "Users who can use it" }), ada.email)
+    .filter({ hasText: "granted to the project" })
+    .waitFor();
   await look("group");
   await button("Close", panel).click();
   await row.getByText("1 grant").waitFor();
@@ -125,7 +143,11 @@ async function groups() {
   await table("Available resource groups").waitFor();
   await page.getByRole("radiogroup", { name: "Show groups for" }).getByText("A user").click();
   await pick(page, "User", ada.email);
-  await table("Available resource groups").getByRole("row").filter({ hasText: group }).filter({ hasText: "granted to the project" }).waitFor();
+  await table("Available resource groups")
+    .getByRole("row")
+    .filter({ hasText: group })
+    .filter({ hasText: "granted to the project" })
+    .waitFor();
   await look("which-groups");
 }
 
@@ -141,16 +163,23 @@ async function roles() {
   await look("role-form");
   await send(form, "Create");
   await page.getByLabel("Filter by name").fill(role);
-  await table("Roles").getByRole("row").filter({ hasText: role }).filter({ hasText: "read, create, update, delete" }).waitFor();
+  await table("Roles")
+    .getByRole("row")
+    .filter({ hasText: role })
+    .filter({ hasText: "read, create, update, delete" })
+    .waitFor();
   await page.getByRole("button", { name: role, exact: true }).click();
   const panel = dialog(role);
   for (const [scope, choose] of [
     ["One project", (grant) => pick(grant, "Project", project)],
-    ["One object", async (grant) => {
-      await field(grant, "Type").click();
-      await page.getByRole("option", { name: "project", exact: true }).click();
-      await pick(grant, "Object", project);
-    }],
+    [
+      "One object",
+      async (grant) => {
+        await field(grant, "Type").click();
+        await page.getByRole("option", { name: "project", exact: true }).click();
+        await pick(grant, "Object", project);
+      },
+    ],
   ]) {
     await button("Grant", panel).click();
     const grant = dialog(`Grant ${role}`);
@@ -172,7 +201,10 @@ async function roles() {
 
 async function presets() {
   await goto("Presets");
-  for (const [name, cpu] of [[fits, "1"], [never, "4096"]]) {
+  for (const [name, cpu] of [
+    [fits, "1"],
+    [never, "4096"],
+  ]) {
     await button("New preset").click();
     const form = dialog("New preset");
     await field(form, "Name").fill(name);
@@ -212,8 +244,15 @@ async function sizes() {
   await page.keyboard.press("l");
   const sheet = dialog("Launch a session");
   const preview = sheet.locator(".preview");
-  for (const [key, cpu, memory] of [["S", "1", "1"], ["M", "2", "4"], ["L", "4", "8"]]) {
-    const tile = sheet.getByRole("radiogroup", { name: "Size" }).getByRole("radio").filter({ hasText: `${key} · ${cpu} CPU · ${memory} GiB` });
+  for (const [key, cpu, memory] of [
+    ["S", "1", "1"],
+    ["M", "2", "4"],
+    ["L", "4", "8"],
+  ]) {
+    const tile = sheet
+      .getByRole("radiogroup", { name: "Size" })
+      .getByRole("radio")
+      .filter({ hasText: `${key} · ${cpu} CPU · ${memory} GiB` });
     await tile.filter({ hasText: /available now|would be pending|never possible/ }).waitFor();
     await field(sheet, "CPU").fill(cpu);
     await field(sheet, "Memory, GiB").fill(memory);
@@ -244,7 +283,11 @@ async function registries() {
   await change.getByLabel("Use plain HTTP").check();
   await look("registry-form");
   await button("Save", change).click();
-  await list.getByRole("listitem").filter({ hasText: `${registry}-b` }).filter({ hasText: "plain HTTP" }).waitFor();
+  await list
+    .getByRole("listitem")
+    .filter({ hasText: `${registry}-b` })
+    .filter({ hasText: "plain HTTP" })
+    .waitFor();
   await button(`Remove ${registry}-b`, list).click();
   await button("Remove", dialog(`Remove the registry ${registry}-b?`)).click();
   await list.getByRole("listitem").filter({ hasText: registry }).waitFor({ state: "detached" });
@@ -268,7 +311,9 @@ async function volumes() {
   const change = dialog(`Access of project ${project} to ${name}`);
   await change.getByLabel("upload", { exact: true }).uncheck();
   await send(change, "Save");
-  await listed(panel, `project ${project}`).filter({ hasText: /mount folders, download/ }).waitFor();
+  await listed(panel, `project ${project}`)
+    .filter({ hasText: /mount folders, download/ })
+    .waitFor();
   await look("volume");
   await button(`Revoke the access of project ${project}`, panel).click();
   await button("Revoke", dialog("Revoke the access?")).click();
@@ -284,11 +329,26 @@ async function trail() {
   await look("audit");
   const local = new Date(made.since.getTime() - made.since.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
   await page.getByLabel("From", { exact: true }).fill(local);
-  for (const action of ["createResourcePolicy", "attachResourcePolicy", "deleteResourcePolicy", "createResourceGroup", "grantResourceGroup", "createRole", "grantRole", "createResourcePreset", "setVolumeGrant"]) {
+  for (const action of [
+    "createResourcePolicy",
+    "attachResourcePolicy",
+    "deleteResourcePolicy",
+    "createResourceGroup",
+    "grantResourceGroup",
+    "createRole",
+    "grantRole",
+    "createResourcePreset",
+    "setVolumeGrant",
+  ]) {
     await page.getByRole("combobox", { name: "Action", exact: true }).fill(action);
     await page.keyboard.press("Escape");
     await page.waitForURL((url) => url.searchParams.get("action") === action);
-    await table("Audit log").getByRole("row").filter({ hasText: action }).filter({ hasText: stage.email }).first().waitFor();
+    await table("Audit log")
+      .getByRole("row")
+      .filter({ hasText: action })
+      .filter({ hasText: stage.email })
+      .first()
+      .waitFor();
   }
   await page.getByText("A CSV file cannot be filtered by: Action.").waitFor();
   await look("audit-filter");
@@ -305,7 +365,15 @@ async function trail() {
   const parts = [];
   for await (const part of await download.createReadStream()) parts.push(part);
   const csv = Buffer.concat(parts).toString();
-  for (const action of ["createResourcePolicy", "attachResourcePolicy", "grantResourceGroup", "grantRole", "createResourcePreset", "setVolumeGrant"]) assert(csv.includes(action), `${action} is not in the file`);
+  for (const action of [
+    "createResourcePolicy",
+    "attachResourcePolicy",
+    "grantResourceGroup",
+    "grantRole",
+    "createResourcePreset",
+    "setVolumeGrant",
+  ])
+    assert(csv.includes(action), `${action} is not in the file`);
   assert(csv.includes("FAILED_PRECONDITION"), "the refused deletion is not in the file");
 }
 
@@ -325,18 +393,33 @@ async function retention() {
 async function others() {
   await as(eve);
   for (const [path, title, shown] of [
-    ["policies", "Policies", policy], ["groups", "Resource groups", group], ["roles", "Roles", role], ["presets", "Presets", fits], ["volumes", "Volumes", "everyone"],
-    ["audit", "Audit log", "grantRole"], ["retention", "Retention", "Audit log"],
+    ["policies", "Policies", policy],
+    ["groups", "Resource groups", group],
+    ["roles", "Roles", role],
+    ["presets", "Presets", fits],
+    ["volumes", "Volumes", "everyone"],
+    ["audit", "Audit log", "grantRole"],
+    ["retention", "Retention", "Audit log"],
   ]) {
     await page.goto(`/admin/${path}`);
     await heading(title);
-    await page.locator("table").getByText(shown, { exact: shown === "Audit log" }).first().waitFor();
-    for (const name of [/^New /, /^Edit/, /^Delete/, /^Set$/]) assert.equal(await page.locator(".content").getByRole("button", { name }).count(), 0, `${name} at /admin/${path} of a monitor`);
+    await page
+      .locator("table")
+      .getByText(shown, { exact: shown === "Audit log" })
+      .first()
+      .waitFor();
+    for (const name of [/^New /, /^Edit/, /^Delete/, /^Set$/])
+      assert.equal(
+        await page.locator(".content").getByRole("button", { name }).count(),
+        0,
+        `${name} at /admin/${path} of a monitor`,
+      );
   }
   await page.goto("/admin/groups");
   await page.getByRole("button", { name: group, exact: true }).click();
   await listed(dialog(group), `project ${project}`).first().waitFor();
-  for (const name of ["Grant", "Edit", "Delete"]) assert.equal(await button(name, dialog(group)).count(), 0, `${name} for a monitor`);
+  for (const name of ["Grant", "Edit", "Delete"])
+    assert.equal(await button(name, dialog(group)).count(), 0, `${name} for a monitor`);
   await look("group-monitor");
   await as(ada);
   for (const path of ["policies", "groups", "roles", "presets", "volumes", "audit", "retention"]) {
@@ -355,7 +438,11 @@ async function tidy() {
   await button(`Detach ${policy} from project ${project}`, dialog(policy)).click();
   await button("Detach", dialog("Detach the policy?")).click();
   await dialog(policy).getByText("None that you can see.").waitFor();
-  for (const [path, name] of [["policies", policy], ["roles", role], ["groups", group]]) {
+  for (const [path, name] of [
+    ["policies", policy],
+    ["roles", role],
+    ["groups", group],
+  ]) {
     if (path !== "policies") {
       await page.goto(`/admin/${path}`);
       await page.getByRole("button", { name, exact: true }).click();
@@ -375,7 +462,10 @@ async function tidy() {
 
 /** Turns recovery mode on and off: the page of the cluster says so, and follows. */
 async function recovery() {
-  const turn = (on) => admin.ask("mutation($i: SetRecoveryInput!) { setRecovery(input: $i) { recovery { since } } }", { i: { on, reason: on ? "a drill" : null } });
+  const turn = (on) =>
+    admin.ask("mutation($i: SetRecoveryInput!) { setRecovery(input: $i) { recovery { since } } }", {
+      i: { on, reason: on ? "a drill" : null },
+    });
   const note = page.getByRole("alert").filter({ hasText: "The cluster is in recovery mode." });
   await turn(true);
   try {
@@ -391,33 +481,65 @@ async function recovery() {
 /** Ends what no page of the walk removes, and what a failed walk left behind. */
 async function sweep() {
   const quiet = (query, variables) => admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
-  const { resourcePolicies, resourcePresets, roles: all, resourceGroups } = await admin.ask(`query($policy: String!, $role: String!, $group: String!) {
+  const {
+    resourcePolicies,
+    resourcePresets,
+    roles: all,
+    resourceGroups,
+  } = await admin.ask(
+    `query($policy: String!, $role: String!, $group: String!) {
     resourcePolicies(first: 1, where: { name: $policy }) { edges { node { id attachments { id } } } } resourcePresets { id name }
-    roles(first: 1, where: { name: $role }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $group }) { edges { node { id } } } }`, { policy, role, group });
+    roles(first: 1, where: { name: $role }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $group }) { edges { node { id } } } }`,
+    { policy, role, group },
+  );
   for (const { node } of resourcePolicies.edges) {
-    for (const a of node.attachments) await quiet("mutation($i: DetachResourcePolicyInput!) { detachResourcePolicy(input: $i) { id } }", { i: { id: a.id } });
-    await quiet("mutation($i: DeleteResourcePolicyInput!) { deleteResourcePolicy(input: $i) { id } }", { i: { id: node.id } });
+    for (const a of node.attachments)
+      await quiet("mutation($i: DetachResourcePolicyInput!) { detachResourcePolicy(input: $i) { id } }", {
+        i: { id: a.id },
+      });
+    await quiet("mutation($i: DeleteResourcePolicyInput!) { deleteResourcePolicy(input: $i) { id } }", {
+      i: { id: node.id },
+    });
   }
-  for (const p of resourcePresets) if (p.name === fits || p.name === never) await quiet("mutation($i: DeleteResourcePresetInput!) { deleteResourcePreset(input: $i) { id } }", { i: { id: p.id } });
-  for (const { node } of all.edges) await quiet("mutation($i: DeleteRoleInput!) { deleteRole(input: $i) { id } }", { i: { id: node.id } });
-  for (const { node } of resourceGroups.edges) await quiet("mutation($i: DeleteResourceGroupInput!) { deleteResourceGroup(input: $i) { id } }", { i: { id: node.id } });
-  for (const who of [ada, eve]) if (who.id) await quiet("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: who.id, status: "inactive" } });
-  if (made.project) await quiet("mutation($i: PurgeProjectInput!) { purgeProject(input: $i) { id } }", { i: { id: made.project, name: project } });
+  for (const p of resourcePresets)
+    if (p.name === fits || p.name === never)
+      await quiet("mutation($i: DeleteResourcePresetInput!) { deleteResourcePreset(input: $i) { id } }", {
+        i: { id: p.id },
+      });
+  for (const { node } of all.edges)
+    await quiet("mutation($i: DeleteRoleInput!) { deleteRole(input: $i) { id } }", { i: { id: node.id } });
+  for (const { node } of resourceGroups.edges)
+    await quiet("mutation($i: DeleteResourceGroupInput!) { deleteResourceGroup(input: $i) { id } }", {
+      i: { id: node.id },
+    });
+  for (const who of [ada, eve])
+    if (who.id)
+      await quiet("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
+        i: { id: who.id, status: "inactive" },
+      });
+  if (made.project)
+    await quiet("mutation($i: PurgeProjectInput!) { purgeProject(input: $i) { id } }", {
+      i: { id: made.project, name: project },
+    });
 }
 
-await walk(stage, [
-  ["people", people],
-  ["policies", policies],
-  ["what binds whom", binding],
-  ["resource groups", groups],
-  ["roles", roles],
-  ["presets", presets],
-  ["registries", registries],
-  ["sizes", sizes],
-  ["volumes", volumes],
-  ["audit log", trail],
-  ["retention", retention],
-  ["recovery mode", recovery],
-  ["others", others],
-  ["tidy", tidy],
-], { sweep });
+await walk(
+  stage,
+  [
+    ["people", people],
+    ["policies", policies],
+    ["what binds whom", binding],
+    ["resource groups", groups],
+    ["roles", roles],
+    ["presets", presets],
+    ["registries", registries],
+    ["sizes", sizes],
+    ["volumes", volumes],
+    ["audit log", trail],
+    ["retention", retention],
+    ["recovery mode", recovery],
+    ["others", others],
+    ["tidy", tidy],
+  ],
+  { sweep },
+);

@@ -8,7 +8,9 @@ import { begin, walk } from "./stage.mjs";
 
 const stage = await begin();
 const { run, page, look, admin, button, choose, dialog, field, heading, pick, send } = stage;
-const [group, checker, waits, later, tried, together] = ["group", "checker", "waits", "later", "tried", "together"].map((what) => `sched-${what}-${run}`);
+const [group, checker, waits, later, tried, together] = ["group", "checker", "waits", "later", "tried", "together"].map(
+  (what) => `sched-${what}-${run}`,
+);
 const made = { sessions: [] };
 
 const status = (name) => page.locator(`.page-head [data-status="${name}"]`).waitFor({ timeout: 60_000 });
@@ -20,9 +22,18 @@ const adminPage = async (label) => {
 };
 
 async function ask(name, share, more = {}) {
-  const { createSession } = await admin.ask("mutation($i: CreateSessionInput!) { createSession(input: $i) { session { id } } }", {
-    i: { name, image: made.image, slots: { cpu: "0.1", mem: "64m", [made.slot]: String(share) }, resourceGroup: made.group, ...more },
-  });
+  const { createSession } = await admin.ask(
+    "mutation($i: CreateSessionInput!) { createSession(input: $i) { session { id } } }",
+    {
+      i: {
+        name,
+        image: made.image,
+        slots: { cpu: "0.1", mem: "64m", [made.slot]: String(share) },
+        resourceGroup: made.group,
+        ...more,
+      },
+    },
+  );
   made.sessions.push(createSession.session.id);
   return createSession.session.id;
 }
@@ -33,14 +44,32 @@ async function pieces() {
   const { agents, images, viewer } = await admin.ask(`{
     agents(first: 50) { edges { node { id name resourceGroup { id name } devices { id capacity occupied } } } }
     images(first: 50, where: { status: alive }) { edges { node { reference } } } viewer { projects { id name } } }`);
-  const cells = (agent) => agent.devices.flatMap((d) => Object.keys(d.capacity).filter((slot) => slot.endsWith(".shares")).map((slot) => ({ slot, free: Number(d.capacity[slot]) - Number(d.occupied[slot] ?? 0) })));
+  const cells = (agent) =>
+    agent.devices.flatMap((d) =>
+      Object.keys(d.capacity)
+        .filter((slot) => slot.endsWith(".shares"))
+        .map((slot) => ({ slot, free: Number(d.capacity[slot]) - Number(d.occupied[slot] ?? 0) })),
+    );
   const agent = agents.edges.map((e) => e.node).find((a) => cells(a).length > 1);
   assert(agent, "no agent gives parts of several devices");
-  Object.assign(made, { agent: agent.name, agentId: agent.id, group: agent.resourceGroup.id, groupName: agent.resourceGroup.name, slot: cells(agent)[0].slot, project: viewer.projects[0].name });
+  Object.assign(made, {
+    agent: agent.name,
+    agentId: agent.id,
+    group: agent.resourceGroup.id,
+    groupName: agent.resourceGroup.name,
+    slot: cells(agent)[0].slot,
+    project: viewer.projects[0].name,
+  });
   made.image = (images.edges.find((e) => e.node.reference.includes("minimal")) ?? images.edges[0]).node.reference;
-  for (const [i] of cells(agent).filter((c) => c.slot === made.slot).entries()) await ask(`sched-holds-${i}-${run}`, 0.75);
+  for (const [i] of cells(agent)
+    .filter((c) => c.slot === made.slot)
+    .entries())
+    await ask(`sched-holds-${i}-${run}`, 0.75);
   for (let tries = 0; ; tries++) {
-    const { sessions } = await admin.ask("query($ids: [ID!]!) { sessions: nodes(ids: $ids) { ... on Session { status } } }", { ids: made.sessions });
+    const { sessions } = await admin.ask(
+      "query($ids: [ID!]!) { sessions: nodes(ids: $ids) { ... on Session { status } } }",
+      { ids: made.sessions },
+    );
     if (sessions.every((s) => s.status === "running")) break;
     assert(tries < 240, `the machine is not free: ${JSON.stringify(sessions)}`);
     await new Promise((done) => setTimeout(done, 500));
@@ -60,7 +89,10 @@ async function queue() {
   const rows = page.getByRole("table", { name: "Queue" }).getByRole("row");
   await rows.filter({ hasText: waits }).waitFor();
   await rows.filter({ hasText: later }).waitFor();
-  const [first, second] = [await rows.filter({ hasText: waits }).innerText(), await rows.filter({ hasText: later }).innerText()];
+  const [first, second] = [
+    await rows.filter({ hasText: waits }).innerText(),
+    await rows.filter({ hasText: later }).innerText(),
+  ];
   assert(Number.parseInt(first, 10) < Number.parseInt(second, 10), `${first} is not before ${second}`);
   await look("queue");
 }
@@ -71,9 +103,16 @@ async function why() {
   await heading(waits);
   await status("pending");
   const panel = page.getByRole("region", { name: "Why it is pending" });
-  await panel.getByText(/not on one device/).first().waitFor();
+  await panel
+    .getByText(/not on one device/)
+    .first()
+    .waitFor();
   await panel.getByRole("list", { name: "Agents left after each check" }).waitFor();
-  const offer = panel.getByRole("list", { name: "Ways to start now" }).getByRole("listitem").filter({ hasText: /^With 0\.2/ }).first();
+  const offer = panel
+    .getByRole("list", { name: "Ways to start now" })
+    .getByRole("listitem")
+    .filter({ hasText: /^With 0\.2/ })
+    .first();
   await offer.waitFor({ timeout: 60_000 });
   await look("why");
   await offer.getByRole("button").click();
@@ -91,7 +130,12 @@ async function launch() {
   page.on("request", note);
   await page.keyboard.press("l");
   const sheet = page.getByRole("dialog", { name: "Launch a session" });
-  await sheet.getByRole("radiogroup", { name: "Image" }).getByRole("radio").filter({ hasText: made.image.split("/").at(-1) }).first().click();
+  await sheet
+    .getByRole("radiogroup", { name: "Image" })
+    .getByRole("radio")
+    .filter({ hasText: made.image.split("/").at(-1) })
+    .first()
+    .click();
   await field(sheet, "CPU").fill("0.1");
   await field(sheet, "Memory, GiB").fill("0.0625");
   await sheet.getByRole("button", { name: "0.5", exact: true }).click();
@@ -99,7 +143,10 @@ async function launch() {
   await preview.getByText(/^Would be pending/).waitFor();
   page.off("request", note);
   // Nothing was tried before there was an image to try it with.
-  assert.deepEqual(tries.filter((body) => body.includes("query DryRun") && body.includes('"image":""')), []);
+  assert.deepEqual(
+    tries.filter((body) => body.includes("query DryRun") && body.includes('"image":""')),
+    [],
+  );
   await look("launch-waits");
   await preview.getByRole("button", { name: /0\.2/ }).first().click();
   await preview.getByText(`Starts now on ${made.agent}`).waitFor();
@@ -159,7 +206,11 @@ async function settings() {
   await button("Close", panel).click();
   // What is used stands in the shares of the group that is used.
   await page.getByRole("button", { name: made.groupName, exact: true }).click();
-  await dialog(made.groupName).getByRole("table", { name: "Current shares" }).getByRole("row").filter({ hasText: stage.email }).waitFor();
+  await dialog(made.groupName)
+    .getByRole("table", { name: "Current shares" })
+    .getByRole("row")
+    .filter({ hasText: stage.email })
+    .waitFor();
   await look("group-standing");
   await button("Close", dialog(made.groupName)).click();
   await page.getByRole("button", { name: group, exact: true }).click();
@@ -184,10 +235,16 @@ async function machines() {
   await row.getByText(/draining: \d+ sessions left, 1 h 59 min|2 h/).waitFor();
   await look("agents");
   await page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Cluster" }).click();
-  await page.locator(`[data-agent="${made.agent}"]`).getByText(/^draining: /).waitFor();
+  await page
+    .locator(`[data-agent="${made.agent}"]`)
+    .getByText(/^draining: /)
+    .waitFor();
   await look("cluster-drain");
   await page.goto(`/sessions/${made.tried}`);
-  await page.getByRole("region", { name: "Drain" }).getByText(/this session restarts on another agent in/).waitFor();
+  await page
+    .getByRole("region", { name: "Drain" })
+    .getByText(/this session restarts on another agent in/)
+    .waitFor();
   await look("drain-session");
   await adminPage("Agents");
   await button(`Cancel drain of ${made.agent}`).click();
@@ -225,7 +282,11 @@ async function idle() {
   await note.getByText(/Stops in \d+ min/).waitFor({ timeout: 120_000 });
   await look("idle-session");
   await page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Sessions" }).click();
-  await page.getByRole("row").filter({ hasText: tried }).getByText(/^stops in/).waitFor();
+  await page
+    .getByRole("row")
+    .filter({ hasText: tried })
+    .getByText(/^stops in/)
+    .waitFor();
   await look("idle-sessions");
   await page.goto(`/sessions/${made.tried}`);
   await note.getByRole("switch", { name: "Exempt from idle checks" }).click();
@@ -242,25 +303,53 @@ async function idle() {
 /** Ends what the walk began, also after a failure. */
 async function sweep() {
   const quiet = (query, variables) => admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
-  const { idleCheckers, resourceGroups, sessionGroups } = await admin.ask(`query($c: String!, $g: String!, $s: String!) {
-    idleCheckers(first: 1, where: { name: $c }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $g }) { edges { node { id } } } sessionGroups(first: 1, where: { name: $s }) { edges { node { id } } } }`, { c: checker, g: group, s: together });
-  for (const { node } of idleCheckers.edges) await quiet("mutation($i: DeleteIdleCheckerInput!) { deleteIdleChecker(input: $i) { id } }", { i: { id: node.id } });
-  for (const { node } of resourceGroups.edges) await quiet("mutation($i: DeleteResourceGroupInput!) { deleteResourceGroup(input: $i) { id } }", { i: { id: node.id } });
-  for (const { node } of sessionGroups.edges) await quiet("mutation($i: DeleteSessionGroupInput!) { deleteSessionGroup(input: $i) { id } }", { i: { id: node.id } });
+  const { idleCheckers, resourceGroups, sessionGroups } = await admin.ask(
+    `query($c: String!, $g: String!, $s: String!) {
+    idleCheckers(first: 1, where: { name: $c }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $g }) { edges { node { id } } } sessionGroups(first: 1, where: { name: $s }) { edges { node { id } } } }`,
+    { c: checker, g: group, s: together },
+  );
+  for (const { node } of idleCheckers.edges)
+    await quiet("mutation($i: DeleteIdleCheckerInput!) { deleteIdleChecker(input: $i) { id } }", {
+      i: { id: node.id },
+    });
+  for (const { node } of resourceGroups.edges)
+    await quiet("mutation($i: DeleteResourceGroupInput!) { deleteResourceGroup(input: $i) { id } }", {
+      i: { id: node.id },
+    });
+  for (const { node } of sessionGroups.edges)
+    await quiet("mutation($i: DeleteSessionGroupInput!) { deleteSessionGroup(input: $i) { id } }", {
+      i: { id: node.id },
+    });
   if (made.agentId) {
-    const { node } = await admin.ask("query($id: ID!) { node(id: $id) { ... on Agent { schedulable drainDeadline } } }", { id: made.agentId });
-    if (node.drainDeadline) await quiet("mutation($i: UndrainAgentInput!) { undrainAgent(input: $i) { agent { id } } }", { i: { id: made.agentId } });
-    else if (!node.schedulable) await quiet("mutation($i: UpdateAgentInput!) { updateAgent(input: $i) { agent { id } } }", { i: { id: made.agentId, schedulable: true } });
+    const { node } = await admin.ask(
+      "query($id: ID!) { node(id: $id) { ... on Agent { schedulable drainDeadline } } }",
+      { id: made.agentId },
+    );
+    if (node.drainDeadline)
+      await quiet("mutation($i: UndrainAgentInput!) { undrainAgent(input: $i) { agent { id } } }", {
+        i: { id: made.agentId },
+      });
+    else if (!node.schedulable)
+      await quiet("mutation($i: UpdateAgentInput!) { updateAgent(input: $i) { agent { id } } }", {
+        i: { id: made.agentId, schedulable: true },
+      });
   }
-  for (const id of made.sessions) await admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", { i: { id } }).catch(() => undefined);
+  for (const id of made.sessions)
+    await admin
+      .ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", { i: { id } })
+      .catch(() => undefined);
 }
 
-await walk(stage, [
-  ["pieces of devices", pieces],
-  ["queue", queue],
-  ["why it waits", why],
-  ["launch", launch],
-  ["group settings", settings],
-  ["machines", machines],
-  ["idle checkers", idle],
-], { sweep });
+await walk(
+  stage,
+  [
+    ["pieces of devices", pieces],
+    ["queue", queue],
+    ["why it waits", why],
+    ["launch", launch],
+    ["group settings", settings],
+    ["machines", machines],
+    ["idle checkers", idle],
+  ],
+  { sweep },
+);

@@ -16,14 +16,30 @@ export async function begin() {
     return { ...browser, look: looker(browser.page, shoot, barriers), ...hands(browser.page) };
   }
   const first = await sit();
-  return { url: BERTH_URL, email: BERTH_EMAIL, password: BERTH_PASSWORD, run: Math.random().toString(36).slice(2, 8), started: Date.now(), admin: new Api(BERTH_URL), shoot, barriers, browsers, sit, ...first };
+  return {
+    url: BERTH_URL,
+    email: BERTH_EMAIL,
+    password: BERTH_PASSWORD,
+    run: Math.random().toString(36).slice(2, 8),
+    started: Date.now(),
+    admin: new Api(BERTH_URL),
+    shoot,
+    barriers,
+    browsers,
+    sit,
+    ...first,
+  };
 }
 
 /**
  * Goes through the steps, each with its name. Afterwards no browser may have met an error
  * but those that are expected, nor a page have had a barrier. The sweep comes in any case.
  */
-export async function walk({ browsers, barriers, shoot, started }, steps, { sweep = async () => undefined, expected = /^$/ } = {}) {
+export async function walk(
+  { browsers, barriers, shoot, started },
+  steps,
+  { sweep = async () => undefined, expected = /^$/ } = {},
+) {
   const faults = () => browsers.flatMap((b) => b.faults).filter((f) => !expected.test(f));
   try {
     for (const [name, act] of steps) await step(name, act);
@@ -32,7 +48,13 @@ export async function walk({ browsers, barriers, shoot, started }, steps, { swee
     console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
   } catch (error) {
     for (const [i, b] of browsers.entries()) await shoot(b.page, `failed-${i}`, ["light"]).catch(() => undefined);
-    console.error(error, "\nat", browsers.map((b) => b.page.url()).join(" "), "\n", [...faults(), ...barriers].join("\n"));
+    console.error(
+      error,
+      "\nat",
+      browsers.map((b) => b.page.url()).join(" "),
+      "\n",
+      [...faults(), ...barriers].join("\n"),
+    );
     process.exitCode = 1;
   } finally {
     await sweep(process.exitCode === 1).catch((why) => console.error("sweep:", why.message));
@@ -56,7 +78,8 @@ export function hands(page) {
     listed: (within, text) => within.getByRole("listitem").filter({ hasText: text }),
     row: (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text }),
     place: (name) => page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name }).click(),
-    adminPage: (name) => page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click(),
+    adminPage: (name) =>
+      page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click(),
     /** Chooses one of a few. */
     async choose(within, label, option) {
       await field(within, label).first().click();

@@ -9,7 +9,9 @@ import { album, given, open, step, violations } from "./browser.mjs";
 
 const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_FOLDER, BERTH_SOURCE, BERTH_WIRE, BERTH_SHOTS } = given();
 
-const sizes = readdirSync(BERTH_SOURCE, { recursive: true, withFileTypes: true }).filter((f) => f.isFile()).map((f) => statSync(join(f.parentPath, f.name)).size);
+const sizes = readdirSync(BERTH_SOURCE, { recursive: true, withFileTypes: true })
+  .filter((f) => f.isFile())
+  .map((f) => statSync(join(f.parentPath, f.name)).size);
 const total = sizes.reduce((a, b) => a + b, 0);
 const shoot = album(BERTH_SHOTS);
 const { page, context, faults, close } = await open(BERTH_URL);
@@ -73,10 +75,15 @@ async function reload() {
 }
 
 async function done() {
-  await page.waitForFunction(() => {
-    const [, sent, all] = /(\d+) of (\d+) files/.exec(document.querySelector(".tray [role=status]")?.textContent ?? "") ?? [];
-    return sent !== undefined && sent === all || document.querySelector(".tray .bad") !== null;
-  }, undefined, { timeout: 120_000 });
+  await page.waitForFunction(
+    () => {
+      const [, sent, all] =
+        /(\d+) of (\d+) files/.exec(document.querySelector(".tray [role=status]")?.textContent ?? "") ?? [];
+      return (sent !== undefined && sent === all) || document.querySelector(".tray .bad") !== null;
+    },
+    undefined,
+    { timeout: 120_000 },
+  );
   await shoot(page, "done", ["light"]);
   assert.equal(await tray.locator(".bad").count(), 0, `failed: ${await tray.locator("li").first().textContent()}`);
 }
@@ -89,11 +96,23 @@ try {
   await step("the page is loaded again", reload);
   await step("all files are there", done);
   const cuts = /net::ERR_(CONNECTION|SOCKET|EMPTY|NETWORK)/;
-  assert.deepEqual(faults.filter((f) => !cuts.test(f)), [], "errors in the browser");
+  assert.deepEqual(
+    faults.filter((f) => !cuts.test(f)),
+    [],
+    "errors in the browser",
+  );
   assert.deepEqual(barriers, [], "accessibility");
 } catch (error) {
   await shoot(page, "failed", ["light"]).catch(() => undefined);
-  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"), "\n", await tray.innerText().catch(() => "no tray"));
+  console.error(
+    error,
+    "\nat",
+    page.url(),
+    "\n",
+    [...faults, ...barriers].join("\n"),
+    "\n",
+    await tray.innerText().catch(() => "no tray"),
+  );
   process.exitCode = 1;
 } finally {
   await close();

@@ -33,7 +33,10 @@ const call = (query, variables) =>
 
 /** The same, but not through the page: it works while the page is cut off. */
 async function beside(query, variables) {
-  const response = await context.request.post("/graphql", { headers: { "X-Berth-CSRF": "1" }, data: { query, variables } });
+  const response = await context.request.post("/graphql", {
+    headers: { "X-Berth-CSRF": "1" },
+    data: { query, variables },
+  });
   const { data, errors } = await response.json();
   if (errors) throw new Error(JSON.stringify(errors));
   return data;
@@ -94,7 +97,13 @@ async function contents() {
   await heading(new RegExp(folder));
   const hostile = "<img src=x onerror=run()>.svg";
   await page.locator("[data-upload]").setInputFiles([
-    { name: hostile, mimeType: "image/svg+xml", buffer: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><script>top.ran = 1</script></svg>') },
+    {
+      name: hostile,
+      mimeType: "image/svg+xml",
+      buffer: Buffer.from(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><script>top.ran = 1</script></svg>',
+      ),
+    },
     { name: "one.pdf", mimeType: "application/pdf", buffer: onePage("Hello") },
     { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("first") },
   ]);
@@ -107,7 +116,9 @@ async function contents() {
   await showing("one.pdf", "Page 1 of 1");
   await page.waitForFunction(() => {
     const canvas = document.querySelector("canvas");
-    const { data } = canvas?.width ? canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height) : { data: [] };
+    const { data } = canvas?.width
+      ? canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
+      : { data: [] };
     return data.some((v, i) => i % 4 === 0 && v < 100 && data[i + 3] > 0); // ink
   });
   assert.equal(await page.evaluate(() => window.ran), undefined, "a script of a file has run");
@@ -129,8 +140,11 @@ async function contents() {
 function onePage(text) {
   const content = `BT /F1 36 Tf 72 700 Td (${text}) Tj ET`;
   const objects = [
-    "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [4 0 R] /Count 1 >>", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> >> >>", `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+    "<< /Type /Catalog /Pages 2 0 R >>",
+    "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+    "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
+    `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
   ];
   let file = "%PDF-1.4\n";
   const at = objects.map((o, i) => {
@@ -139,18 +153,29 @@ function onePage(text) {
     return from;
   });
   const table = at.map((n) => `${String(n).padStart(10, "0")} 00000 n \n`).join("");
-  return Buffer.from(`${file}xref\n0 6\n0000000000 65535 f \n${table}trailer << /Size 6 /Root 1 0 R >>\nstartxref\n${file.length}\n%%EOF`);
+  return Buffer.from(
+    `${file}xref\n0 6\n0000000000 65535 f \n${table}trailer << /Size 6 /Root 1 0 R >>\nstartxref\n${file.length}\n%%EOF`,
+  );
 }
 
 /** What somebody else does to a file of the folder while the page is open. */
 async function replace(path, text) {
-  const { vfolders } = await beside("query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }", { name: folder });
-  const made = await beside("mutation($input: CreateUploadInput!) { createUpload(input: $input) { uploads { url ticket } } }", { input: { vfolder: vfolders.edges[0].node.id, files: [{ path, size: text.length }] } });
+  const { vfolders } = await beside(
+    "query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }",
+    { name: folder },
+  );
+  const made = await beside(
+    "mutation($input: CreateUploadInput!) { createUpload(input: $input) { uploads { url ticket } } }",
+    { input: { vfolder: vfolders.edges[0].node.id, files: [{ path, size: text.length }] } },
+  );
   const [{ url, ticket }] = made.createUpload.uploads;
   const headers = { Authorization: `Bearer ${ticket}`, "Tus-Resumable": "1.0.0", "X-Berth-CSRF": "1" };
   const begun = await context.request.post(url, { headers: { ...headers, "Upload-Length": String(text.length) } });
   assert(begun.ok(), await begun.text());
-  const sent = await context.request.patch(new URL(begun.headers().location, begun.url()).href, { headers: { ...headers, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream" }, data: text });
+  const sent = await context.request.patch(new URL(begun.headers().location, begun.url()).href, {
+    headers: { ...headers, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream" },
+    data: text,
+  });
   assert(sent.ok(), await sent.text());
 }
 
@@ -160,7 +185,9 @@ async function sharing() {
   const email = `colleague-${run}@berth.local`;
   const password = `Walk-with-me-${run}-9`;
   const { viewer } = await call("{ viewer { user { domain { id } } } }");
-  await call("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", { input: { email, password, domain: viewer.user.domain.id } });
+  await call("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", {
+    input: { email, password, domain: viewer.user.domain.id },
+  });
   const other = await stage.sit();
   try {
     const colleague = other.page;
@@ -184,13 +211,19 @@ async function sharing() {
     await colleague.getByText("you can read.").waitFor();
     await colleague.getByRole("button", { name: "hello.txt", exact: true }).click();
     await colleague.getByText(`hello ${run}`).waitFor();
-    assert.equal(await colleague.getByRole("button", { name: "Upload files" }).count(), 0, "who may only read is offered to upload");
+    assert.equal(
+      await colleague.getByRole("button", { name: "Upload files" }).count(),
+      0,
+      "who may only read is offered to upload",
+    );
     await other.look("shared-folder");
 
     await dialog.getByRole("combobox", { name: `Permission of ${email}` }).click();
     await page.getByRole("option", { name: "read and write", exact: true }).click();
     await colleague.getByText("you can read and write.").waitFor();
-    await colleague.locator("[data-upload]").setInputFiles([{ name: "answer.txt", mimeType: "text/plain", buffer: Buffer.from("42\n") }]);
+    await colleague
+      .locator("[data-upload]")
+      .setInputFiles([{ name: "answer.txt", mimeType: "text/plain", buffer: Buffer.from("42\n") }]);
     await colleague.getByText("1 of 1 files").waitFor();
     await colleague.getByRole("button", { name: "answer.txt", exact: true }).waitFor();
 
@@ -248,15 +281,31 @@ async function tabs() {
 
 /** A batch session's lines arrive while it writes, without a reload. */
 async function logs() {
-  const { node } = await call("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", { id: made.id });
+  const { node } = await call("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", {
+    id: made.id,
+  });
   const script = `for i in 1 2 3 4 5 6; do echo line-$i-${run}; sleep 1; done`;
-  const { createSession: { session: batch } } = await call("mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }", {
-    input: { name: `logs-${run}`, type: "batch", image: node.image.reference, slots: { cpu: "1", mem: "512m" }, command: ["/bin/sh", "-c", script] },
+  const {
+    createSession: { session: batch },
+  } = await call("mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }", {
+    input: {
+      name: `logs-${run}`,
+      type: "batch",
+      image: node.image.reference,
+      slots: { cpu: "1", mem: "512m" },
+      command: ["/bin/sh", "-c", script],
+    },
   });
   await page.goto(`/sessions/${batch.id}`);
   const log = page.getByRole("log");
-  await log.getByText(process.env.BERTH_MOCK ? "epoch 1 " : `line-1-${run}`).first().waitFor({ timeout: 60_000 });
-  await log.getByText(process.env.BERTH_MOCK ? "still learning" : `line-6-${run}`).first().waitFor({ timeout: 30_000 });
+  await log
+    .getByText(process.env.BERTH_MOCK ? "epoch 1 " : `line-1-${run}`)
+    .first()
+    .waitFor({ timeout: 60_000 });
+  await log
+    .getByText(process.env.BERTH_MOCK ? "still learning" : `line-6-${run}`)
+    .first()
+    .waitFor({ timeout: 30_000 });
   await page.getByLabel("Search the log").fill(process.env.BERTH_MOCK ? "epoch 3 " : "line-3");
   await page.getByText("1 line matches").waitFor();
   await page.locator('.page-head [data-status="terminated"]').waitFor({ timeout: 30_000 });
@@ -291,9 +340,12 @@ async function live() {
   await look("sessions");
   await page.evaluate(() => (globalThis.kept = true));
   const asked = [];
-  const count = (request) => request.url().endsWith("/graphql") && request.method() === "POST" && asked.push(request.postData());
+  const count = (request) =>
+    request.url().endsWith("/graphql") && request.method() === "POST" && asked.push(request.postData());
   page.on("request", count);
-  await call("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", { input: { id: made.id } });
+  await call("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", {
+    input: { id: made.id },
+  });
   await row.locator('[data-status="terminated"]').waitFor({ timeout: 30_000 });
   page.off("request", count);
   assert.equal(asked.length, 1, `only the test's own call: ${asked.slice(1)}`);
@@ -310,10 +362,15 @@ async function reconnect() {
   const rows = page.getByRole("row").filter({ hasText: name });
   await context.setOffline(true);
   await page.locator(".live.reconnecting").waitFor();
-  const { node } = await beside("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", { id: made.id });
-  const { createSession } = await beside("mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }", {
-    input: { name, image: node.image.reference, slots: { cpu: "1", mem: "256m" } },
+  const { node } = await beside("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", {
+    id: made.id,
   });
+  const { createSession } = await beside(
+    "mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }",
+    {
+      input: { name, image: node.image.reference, slots: { cpu: "1", mem: "256m" } },
+    },
+  );
   assert.equal(await rows.count(), 0);
   await context.setOffline(false);
   await page.locator(".live.live").waitFor();
@@ -344,7 +401,10 @@ async function keyboard() {
 }
 
 async function admin() {
-  if ((await page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).count()) === 0) return;
+  if (
+    (await page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).count()) === 0
+  )
+    return;
   await go("Admin");
   for (const name of ["Users", "Projects", "Policies", "Images", "Agents"]) {
     await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name }).click();
@@ -364,7 +424,10 @@ async function admin() {
 }
 
 async function tidy() {
-  const { vfolders } = await call("query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }", { name: folder });
+  const { vfolders } = await call(
+    "query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }",
+    { name: folder },
+  );
   await page.goto(`/data/${vfolders.edges[0].node.id}`);
   await page.getByRole("button", { name: `More actions for ${folder}` }).click();
   await page.getByRole("menuitem", { name: "Move to trash" }).click();
@@ -383,26 +446,40 @@ async function tidy() {
 /** Ends what a failed walk left behind, so that the next one finds room. */
 async function sweep(failed) {
   if (!failed) return;
-  const { sessions } = await beside("query($q: String!) { sessions(first: 20, where: { nameContainsFold: $q, terminatedAtIsNil: true }) { edges { node { id } } } }", { q: run });
+  const { sessions } = await beside(
+    "query($q: String!) { sessions(first: 20, where: { nameContainsFold: $q, terminatedAtIsNil: true }) { edges { node { id } } } }",
+    { q: run },
+  );
   for (const { node } of sessions.edges) {
-    await beside("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", { input: { id: node.id, force: true } });
+    await beside("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", {
+      input: { id: node.id, force: true },
+    });
   }
 }
 
 let made;
-await walk(stage, [
-  ["log in", login],
-  ["folder, upload, download", data],
-  ["what is in files", contents],
-  ["sharing", sharing],
-  ["launch", async () => { made = await launch(); }],
-  ["terminal", terminal],
-  ["tabs", tabs],
-  ["logs", logs],
-  ["cluster", cluster],
-  ["live", live],
-  ["reconnect", reconnect],
-  ["keyboard", keyboard],
-  ["admin", admin],
-  ["tidy", tidy],
-], { sweep });
+await walk(
+  stage,
+  [
+    ["log in", login],
+    ["folder, upload, download", data],
+    ["what is in files", contents],
+    ["sharing", sharing],
+    [
+      "launch",
+      async () => {
+        made = await launch();
+      },
+    ],
+    ["terminal", terminal],
+    ["tabs", tabs],
+    ["logs", logs],
+    ["cluster", cluster],
+    ["live", live],
+    ["reconnect", reconnect],
+    ["keyboard", keyboard],
+    ["admin", admin],
+    ["tidy", tidy],
+  ],
+  { sweep },
+);

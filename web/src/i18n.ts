@@ -11,9 +11,10 @@ const others = import.meta.glob<{ default: Record<string, string> }>(["./locales
 const names: Record<string, string> = { en: "English", ko: "한국어", ja: "日本語" };
 const stored = "berth.language";
 
-export const languages = ["en", ...Object.keys(others).map((path) => path.slice("./locales/".length, -".json".length))].map(
-  (code) => ({ code, name: names[code] ?? code }),
-);
+export const languages = [
+  "en",
+  ...Object.keys(others).map((path) => path.slice("./locales/".length, -".json".length)),
+].map((code) => ({ code, name: names[code] ?? code }));
 
 function preferred() {
   const wanted = [localStorage.getItem(stored), ...navigator.languages].map((tag) => tag?.split("-")[0]);

@@ -1,12 +1,12 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 import { invited, keepInvitation, session } from "./api/auth";
-import { Frame } from "./components/Frame";
 import { peopleOf } from "./components/admin/people/filter";
 import { filterOf } from "./components/admin/rules/trail";
+import { Frame } from "./components/Frame";
 import { foldersOf } from "./components/folder/filter";
 import { Home } from "./pages/Home";
 import { Login } from "./pages/Login";
-import { Lost, Broken } from "./pages/Lost";
+import { Broken, Lost } from "./pages/Lost";
 import { Sessions } from "./pages/Sessions";
 
 const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
@@ -185,7 +185,10 @@ const projects = createRoute({
   getParentRoute: () => admin,
   path: "projects",
   component: lazyRouteComponent(() => import("./pages/admin/Projects"), "Projects"),
-  validateSearch: (search): { open?: string; domain?: string } => ({ open: text(search.open), domain: text(search.domain) }),
+  validateSearch: (search): { open?: string; domain?: string } => ({
+    open: text(search.open),
+    domain: text(search.domain),
+  }),
 });
 const domains = createRoute({
   getParentRoute: () => admin,
@@ -223,7 +226,9 @@ const resourceGroups = createRoute({
   getParentRoute: () => admin,
   path: "groups",
   component: lazyRouteComponent(() => import("./pages/admin/Groups"), "Groups"),
-  validateSearch: (search): { view?: "who"; open?: string; of?: "user" | "project"; user?: string; project?: string } => ({
+  validateSearch: (
+    search,
+  ): { view?: "who"; open?: string; of?: "user" | "project"; user?: string; project?: string } => ({
     view: search.view === "who" ? "who" : undefined,
     open: text(search.open),
     of: search.of === "user" || search.of === "project" ? search.of : undefined,
@@ -289,8 +294,37 @@ export const router = createRouter({
       objectStorages,
       cluster,
       device,
-      account.addChildren([accountStart, profile, password, secondStep, logins, tokens, keypairs, sshKeys, limits, activity]),
-      admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, idle, roles, presets, volumes, images, agents, audit, retention]),
+      account.addChildren([
+        accountStart,
+        profile,
+        password,
+        secondStep,
+        logins,
+        tokens,
+        keypairs,
+        sshKeys,
+        limits,
+        activity,
+      ]),
+      admin.addChildren([
+        adminStart,
+        users,
+        projects,
+        domains,
+        invitations,
+        providers,
+        tasks,
+        policies,
+        resourceGroups,
+        idle,
+        roles,
+        presets,
+        volumes,
+        images,
+        agents,
+        audit,
+        retention,
+      ]),
     ]),
   ]),
   defaultPreload: "intent",

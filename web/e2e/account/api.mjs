@@ -18,11 +18,19 @@ export class Api {
   }
 
   async login(email, password, code) {
-    const response = await fetch(`${this.url}/auth/login`, { method: "POST", headers: this.headers, body: JSON.stringify({ email, password, ...(code ? { code } : {}) }) });
+    const response = await fetch(`${this.url}/auth/login`, {
+      method: "POST",
+      headers: this.headers,
+      body: JSON.stringify({ email, password, ...(code ? { code } : {}) }),
+    });
     if (!response.ok) throw new Error(await response.text());
     if (email !== process.env.BERTH_EMAIL) secret(`the password of ${email}`, password); // the first one was printed
-    for (const cookie of response.headers.getSetCookie()) secret(`a cookie of ${email}`, cookie.split(";")[0].split("=")[1]);
-    this.headers.Cookie = response.headers.getSetCookie().map((c) => c.split(";")[0]).join("; ");
+    for (const cookie of response.headers.getSetCookie())
+      secret(`a cookie of ${email}`, cookie.split(";")[0].split("=")[1]);
+    this.headers.Cookie = response.headers
+      .getSetCookie()
+      .map((c) => c.split(";")[0])
+      .join("; ");
     return this;
   }
 
@@ -49,7 +57,9 @@ export class Authenticator {
 
   constructor(key) {
     secret("the key of a second factor", key.replace(/\s/g, ""));
-    const bits = [...key.replace(/\s/g, "")].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
+    const bits = [...key.replace(/\s/g, "")]
+      .map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"))
+      .join("");
     this.secret = Buffer.from(bits.match(/.{8}/g).map((byte) => Number.parseInt(byte, 2)));
   }
 
@@ -75,11 +85,15 @@ export function signed(url, { access, secret: key }, query) {
   const date = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
   const nonce = randomUUID();
   const text = ["BERTH-HMAC-SHA256", date, nonce, "POST", new URL(url).host, "/graphql", "", hash(body)].join("\n");
-  return send(`${url}/graphql`, {
-    "Content-Type": "application/json",
-    "X-Berth-Date": date,
-    "X-Berth-Nonce": nonce,
-    "X-Berth-Content-SHA256": hash(body),
-    Authorization: `BERTH-HMAC-SHA256 Credential=${access}, Signature=${createHmac("sha256", key).update(text).digest("hex")}`,
-  }, body);
+  return send(
+    `${url}/graphql`,
+    {
+      "Content-Type": "application/json",
+      "X-Berth-Date": date,
+      "X-Berth-Nonce": nonce,
+      "X-Berth-Content-SHA256": hash(body),
+      Authorization: `BERTH-HMAC-SHA256 Credential=${access}, Signature=${createHmac("sha256", key).update(text).digest("hex")}`,
+    },
+    body,
+  );
 }

@@ -1,4 +1,11 @@
-import { type AnyVariables, type Exchange, type Operation, Client, fetchExchange, subscriptionExchange } from "@urql/core";
+import {
+  type AnyVariables,
+  Client,
+  type Exchange,
+  fetchExchange,
+  type Operation,
+  subscriptionExchange,
+} from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { map, pipe, tap } from "wonka";
 import { csrf, leave } from "./auth";
@@ -10,23 +17,77 @@ const embedded = () => null;
 
 /** Objects without an id: the cache keeps them inside their parent. */
 const withoutId = [
-  "AgentLink", "AgentPlugin", "AgentPluginCheck", "AgentProbe", "Cluster", "DeviceCounter", "DeviceHolder", "DeviceLink", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "EvictionsStopped", "File", "FileList", "FileResult", "IdleDryRun", "IdleDryRunEnd", "IdleThreshold", "ImportResult",
-  "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "OrphanFolder", "OrphanScope", "PendingOrder", "PendingReport", "PendingStanding", "PresetFit", "Queue", "QueueEntry", "Refusal",
-  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SessionIdle", "ShareHolder", "ShareResult", "StorageProxy", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer", "VolumeOrphans", "VolumePerformance",
+  "AgentLink",
+  "AgentPlugin",
+  "AgentPluginCheck",
+  "AgentProbe",
+  "Cluster",
+  "DeviceCounter",
+  "DeviceHolder",
+  "DeviceLink",
+  "DroppedAgents",
+  "DryRun",
+  "EffectiveLimit",
+  "EventStep",
+  "EvictionsStopped",
+  "File",
+  "FileList",
+  "FileResult",
+  "IdleDryRun",
+  "IdleDryRunEnd",
+  "IdleThreshold",
+  "ImportResult",
+  "KernelStats",
+  "LimitReached",
+  "LogChunk",
+  "LoginProvider",
+  "Metric",
+  "NearestFit",
+  "OrphanFolder",
+  "OrphanScope",
+  "PendingOrder",
+  "PendingReport",
+  "PendingStanding",
+  "PresetFit",
+  "Queue",
+  "QueueEntry",
+  "Refusal",
+  "ResourceGroupAccess",
+  "ResourceGroupAccessList",
+  "RolePermission",
+  "ScanResult",
+  "Server",
+  "SessionIdle",
+  "ShareHolder",
+  "ShareResult",
+  "StorageProxy",
+  "Suggestion",
+  "SignUpOffer",
+  "UploadTarget",
+  "UsageEntry",
+  "UserAccount",
+  "Viewer",
+  "VolumeOrphans",
+  "VolumePerformance",
 ];
 
 const cache = cacheExchange({
-  keys: { ...Object.fromEntries(withoutId.map((type) => [type, embedded])), Retention: (row) => row.category as string },
+  keys: {
+    ...Object.fromEntries(withoutId.map((type) => [type, embedded])),
+    Retention: (row) => row.category as string,
+  },
 });
 
 /** Sends people to the login page when the server no longer knows them. */
-const loginExchange: Exchange = ({ forward }) => (operations) =>
-  pipe(
-    forward(operations),
-    tap(({ error }) => {
-      if (error && fromGraphQL(error).code === "UNAUTHENTICATED") leave();
-    }),
-  );
+const loginExchange: Exchange =
+  ({ forward }) =>
+  (operations) =>
+    pipe(
+      forward(operations),
+      tap(({ error }) => {
+        if (error && fromGraphQL(error).code === "UNAUTHENTICATED") leave();
+      }),
+    );
 
 /** Sits between cache and network, so that the cache never steps back in time. */
 const versionExchange = (): Exchange => {

@@ -75,9 +75,13 @@ export function byField(failure: Failure | null, fields: readonly string[]) {
   if (!failure) return { field: {} as Record<string, string>, rest: null };
   // The server names nested input as slots.cpu or input.slots.cpu.
   const path = (failure.field ?? "").replace(/^input\./, "");
-  const hit = fields.find((f) => path === f) ?? fields.find((f) => path.startsWith(`${f}.`) || path.startsWith(`${f}[`));
+  const hit =
+    fields.find((f) => path === f) ?? fields.find((f) => path.startsWith(`${f}.`) || path.startsWith(`${f}[`));
   if (!hit) return { field: {} as Record<string, string>, rest: failure };
   // Most sentences name the limit themselves.
-  const message = failure.limit && !failure.message.includes(failure.limit) ? `${failure.message} (${failure.limit})` : failure.message;
+  const message =
+    failure.limit && !failure.message.includes(failure.limit)
+      ? `${failure.message} (${failure.limit})`
+      : failure.message;
   return { field: { [hit]: message } as Record<string, string>, rest: null };
 }

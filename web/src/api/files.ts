@@ -1,20 +1,26 @@
 import type { Client } from "@urql/core";
 import { fromGraphQL } from "./errors";
-import { type ResultOf, graphql } from "./graphql";
+import { graphql, type ResultOf } from "./graphql";
 
 const FileFields = graphql(`fragment FileFields on File { name path type size modifiedAt }`);
 export type FileEntry = ResultOf<typeof FileFields>;
 
-const FilesQuery = graphql(`
+const FilesQuery = graphql(
+  `
   query Files($id: ID!, $path: String, $first: Int!, $after: String) {
     node(id: $id) { ... on Vfolder { id files(path: $path, first: $first, after: $after) { endCursor files { ...FileFields } } } }
   }
-`, [FileFields]);
-const SearchQuery = graphql(`
+`,
+  [FileFields],
+);
+const SearchQuery = graphql(
+  `
   query SearchFiles($id: ID!, $path: String, $text: String!, $first: Int!, $after: String) {
     node(id: $id) { ... on Vfolder { id search(path: $path, text: $text, first: $first, after: $after) { endCursor files { ...FileFields } } } }
   }
-`, [FileFields]);
+`,
+  [FileFields],
+);
 
 /** Entries of one page, as many as the server gives at once. */
 export const page = 1000;
@@ -28,17 +34,38 @@ export interface Page {
 const options = { requestPolicy: "network-only" } as const;
 
 /** A page of what is in one directory of a folder. */
-export async function filesPage(client: Client, folder: string, path: string, first: number, after: string | null): Promise<Page> {
-  const { data, error } = await client.query(FilesQuery, { id: folder, path: path || null, first, after }, options).toPromise();
+export async function filesPage(
+  client: Client,
+  folder: string,
+  path: string,
+  first: number,
+  after: string | null,
+): Promise<Page> {
+  const { data, error } = await client
+    .query(FilesQuery, { id: folder, path: path || null, first, after }, options)
+    .toPromise();
   if (error) throw fromGraphQL(error);
-  return data?.node && "files" in data.node ? { files: data.node.files.files, cursor: data.node.files.endCursor } : { files: [], cursor: null };
+  return data?.node && "files" in data.node
+    ? { files: data.node.files.files, cursor: data.node.files.endCursor }
+    : { files: [], cursor: null };
 }
 
 /** A page of what is found below a directory by a part of its name. */
-export async function foundPage(client: Client, folder: string, path: string, text: string, first: number, after: string | null): Promise<Page> {
-  const { data, error } = await client.query(SearchQuery, { id: folder, path: path || null, text, first, after }, options).toPromise();
+export async function foundPage(
+  client: Client,
+  folder: string,
+  path: string,
+  text: string,
+  first: number,
+  after: string | null,
+): Promise<Page> {
+  const { data, error } = await client
+    .query(SearchQuery, { id: folder, path: path || null, text, first, after }, options)
+    .toPromise();
   if (error) throw fromGraphQL(error);
-  return data?.node && "search" in data.node ? { files: data.node.search.files, cursor: data.node.search.endCursor } : { files: [], cursor: null };
+  return data?.node && "search" in data.node
+    ? { files: data.node.search.files, cursor: data.node.search.endCursor }
+    : { files: [], cursor: null };
 }
 
 /** All that is in one directory; nothing, where there is none. */

@@ -1,15 +1,28 @@
 import { describe, expect, it, vi } from "vitest";
-import { type Entry, Incoming, freePath } from "./incoming";
+import { type Entry, freePath, Incoming } from "./incoming";
 import { type Kept, Uploads } from "./uploads";
 
-const chosen = (path: string, text = "data", lastModified = 7) => ({ path, file: new File([text], path.split("/").at(-1)!, { lastModified }) });
-const entry = (name: string, more: Partial<Entry> = {}): Entry => ({ name, type: "file", size: 99, modifiedAt: "2026-11-22T10:00:00Z", ...more });
+const chosen = (path: string, text = "data", lastModified = 7) => ({
+  path,
+  file: new File([text], path.split("/").at(-1)!, { lastModified }),
+});
+const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
+  name,
+  type: "file",
+  size: 99,
+  modifiedAt: "2026-11-22T10:00:00Z",
+  ...more,
+});
 const directory = (name: string) => entry(name, { type: "directory", size: 0 });
 
 /** A folder with these directories; nothing of what is added is sent, so that one sees where it would go. */
 function rig(tree: Record<string, Entry[]> = {}, kept: Kept[] = []) {
   const looked: string[] = [];
-  const uploads = new Uploads({ tickets: () => new Promise(() => undefined), send: () => new Promise(() => undefined), forget: () => undefined }, Date.now, { load: () => kept, save: () => undefined });
+  const uploads = new Uploads(
+    { tickets: () => new Promise(() => undefined), send: () => new Promise(() => undefined), forget: () => undefined },
+    Date.now,
+    { load: () => kept, save: () => undefined },
+  );
   const incoming = new Incoming(uploads, async (_, at) => {
     looked.push(at);
     return tree[at] ?? [];
@@ -36,12 +49,22 @@ describe("files on their way", () => {
   });
 
   it("of a thousand ask one question, having read only the directories that are there", async () => {
-    const tree = { "": [directory("set"), directory("others")], set: [directory("d0"), directory("d1"), directory("far")], "set/d0": [entry("n0"), entry("n1")], "set/d1": [entry("n2")] };
+    const tree = {
+      "": [directory("set"), directory("others")],
+      set: [directory("d0"), directory("d1"), directory("far")],
+      "set/d0": [entry("n0"), entry("n1")],
+      "set/d1": [entry("n2")],
+    };
     const { incoming, looked, paths } = rig(tree);
     const files = Array.from({ length: 1000 }, (_, i) => chosen(`set/d${i % 10}/n${Math.floor(i / 10)}`));
     await incoming.send("f", "", files);
     expect(looked.sort()).toEqual(["", "set", "set/d0", "set/d1"]);
-    expect(incoming.question()!.clashes.map((c) => c.path).sort()).toEqual(["set/d0/n0", "set/d0/n1", "set/d1/n2"]);
+    expect(
+      incoming
+        .question()!
+        .clashes.map((c) => c.path)
+        .sort(),
+    ).toEqual(["set/d0/n0", "set/d0/n1", "set/d1/n2"]);
     incoming.answer("skip", true);
     expect(incoming.question()).toBeNull();
     expect(paths()).toHaveLength(997);
@@ -49,7 +72,11 @@ describe("files on their way", () => {
 
   it("are asked about one by one, until one answers for all that are left", async () => {
     const { incoming, paths } = rig({ "": ["a", "b", "c", "d"].map((n) => entry(n)) });
-    await incoming.send("f", "", ["a", "b", "c", "d"].map((n) => chosen(n)));
+    await incoming.send(
+      "f",
+      "",
+      ["a", "b", "c", "d"].map((n) => chosen(n)),
+    );
     incoming.answer("skip", false);
     incoming.answer("both", false);
     expect(paths()).toEqual([]);
@@ -62,7 +89,10 @@ describe("files on their way", () => {
     const { incoming, uploads } = rig({ "": [entry("a.txt"), entry("a (2).txt")] });
     await incoming.send("f", "", [chosen("a.txt"), chosen("a (3).txt")]);
     incoming.answer("both", true);
-    expect(uploads.list().map(({ path, from }) => [path, from])).toEqual([["a (3).txt", undefined], ["a (4).txt", "a.txt"]]);
+    expect(uploads.list().map(({ path, from }) => [path, from])).toEqual([
+      ["a (3).txt", undefined],
+      ["a (4).txt", "a.txt"],
+    ]);
   });
 
   it("are all left where they are when the question is closed", async () => {
@@ -74,7 +104,12 @@ describe("files on their way", () => {
   });
 
   it("are not sent again when they are there, unchanged", async () => {
-    const { incoming, paths } = rig({ "": [entry("a", { size: 4, modifiedAt: new Date(7).toISOString() }), entry("b", { size: 4, modifiedAt: new Date(8).toISOString() })] });
+    const { incoming, paths } = rig({
+      "": [
+        entry("a", { size: 4, modifiedAt: new Date(7).toISOString() }),
+        entry("b", { size: 4, modifiedAt: new Date(8).toISOString() }),
+      ],
+    });
     expect(await incoming.send("f", "", [chosen("a"), chosen("c")])).toBe(1);
     expect(paths()).toEqual(["c"]);
     expect(await incoming.send("f", "", [chosen("a"), chosen("b"), chosen("d")])).toBe(0);
@@ -84,8 +119,19 @@ describe("files on their way", () => {
   });
 
   it("go on after a reload as it was decided before, without a question", async () => {
-    const kept: Kept = { folder: "f", folderName: "F", path: "dir/a (2)", from: "dir/a", size: 4, modified: 7, sent: 2 };
-    const { incoming, uploads } = rig({ "": [directory("dir")], dir: [entry("a"), entry("b", { size: 4, modifiedAt: new Date(7).toISOString() })] }, [kept]);
+    const kept: Kept = {
+      folder: "f",
+      folderName: "F",
+      path: "dir/a (2)",
+      from: "dir/a",
+      size: 4,
+      modified: 7,
+      sent: 2,
+    };
+    const { incoming, uploads } = rig(
+      { "": [directory("dir")], dir: [entry("a"), entry("b", { size: 4, modifiedAt: new Date(7).toISOString() })] },
+      [kept],
+    );
     expect(await incoming.send("f", "", [chosen("dir/a"), chosen("dir/b")])).toBe(1);
     expect(incoming.question()).toBeNull();
     expect(uploads.list()).toMatchObject([{ path: "dir/a (2)", sent: 2, state: "waiting" }]);
@@ -105,7 +151,11 @@ describe("files on their way", () => {
   });
 
   it("are not sent when the folder cannot be read", async () => {
-    const uploads = new Uploads({ tickets: () => new Promise(() => undefined), send: () => new Promise(() => undefined), forget: () => undefined });
+    const uploads = new Uploads({
+      tickets: () => new Promise(() => undefined),
+      send: () => new Promise(() => undefined),
+      forget: () => undefined,
+    });
     const incoming = new Incoming(uploads, () => Promise.reject({ code: "PERMISSION_DENIED", message: "no" }));
     await expect(incoming.send("f", "", [chosen("a")])).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
     expect(uploads.list()).toEqual([]);

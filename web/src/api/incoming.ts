@@ -59,7 +59,11 @@ export function freePath(path: string, used: ReadonlySet<string>): string {
 const lanes = 4;
 
 /** What is there from the top directory down, of the directories that the paths lie in, by path. */
-async function standing(top: string, paths: readonly string[], look: (directory: string) => Promise<readonly Entry[]>): Promise<Map<string, Entry>> {
+async function standing(
+  top: string,
+  paths: readonly string[],
+  look: (directory: string) => Promise<readonly Entry[]>,
+): Promise<Map<string, Entry>> {
   const wanted = new Set<string>();
   for (const path of paths) for (let d = dirName(path); d && !wanted.has(d); d = dirName(d)) wanted.add(d);
   const there = new Map<string, Entry>();
@@ -82,14 +86,18 @@ async function standing(top: string, paths: readonly string[], look: (directory:
 }
 
 /** The same file, as rsync takes it: an upload keeps the time of change. */
-const same = (file: File, there: Entry) => there.type === "file" && there.size === file.size && Date.parse(there.modifiedAt) === file.lastModified;
+const same = (file: File, there: Entry) =>
+  there.type === "file" && there.size === file.size && Date.parse(there.modifiedAt) === file.lastModified;
 
 /** Files on their way to the uploads: before one replaces another a person is asked, once for all that were chosen together. */
 export class Incoming {
   private questions: readonly Held[] = [];
   private listeners = new Set<() => void>();
 
-  constructor(private uploads: Uploads, private look: Look) {}
+  constructor(
+    private uploads: Uploads,
+    private look: Look,
+  ) {}
 
   /** The one to be answered. */
   question = (): Question | null => this.questions[0] ?? null;
@@ -104,10 +112,18 @@ export class Incoming {
     const all = files.map((f) => ({ ...f, path: join(directory, f.path) }));
     // What was begun goes on where it stopped, as it was decided then.
     const begun = this.uploads.begun(folder);
-    this.uploads.add(folder, all.filter((f) => begun.has(f.path)), folderName);
+    this.uploads.add(
+      folder,
+      all.filter((f) => begun.has(f.path)),
+      folderName,
+    );
     const fresh = all.filter((f) => !begun.has(f.path));
     if (fresh.length === 0) return 0;
-    const there = await standing(directory, fresh.map((f) => f.path), (at) => this.look(folder, at));
+    const there = await standing(
+      directory,
+      fresh.map((f) => f.path),
+      (at) => this.look(folder, at),
+    );
     const free = fresh.filter((f) => !there.has(f.path));
     const clashes = fresh.flatMap((f) => {
       const entry = there.get(f.path);

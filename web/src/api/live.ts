@@ -15,7 +15,11 @@ const pongTimeout = 5_000;
 const unauthorized = 4401;
 
 /** Whether the server is there and no longer knows the login: a refused handshake does not say why. */
-const over = () => fetch("/auth/session").then((r) => r.status === 401, () => false);
+const over = () =>
+  fetch("/auth/session").then(
+    (r) => r.status === 401,
+    () => false,
+  );
 
 let state: LiveState = "connecting";
 /** Grows with each reconnection: what was read before may be stale. */

@@ -17,7 +17,8 @@ const CreateUpload = graphql(`
 const fingerprint = ({ folder, path, size, modified }: Kept) => `berth.upload ${folder} ${path} ${size} ${modified}`;
 
 function explain(error: Error): Failure {
-  if (!(error instanceof DetailedError) || !error.originalResponse) return { code: "UNAVAILABLE", message: error.message };
+  if (!(error instanceof DetailedError) || !error.originalResponse)
+    return { code: "UNAVAILABLE", message: error.message };
   const response = error.originalResponse;
   const failure: Failure = {
     code: `HTTP ${response.getStatus()}`,
@@ -37,7 +38,8 @@ function explain(error: Error): Failure {
 const transport: Transport = {
   async tickets(vfolder, files) {
     const result = await client.mutation(CreateUpload, { input: { vfolder, files } }).toPromise();
-    if (result.error || !result.data) throw result.error ? fromGraphQL(result.error) : { code: "INTERNAL", message: "the server did not respond" };
+    if (result.error || !result.data)
+      throw result.error ? fromGraphQL(result.error) : { code: "INTERNAL", message: "the server did not respond" };
     return result.data.createUpload.uploads;
   },
 
@@ -94,7 +96,17 @@ const memory: Memory & { flush: () => void } = (() => {
   let pending: Kept[] | null = null;
   const flush = () => {
     if (!pending) return;
-    const kept = pending.slice(0, mostKept).map(({ folder, folderName, path, from, size, modified, sent }) => ({ folder, folderName, path, from, size, modified, sent }));
+    const kept = pending
+      .slice(0, mostKept)
+      .map(({ folder, folderName, path, from, size, modified, sent }) => ({
+        folder,
+        folderName,
+        path,
+        from,
+        size,
+        modified,
+        sent,
+      }));
     pending = null;
     try {
       if (kept.length > 0) localStorage.setItem(place, JSON.stringify(kept));
@@ -128,20 +140,36 @@ export const incoming = new Incoming(uploads, (folder, directory) => allFiles(cl
  * it replaces the file that was read so, and tells false when that one is no
  * longer there.
  */
-export async function sendOne(folder: string, path: string, bytes: Uint8Array<ArrayBuffer>, etag: string | null): Promise<boolean> {
+export async function sendOne(
+  folder: string,
+  path: string,
+  bytes: Uint8Array<ArrayBuffer>,
+  etag: string | null,
+): Promise<boolean> {
   const [target] = await transport.tickets(folder, [{ path, size: bytes.length }]);
   if (!target) throw { code: "INTERNAL", message: "the server returned no ticket for this file" } satisfies Failure;
   const endpoint = new URL(target.url, location.href);
-  const headers = { Authorization: `Bearer ${target.ticket}`, "Tus-Resumable": "1.0.0", ...(endpoint.origin === location.origin ? csrf : {}) };
+  const headers = {
+    Authorization: `Bearer ${target.ticket}`,
+    "Tus-Resumable": "1.0.0",
+    ...(endpoint.origin === location.origin ? csrf : {}),
+  };
   const refused = async (response: Response) => {
     if (response.status !== 412) throw await fromResponse(response);
     return false;
   };
-  const made = await fetch(endpoint, { method: "POST", headers: { ...headers, "Upload-Length": String(bytes.length), ...(etag === null ? {} : { "If-Match": etag }) } });
+  const made = await fetch(endpoint, {
+    method: "POST",
+    headers: { ...headers, "Upload-Length": String(bytes.length), ...(etag === null ? {} : { "If-Match": etag }) },
+  });
   if (!made.ok) return refused(made);
   if (bytes.length === 0) return true; // complete with its beginning
   const upload = new URL(made.headers.get("Location") ?? "", endpoint);
-  const sent = await fetch(upload, { method: "PATCH", headers: { ...headers, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream" }, body: bytes });
+  const sent = await fetch(upload, {
+    method: "PATCH",
+    headers: { ...headers, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream" },
+    body: bytes,
+  });
   if (sent.ok) return true;
   // Nobody goes on with it; what is left over would go by itself, later.
   await fetch(upload, { method: "DELETE", headers }).catch(() => undefined);

@@ -1,11 +1,16 @@
 import { describe, expect, it, vi } from "vitest";
-import { type Kept, type Sendable, type Target, Uploads, full } from "./uploads";
+import { full, type Kept, type Sendable, type Target, Uploads } from "./uploads";
 
 const file = (name: string, text = "data") => ({ path: name, file: new File([text], name) });
 const names = (n: number) => Array.from({ length: n }, (_, i) => file(`f${i}`));
 
-function rig(options: { kept?: Kept[];  ttl?: number; now?: () => number; tickets?: (paths: string[]) => Promise<void> } = {}) {
-  const pending = new Map<string, { done: () => void; fail: (e: unknown) => void; progress: (n: number) => void; ticket: string }>();
+function rig(
+  options: { kept?: Kept[]; ttl?: number; now?: () => number; tickets?: (paths: string[]) => Promise<void> } = {},
+) {
+  const pending = new Map<
+    string,
+    { done: () => void; fail: (e: unknown) => void; progress: (n: number) => void; ticket: string }
+  >();
   const asked: string[][] = [];
   const forgotten: string[] = [];
   let saved: string[] = [];
@@ -112,20 +117,25 @@ describe("Uploads", () => {
     expect(saved()).toEqual([]);
   });
 
-  it.each(["RESOURCE_EXHAUSTED", "HTTP 507"])("holds what else goes into a folder without room (%s), until it is told to go on", async (code) => {
-    const { uploads, pending, states } = rig();
-    uploads.add("f", names(6));
-    await vi.waitFor(() => expect(pending.size).toBe(4));
-    pending.get("f0")!.fail({ code, message: "no room" });
-    await vi.waitFor(() => expect(states()).toEqual(["failed", "sending", "sending", "sending", "paused", "paused"]));
-    expect(full(uploads.list()[0]!.failure!)).toBe(true);
-    uploads.resume();
-    await vi.waitFor(() => expect(states()[0]).toBe("sending"));
-  });
+  it.each(["RESOURCE_EXHAUSTED", "HTTP 507"])(
+    "holds what else goes into a folder without room (%s), until it is told to go on",
+    async (code) => {
+      const { uploads, pending, states } = rig();
+      uploads.add("f", names(6));
+      await vi.waitFor(() => expect(pending.size).toBe(4));
+      pending.get("f0")!.fail({ code, message: "no room" });
+      await vi.waitFor(() => expect(states()).toEqual(["failed", "sending", "sending", "sending", "paused", "paused"]));
+      expect(full(uploads.list()[0]!.failure!)).toBe(true);
+      uploads.resume();
+      await vi.waitFor(() => expect(states()[0]).toBe("sending"));
+    },
+  );
 
   it("waits for a lost connection, and begins again when it is back", async () => {
     let cut = true;
-    const { uploads, pending, states } = rig({ tickets: () => (cut ? Promise.reject(new Error("offline")) : Promise.resolve()) });
+    const { uploads, pending, states } = rig({
+      tickets: () => (cut ? Promise.reject(new Error("offline")) : Promise.resolve()),
+    });
     uploads.add("f", names(2));
     await vi.waitFor(() => expect(uploads.waitsUntil()).not.toBeNull());
     expect(states()).toEqual(["waiting", "waiting"]);
@@ -138,8 +148,19 @@ describe("Uploads", () => {
   });
 
   describe("after a reload", () => {
-    const old = (path: string, more: Partial<Kept> = {}): Kept => ({ folder: "f", folderName: "F", path, size: 4, modified: 7, sent: 2, ...more });
-    const again = (path: string, name = path.split("/").at(-1)!) => ({ path, file: new File(["data"], name, { lastModified: 7 }) });
+    const old = (path: string, more: Partial<Kept> = {}): Kept => ({
+      folder: "f",
+      folderName: "F",
+      path,
+      size: 4,
+      modified: 7,
+      sent: 2,
+      ...more,
+    });
+    const again = (path: string, name = path.split("/").at(-1)!) => ({
+      path,
+      file: new File(["data"], name, { lastModified: 7 }),
+    });
 
     it("asks for files, and goes on with those that are chosen again", async () => {
       const { uploads, states } = rig({ kept: [old("dir/a"), old("dir/b"), old("c", { size: 5 })] });

@@ -79,7 +79,11 @@ export class Uploads {
   /** When the connection is tried again; null while it is there. */
   private again: number | null = null;
 
-  constructor(private transport: Transport, private now: () => number = Date.now, private memory?: Memory) {
+  constructor(
+    private transport: Transport,
+    private now: () => number = Date.now,
+    private memory?: Memory,
+  ) {
     this.items = (memory?.load() ?? []).map((k) => ({ ...k, id: ++this.last, file: null, state: "missing" }));
   }
 
@@ -94,7 +98,8 @@ export class Uploads {
   active = () => this.items.some((i) => i.state === "waiting" || i.state === "sending");
 
   /** What is on its way into the folder, or was when the page was closed, by the paths that it was chosen by. */
-  begun = (folder: string): ReadonlyMap<string, Item> => new Map(this.items.filter((i) => open(i) && i.folder === folder).map((i) => [source(i), i]));
+  begun = (folder: string): ReadonlyMap<string, Item> =>
+    new Map(this.items.filter((i) => open(i) && i.folder === folder).map((i) => [source(i), i]));
 
   /** Files that stopped on their way, as when the page was loaded again, go on; those under way are not sent twice. */
   add(folder: string, files: { path: string; file: File; from?: string }[], folderName = "") {
@@ -103,7 +108,19 @@ export class Uploads {
     const more: Item[] = [];
     for (const { path, file, from } of files) {
       const old = begun.get(from ?? path);
-      if (!old) more.push({ id: ++this.last, folder, folderName, path, from, file, size: file.size, modified: file.lastModified, sent: 0, state: "waiting" });
+      if (!old)
+        more.push({
+          id: ++this.last,
+          folder,
+          folderName,
+          path,
+          from,
+          file,
+          size: file.size,
+          modified: file.lastModified,
+          sent: 0,
+          state: "waiting",
+        });
       else if (old.state !== "sending") found.set(old.id, file);
     }
     this.set([...this.items.map((i) => this.given(i, found.get(i.id))), ...more]);
@@ -115,7 +132,13 @@ export class Uploads {
     const missing = this.items.filter((i) => i.state === "missing");
     const found = new Map<number, File>();
     for (const { path, file } of files) {
-      const item = missing.find((i) => !found.has(i.id) && i.size === file.size && i.modified === file.lastModified && (told(source(i)) === told(path) || told(source(i)).endsWith(`/${told(path)}`)));
+      const item = missing.find(
+        (i) =>
+          !found.has(i.id) &&
+          i.size === file.size &&
+          i.modified === file.lastModified &&
+          (told(source(i)) === told(path) || told(source(i)).endsWith(`/${told(path)}`)),
+      );
       if (item) found.set(item.id, file);
     }
     this.set(this.items.map((i) => this.given(i, found.get(i.id))));
@@ -163,7 +186,15 @@ export class Uploads {
     if (!file) return item;
     const same = file.size === item.size && file.lastModified === item.modified;
     if (!same) this.targets.delete(item.id); // a ticket is for one size
-    return { ...item, file, size: file.size, modified: file.lastModified, sent: same ? item.sent : 0, state: "waiting", failure: undefined };
+    return {
+      ...item,
+      file,
+      size: file.size,
+      modified: file.lastModified,
+      sent: same ? item.sent : 0,
+      state: "waiting",
+      failure: undefined,
+    };
   }
 
   private each(id: number | undefined, states: Item["state"][], change: (item: Item) => Item) {
@@ -190,7 +221,9 @@ export class Uploads {
 
   private pump() {
     while (this.again === null && this.running.size < lanes) {
-      const next = this.items.find((i): i is Sendable => i.state === "waiting" && i.file !== null && !this.running.has(i.id));
+      const next = this.items.find(
+        (i): i is Sendable => i.state === "waiting" && i.file !== null && !this.running.has(i.id),
+      );
       if (!next) return;
       const target = this.fresh(next.id);
       if (!target) {
@@ -204,15 +237,24 @@ export class Uploads {
   private async ask(folder: string) {
     if (this.asking) return;
     this.asking = true;
-    const some = this.items.filter((i) => i.folder === folder && i.state === "waiting" && !this.fresh(i.id)).slice(0, batch);
+    const some = this.items
+      .filter((i) => i.folder === folder && i.state === "waiting" && !this.fresh(i.id))
+      .slice(0, batch);
     try {
-      const targets = await this.transport.tickets(folder, some.map((i) => ({ path: i.path, size: i.size })));
+      const targets = await this.transport.tickets(
+        folder,
+        some.map((i) => ({ path: i.path, size: i.size })),
+      );
       this.lost = 0;
       const byPath = new Map(targets.map((t) => [t.path, t]));
       some.forEach((item, n) => {
         const target = byPath.get(item.path) ?? targets[n];
         if (target) this.targets.set(item.id, target);
-        else this.change(item.id, { state: "failed", failure: { code: "INTERNAL", message: "the server returned no ticket for this file" } });
+        else
+          this.change(item.id, {
+            state: "failed",
+            failure: { code: "INTERNAL", message: "the server returned no ticket for this file" },
+          });
       });
     } catch (error) {
       this.failed(some, toFailure(error));
@@ -242,7 +284,11 @@ export class Uploads {
   private failed(items: Item[], failure: Failure) {
     const ids = new Set(items.map((i) => i.id));
     if (failure.code === "UNAVAILABLE") {
-      this.set(this.items.map((i) => (ids.has(i.id) && (i.state === "sending" || i.state === "waiting") ? { ...i, state: "waiting" } : i)));
+      this.set(
+        this.items.map((i) =>
+          ids.has(i.id) && (i.state === "sending" || i.state === "waiting") ? { ...i, state: "waiting" } : i,
+        ),
+      );
       this.wait();
       return;
     }

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { Suspense, lazy, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import { useKeys } from "../hooks/useKeys";
@@ -11,6 +11,8 @@ import { tell, useSessionChanges } from "../hooks/useSessionChanges";
 import { toast } from "../hooks/useToasts";
 import { ViewerProvider, ViewerQuery } from "../hooks/useViewer";
 import { t } from "../i18n";
+import { seesSome } from "./admin/nav";
+import { useInvitations } from "./folder/useInvitations";
 import { Help } from "./Help";
 import { LiveDot } from "./LiveDot";
 import { Mark } from "./Mark";
@@ -18,8 +20,6 @@ import { FailureNote } from "./Note";
 import { PasswordDialog } from "./PasswordDialog";
 import { Toasts } from "./Toasts";
 import { UserMenu } from "./UserMenu";
-import { seesSome } from "./admin/nav";
-import { useInvitations } from "./folder/useInvitations";
 import "./folder/folder.css";
 
 const LaunchSheet = lazy(() => import("./launch/LaunchSheet"));
@@ -47,7 +47,11 @@ const places = [
 function InvitationBadge() {
   const { rows } = useInvitations();
   if (rows.length === 0) return null;
-  return <span className="tab-badge" aria-label={t("{{count}} invitations", { count: rows.length })}>{rows.length}</span>;
+  return (
+    <span className="tab-badge" aria-label={t("{{count}} invitations", { count: rows.length })}>
+      {rows.length}
+    </span>
+  );
 }
 
 const mac = navigator.platform.startsWith("Mac");
@@ -85,7 +89,11 @@ export function Frame() {
     return (
       <main className="page">
         <h1>Berth</h1>
-        {failure ? <FailureNote failure={failure} what={t("The server does not respond")} /> : <p className="dim">{t("Loading…")}</p>}
+        {failure ? (
+          <FailureNote failure={failure} what={t("The server does not respond")} />
+        ) : (
+          <p className="dim">{t("Loading…")}</p>
+        )}
       </main>
     );
   }
@@ -101,7 +109,12 @@ export function Frame() {
           </Link>
           <nav className="places" aria-label={t("Main navigation")}>
             {shown.map((p) => (
-              <Link key={p.to} to={p.to} activeOptions={{ exact: p.to === "/" }} activeProps={{ className: "active", "aria-current": "page" }}>
+              <Link
+                key={p.to}
+                to={p.to}
+                activeOptions={{ exact: p.to === "/" }}
+                activeProps={{ className: "active", "aria-current": "page" }}
+              >
                 {t(p.label)}
                 {p.to === "/data" ? <InvitationBadge /> : null}
               </Link>

@@ -17,7 +17,12 @@ const keys: [string[], string][] = [
 
 export function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title={t("Keyboard shortcuts")} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={t("Keyboard shortcuts")}
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
       <dl className="facts">
         {keys.map(([names, does]) => (
           <div key={does} style={{ display: "contents" }}>

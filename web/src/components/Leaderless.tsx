@@ -19,14 +19,16 @@ export function Leaderless() {
   if (data.cluster.led && data.cluster.recovery) {
     return (
       <div className="failure" role="alert">
-        <b>{t("The cluster is in recovery mode.")}</b> {t("Until an administrator turns it off, no session starts, and Berth stops or removes nothing by itself.")}
+        <b>{t("The cluster is in recovery mode.")}</b>{" "}
+        {t("Until an administrator turns it off, no session starts, and Berth stops or removes nothing by itself.")}
       </div>
     );
   }
   if (data.cluster.led) return null;
   return (
     <div className="failure" role="alert">
-      <b>{t("The cluster has no leader.")}</b> {t("Sessions cannot start, stop or move until a manager becomes the leader.")}
+      <b>{t("The cluster has no leader.")}</b>{" "}
+      {t("Sessions cannot start, stop or move until a manager becomes the leader.")}
     </div>
   );
 }

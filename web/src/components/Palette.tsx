@@ -1,4 +1,4 @@
-import { Modal, TextInput, VisuallyHidden, useMantineColorScheme } from "@mantine/core";
+import { Modal, TextInput, useMantineColorScheme, VisuallyHidden } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { logout } from "../api/auth";
@@ -36,13 +36,23 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
 
   const entries: Entry[] = [
     { label: t("Launch a session"), kind: t("action"), run: () => launch() },
-    ...["Home", "Sessions", "Queue", "Data", "Cluster"].map((p) => ({ label: t(p), kind: t("page"), run: go(p === "Home" ? "/" : `/${p.toLowerCase()}`) })),
-    ...groups.flatMap((g) => g.pages.filter((p) => p.for(viewer))).map((p) => ({ label: `${t("Admin")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
+    ...["Home", "Sessions", "Queue", "Data", "Cluster"].map((p) => ({
+      label: t(p),
+      kind: t("page"),
+      run: go(p === "Home" ? "/" : `/${p.toLowerCase()}`),
+    })),
+    ...groups
+      .flatMap((g) => g.pages.filter((p) => p.for(viewer)))
+      .map((p) => ({ label: `${t("Admin")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
     ...account.map((p) => ({ label: `${t("Account")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
     ...(data?.sessions.edges ?? []).flatMap((e) =>
-      e?.node ? [{ label: e.node.name, kind: `${t("session")} · ${t(e.node.status)}`, run: go(`/sessions/${e.node.id}`) }] : [],
+      e?.node
+        ? [{ label: e.node.name, kind: `${t("session")} · ${t(e.node.status)}`, run: go(`/sessions/${e.node.id}`) }]
+        : [],
     ),
-    ...(data?.vfolders.edges ?? []).flatMap((e) => (e?.node ? [{ label: e.node.name, kind: t("folder"), run: go(`/data/${e.node.id}`) }] : [])),
+    ...(data?.vfolders.edges ?? []).flatMap((e) =>
+      e?.node ? [{ label: e.node.name, kind: t("folder"), run: go(`/data/${e.node.id}`) }] : [],
+    ),
     { label: t("Light theme"), kind: t("action"), run: () => setColorScheme("light") },
     { label: t("Dark theme"), kind: t("action"), run: () => setColorScheme("dark") },
     { label: t("Keyboard shortcuts"), kind: t("action"), run: onHelp },
@@ -65,9 +75,27 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   }
 
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} centered={false} yOffset="12vh" size={560} title={<VisuallyHidden>{t("Search or run a command")}</VisuallyHidden>} styles={{ header: { padding: 0, minHeight: 16 } }}>
-      <TextInput size="md" value={text} placeholder={t("Search or run a command")} aria-label={t("Search or run a command")} role="combobox" aria-expanded
-        aria-controls="palette-list" aria-activedescendant={hits[chosen] ? `palette-${chosen}` : undefined} data-autofocus autoComplete="off"
+    <Modal
+      opened
+      onClose={onClose}
+      withCloseButton={false}
+      centered={false}
+      yOffset="12vh"
+      size={560}
+      title={<VisuallyHidden>{t("Search or run a command")}</VisuallyHidden>}
+      styles={{ header: { padding: 0, minHeight: 16 } }}
+    >
+      <TextInput
+        size="md"
+        value={text}
+        placeholder={t("Search or run a command")}
+        aria-label={t("Search or run a command")}
+        role="combobox"
+        aria-expanded
+        aria-controls="palette-list"
+        aria-activedescendant={hits[chosen] ? `palette-${chosen}` : undefined}
+        data-autofocus
+        autoComplete="off"
         onKeyDown={press}
         onChange={(e) => {
           setText(e.currentTarget.value);
@@ -76,9 +104,17 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
       />
       <ul className="palette-list" id="palette-list" role="listbox" aria-label={t("Search results")}>
         {hits.map((entry, i) => (
-          <li key={`${entry.kind} ${entry.label} ${i}`} id={`palette-${i}`} role="option" aria-selected={i === chosen}
-            ref={(node) => { if (i === chosen) node?.scrollIntoView({ block: "nearest" }); }}
-            onMouseMove={() => setAt(i)} onClick={() => pick(entry)}>
+          <li
+            key={`${entry.kind} ${entry.label} ${i}`}
+            id={`palette-${i}`}
+            role="option"
+            aria-selected={i === chosen}
+            ref={(node) => {
+              if (i === chosen) node?.scrollIntoView({ block: "nearest" });
+            }}
+            onMouseMove={() => setAt(i)}
+            onClick={() => pick(entry)}
+          >
             <span className="clip">{entry.label}</span>
             <span className="kind">{entry.kind}</span>
           </li>

@@ -5,14 +5,29 @@ import { PasswordForm, shortest } from "./account/PasswordForm";
 
 export { shortest };
 
-export function PasswordDialog({ opened, onClose, onChanged }: { opened: boolean; onClose: () => void; onChanged: () => void }) {
+export function PasswordDialog({
+  opened,
+  onClose,
+  onChanged,
+}: {
+  opened: boolean;
+  onClose: () => void;
+  onChanged: () => void;
+}) {
   return (
-    <Modal opened={opened} onClose={onClose} title={<h2>{t("Change password")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
-      <PasswordForm onChanged={() => {
-        toast({ text: t("Password changed. All your other logins were revoked.") });
-        onChanged();
-        onClose();
-      }} />
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={<h2>{t("Change password")}</h2>}
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
+      <PasswordForm
+        onChanged={() => {
+          toast({ text: t("Password changed. All your other logins were revoked.") });
+          onChanged();
+          onClose();
+        }}
+      />
     </Modal>
   );
 }

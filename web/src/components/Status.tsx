@@ -103,7 +103,8 @@ interface Props {
 export function Status({ status, exitCode, result, pill }: Props) {
   const failed = status === "terminated" && result === "failure";
   const tone = failed ? "bad" : (tones[status] ?? "done");
-  const code = exitCode !== null && exitCode !== undefined && status === "terminated" ? ` · ${t("exit code")} ${exitCode}` : "";
+  const code =
+    exitCode !== null && exitCode !== undefined && status === "terminated" ? ` · ${t("exit code")} ${exitCode}` : "";
   return (
     <span className={`status tone-${tone}${pill ? " pill" : ""}`} data-status={status}>
       <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">

@@ -1,6 +1,6 @@
 import { t } from "../i18n";
-import { Meter } from "./Meter";
 import { amount, bySlot, slotHours, slotName } from "./format";
+import { Meter } from "./Meter";
 
 interface Props {
   occupied: Record<string, string>;
@@ -18,13 +18,29 @@ export function Usage({ occupied, policy, charged, sessions }: Props) {
       <section className="panel" aria-labelledby="held">
         <div className="panel-head">
           <h2 id="held">{t("In use")}</h2>
-          {policy ? <span className="push dim">{t("limits from policy {{policy}}", { policy: policy.name })}</span> : null}
+          {policy ? (
+            <span className="push dim">{t("limits from policy {{policy}}", { policy: policy.name })}</span>
+          ) : null}
         </div>
         <div className="pad stack" style={{ padding: "12px 14px" }}>
-          {policy?.maxSessions != null ? <Gauge name={t("Sessions")} used={sessions} limit={policy.maxSessions} text={String(sessions)} most={String(policy.maxSessions)} /> : null}
+          {policy?.maxSessions != null ? (
+            <Gauge
+              name={t("Sessions")}
+              used={sessions}
+              limit={policy.maxSessions}
+              text={String(sessions)}
+              most={String(policy.maxSessions)}
+            />
+          ) : null}
           {slots.map((slot) => (
-            <Gauge key={slot} name={slotName(slot)} used={Number(occupied[slot] ?? 0)} limit={slot in limits ? Number(limits[slot]) : null}
-              text={amount(slot, occupied[slot] ?? "0")} most={slot in limits ? amount(slot, limits[slot]!) : ""} />
+            <Gauge
+              key={slot}
+              name={slotName(slot)}
+              used={Number(occupied[slot] ?? 0)}
+              limit={slot in limits ? Number(limits[slot]) : null}
+              text={amount(slot, occupied[slot] ?? "0")}
+              most={slot in limits ? amount(slot, limits[slot]!) : ""}
+            />
           ))}
           {slots.length === 0 ? <span className="dim">{t("Nothing in use")}</span> : null}
         </div>
@@ -42,7 +58,8 @@ export function Usage({ occupied, policy, charged, sessions }: Props) {
                 <div key={u.slot} style={{ display: "contents" }}>
                   <dt>{slotName(u.slot)}</dt>
                   <dd>
-                    {slotHours(u.slot, u.slotSeconds)} {u.slot === "mem" || u.slot.endsWith(".mem") ? t("GiB-hours") : t("hours")}
+                    {slotHours(u.slot, u.slotSeconds)}{" "}
+                    {u.slot === "mem" || u.slot.endsWith(".mem") ? t("GiB-hours") : t("hours")}
                   </dd>
                 </div>
               ))}
@@ -53,7 +70,19 @@ export function Usage({ occupied, policy, charged, sessions }: Props) {
   );
 }
 
-function Gauge({ name, used, limit, text, most }: { name: string; used: number; limit: number | null; text: string; most: string }) {
+function Gauge({
+  name,
+  used,
+  limit,
+  text,
+  most,
+}: {
+  name: string;
+  used: number;
+  limit: number | null;
+  text: string;
+  most: string;
+}) {
   return (
     <div>
       <div className="row">
@@ -63,9 +92,7 @@ function Gauge({ name, used, limit, text, most }: { name: string; used: number; 
           {limit !== null ? <span className="dim"> / {most}</span> : null}
         </span>
       </div>
-      {limit !== null ? (
-        <Meter label={name} used={used} limit={limit} />
-      ) : null}
+      {limit !== null ? <Meter label={name} used={used} limit={limit} /> : null}
     </div>
   );
 }

@@ -32,15 +32,26 @@ export function UserMenu({ onPassword, onHelp }: { onPassword: () => void; onHel
         <Menu.Divider />
         <Menu.Label>{t("Theme")}</Menu.Label>
         {schemes.map((s) => (
-          <Menu.Item key={s.value} role="menuitemradio" aria-checked={colorScheme === s.value} closeMenuOnClick={false}
-            onClick={() => setColorScheme(s.value)} rightSection={colorScheme === s.value ? "✓" : null}>
+          <Menu.Item
+            key={s.value}
+            role="menuitemradio"
+            aria-checked={colorScheme === s.value}
+            closeMenuOnClick={false}
+            onClick={() => setColorScheme(s.value)}
+            rightSection={colorScheme === s.value ? "✓" : null}
+          >
             {t(s.label)}
           </Menu.Item>
         ))}
         {languages.length > 1 ? <Menu.Label>{t("Language")}</Menu.Label> : null}
         {languages.length > 1
           ? languages.map((l) => (
-              <Menu.Item key={l.code} lang={l.code} onClick={() => choose(l.code)} rightSection={language() === l.code ? "✓" : null}>
+              <Menu.Item
+                key={l.code}
+                lang={l.code}
+                onClick={() => choose(l.code)}
+                rightSection={language() === l.code ? "✓" : null}
+              >
                 {l.name}
               </Menu.Item>
             ))

@@ -55,7 +55,10 @@ export function when(iso: string, now = new Date()): string {
 export function slotName(slot: string): string {
   if (slot === "cpu") return "CPU";
   if (slot === "mem") return "Memory";
-  return slot.replace(/\.shares$/, "").replace(/\.device$/, " device").replace(/\.mem$/, " memory");
+  return slot
+    .replace(/\.shares$/, "")
+    .replace(/\.device$/, " device")
+    .replace(/\.mem$/, " memory");
 }
 
 export const isMemory = (slot: string) => slot === "mem" || slot.endsWith(".mem");

@@ -2,7 +2,9 @@ import { expect, it } from "vitest";
 import { rank } from "./rank";
 
 const labels = (typed: string) =>
-  rank([{ label: "Sessions" }, { label: "train-session" }, { label: "obsess" }, { label: "Data" }], typed).map((e) => e.label);
+  rank([{ label: "Sessions" }, { label: "train-session" }, { label: "obsess" }, { label: "Data" }], typed).map(
+    (e) => e.label,
+  );
 
 it("prefers beginnings, then words, then parts", () => {
   expect(labels("sess")).toEqual(["Sessions", "train-session", "obsess"]);

@@ -7,7 +7,10 @@ import { toast } from "./useToasts";
  * One mutation as a button or a form uses it. Forms show the failure
  * themselves; with `shout` it becomes a toast.
  */
-export function useAction<Data, Variables extends AnyVariables>(document: DocumentInput<Data, Variables>, shout = false) {
+export function useAction<Data, Variables extends AnyVariables>(
+  document: DocumentInput<Data, Variables>,
+  shout = false,
+) {
   const [{ fetching }, execute] = useMutation<Data, Variables>(document);
   const [failure, setFailure] = useState<Failure | null>(null);
   const run = useCallback(

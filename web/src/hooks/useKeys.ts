@@ -24,7 +24,8 @@ export function useKeys(keys: Keys) {
     function press(event: KeyboardEvent) {
       const name = nameOf(event);
       const always = name.startsWith("mod+");
-      if (!always && (typing(event.target) || document.querySelector('[aria-modal="true"], .xterm:focus-within'))) return;
+      if (!always && (typing(event.target) || document.querySelector('[aria-modal="true"], .xterm:focus-within')))
+        return;
       const chord = Date.now() - before.at < pause ? `${before.name} ${name}` : "";
       const action = table.current[chord] ?? table.current[name];
       before = { name, at: Date.now() };

@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../api/graphql";
+import { graphql, type ResultOf } from "../api/graphql";
 import { useLiveQuery } from "./useLiveQuery";
 
 const SlotTypesQuery = graphql(`query SlotTypes { slotTypes { id name displayName unit icon } }`);

@@ -3,19 +3,22 @@ import type { Item, Uploads } from "../api/uploads";
 
 /** The uploads. Progress comes many times a second, and is shown at most once in `ms`. */
 export function useUploads(uploads: Uploads, ms: number): Item[] {
-  const subscribe = useCallback((tell: () => void) => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = uploads.subscribe(() => {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        tell();
-      }, ms);
-    });
-    return () => {
-      clearTimeout(timer);
-      stop();
-    };
-  }, [uploads, ms]);
+  const subscribe = useCallback(
+    (tell: () => void) => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const stop = uploads.subscribe(() => {
+        timer ??= setTimeout(() => {
+          timer = undefined;
+          tell();
+        }, ms);
+      });
+      return () => {
+        clearTimeout(timer);
+        stop();
+      };
+    },
+    [uploads, ms],
+  );
   return useSyncExternalStore(subscribe, uploads.list);
 }
 

@@ -1,5 +1,5 @@
 import { createContext, useContext } from "react";
-import { type ResultOf, graphql } from "../api/graphql";
+import { graphql, type ResultOf } from "../api/graphql";
 
 export const ViewerQuery = graphql(`
   query Viewer {

@@ -42,13 +42,16 @@ export function useWindow(count: number, height: number, near?: () => void) {
   }, [end, count]);
 
   /** Scrolls so far that the row is seen, below a head of one row. */
-  const show = useCallback((i: number) => {
-    const el = box.current;
-    if (!el) return;
-    const from = i * height;
-    if (from < el.scrollTop) el.scrollTop = from;
-    else if (from + 2 * height > el.scrollTop + el.clientHeight) el.scrollTop = from + 2 * height - el.clientHeight;
-    look();
-  }, [height, look]);
+  const show = useCallback(
+    (i: number) => {
+      const el = box.current;
+      if (!el) return;
+      const from = i * height;
+      if (from < el.scrollTop) el.scrollTop = from;
+      else if (from + 2 * height > el.scrollTop + el.clientHeight) el.scrollTop = from + 2 * height - el.clientHeight;
+      look();
+    },
+    [height, look],
+  );
   return { box, first, last, before: first * height, after: (count - last) * height, onScroll: look, show };
 }

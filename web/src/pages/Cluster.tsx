@@ -3,11 +3,11 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSubscription } from "urql";
 import { fromGraphQL } from "../api/errors";
-import { type FragmentOf, type ResultOf, graphql } from "../api/graphql";
-import { Leaderless } from "../components/Leaderless";
-import { Empty, FailureNote } from "../components/Note";
+import { type FragmentOf, graphql, type ResultOf } from "../api/graphql";
 import { AgentCard } from "../components/device/AgentCard";
 import { AgentTable } from "../components/device/AgentTable";
+import { Leaderless } from "../components/Leaderless";
+import { Empty, FailureNote } from "../components/Note";
 import { useGathered } from "../hooks/useGathered";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useThrottled } from "../hooks/useThrottled";
@@ -67,22 +67,45 @@ export function Cluster() {
         <h1>{t("Cluster")}</h1>
         <span className="dim">{data ? t("{{count}} agents", { count: data.agents.totalCount }) : null}</span>
         <div className="push row">
-          <TextInput data-filter placeholder={t("Filter by name  /")} aria-label={t("Filter by name")} value={typed} w={200} onChange={(e) => setTyped(e.currentTarget.value)} />
-          <SegmentedControl aria-label={t("View")} value={view ?? "map"} onChange={(v) => void navigate({ search: { view: v === "map" ? undefined : v }, replace: true })}
-            data={[{ value: "map", label: t("Map") }, { value: "table", label: t("Table") }]} />
+          <TextInput
+            data-filter
+            placeholder={t("Filter by name  /")}
+            aria-label={t("Filter by name")}
+            value={typed}
+            w={200}
+            onChange={(e) => setTyped(e.currentTarget.value)}
+          />
+          <SegmentedControl
+            aria-label={t("View")}
+            value={view ?? "map"}
+            onChange={(v) => void navigate({ search: { view: v === "map" ? undefined : v }, replace: true })}
+            data={[
+              { value: "map", label: t("Map") },
+              { value: "table", label: t("Table") },
+            ]}
+          />
         </div>
       </div>
       <Legend />
       <Leaderless />
-      <FailureNote failure={failure ?? (error ? fromGraphQL(error) : null)} what={t("The agents could not be loaded")} />
+      <FailureNote
+        failure={failure ?? (error ? fromGraphQL(error) : null)}
+        what={t("The agents could not be loaded")}
+      />
       {data && all.length === 0 ? (
         <div className="panel">
           <Empty title={t("No agent has joined yet")} cli={admin ? "berth agent join" : undefined}>
-            {admin ? <Link to="/admin/agents">{t("Create a join token")}</Link> : t("An administrator must add a machine first.")}
+            {admin ? (
+              <Link to="/admin/agents">{t("Create a join token")}</Link>
+            ) : (
+              t("An administrator must add a machine first.")
+            )}
           </Empty>
         </div>
       ) : null}
-      {view === "table" ? <AgentTable agents={agents} /> : (
+      {view === "table" ? (
+        <AgentTable agents={agents} />
+      ) : (
         <div className="agents">
           {agents.map((a) => (
             <AgentCard key={a.id} agent={a} />

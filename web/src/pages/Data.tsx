@@ -3,7 +3,6 @@ import { useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
-import { Empty, FailureNote } from "../components/Note";
 import { FilterBox, FilterSelect } from "../components/admin/Filter";
 import { ProjectPick, UserPick } from "../components/admin/Pickers";
 import { nodesOf, usePages } from "../components/admin/usePages";
@@ -11,11 +10,12 @@ import { CreateFolder } from "../components/folder/CreateFolder";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTable } from "../components/folder/FolderTable";
 import { useTasksMove } from "../components/folder/FolderTasks";
+import { narrows, whereOf } from "../components/folder/filter";
+import { FoldersQuery, HeldFields, scopesOf, usageModes } from "../components/folder/folder";
 import { Invitations } from "../components/folder/Invitations";
 import { QuotaBars } from "../components/folder/QuotaBars";
 import { EmptyTrashButton } from "../components/folder/Trash";
-import { narrows, whereOf } from "../components/folder/filter";
-import { FoldersQuery, HeldFields, scopesOf, usageModes } from "../components/folder/folder";
+import { Empty, FailureNote } from "../components/Note";
 import "../components/folder/folder.css";
 import { SharesChanged } from "../components/folder/useInvitations";
 import { useGathered } from "../hooks/useGathered";
@@ -25,12 +25,15 @@ import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 
 /** The scopes that one's own folders and those of one's projects count in; there are few, whatever the number of folders. */
-const HeldQuery = graphql(`
+const HeldQuery = graphql(
+  `
   query HeldScopes($projects: [ID!]!) {
     mine: vfolders(first: 100, where: { kind: mine }) { edges { node { id project { id name } quotaScope { ...HeldFields } } } }
     projects: vfolders(first: 100, where: { projectIDIn: $projects }) { edges { node { id project { id name } quotaScope { ...HeldFields } } } }
   }
-`, [HeldFields]);
+`,
+  [HeldFields],
+);
 
 const FoldersChanged = graphql(`subscription FoldersChanged { vfolderChanged { id name status } }`);
 
@@ -80,9 +83,15 @@ export function Data() {
     <>
       <div className="page-head">
         <h1>{t("Data")}</h1>
-        <span className="dim" role="status">{total}</span>
+        <span className="dim" role="status">
+          {total}
+        </span>
         <div className="push row">
-          <FilterBox label={t("Filter by name")} value={q ?? ""} onChange={(text) => narrow({ q: text || undefined })} />
+          <FilterBox
+            label={t("Filter by name")}
+            value={q ?? ""}
+            onChange={(text) => narrow({ q: text || undefined })}
+          />
           <Button variant="subtle" component={Link} to="/object-storages">
             {t("Object storages")}
           </Button>
@@ -94,23 +103,66 @@ export function Data() {
       <Invitations onAccepted={changed} />
       <QuotaBars scopes={scopes} />
       <div className="row" style={{ flexWrap: "wrap" }}>
-        <SegmentedControl aria-label={t("Owner of the folders")} value={show ?? ""} data={kinds} onChange={(v) => narrow({ show: (v || undefined) as typeof show })} />
-        <FilterSelect label={t("Purpose")} any={t("Any purpose")} value={mode} options={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))} onChange={(v) => narrow({ mode: v as typeof mode })} />
+        <SegmentedControl
+          aria-label={t("Owner of the folders")}
+          value={show ?? ""}
+          data={kinds}
+          onChange={(v) => narrow({ show: (v || undefined) as typeof show })}
+        />
+        <FilterSelect
+          label={t("Purpose")}
+          any={t("Any purpose")}
+          value={mode}
+          options={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
+          onChange={(v) => narrow({ mode: v as typeof mode })}
+        />
         {narrows.project(show) && !administers(viewer) && viewer.projects.length > 1 ? (
-          <FilterSelect label={t("Project")} any={t("Any project")} value={project} options={viewer.projects.map((p) => ({ value: p.id, label: p.name }))} onChange={(id) => narrow({ project: id })} />
+          <FilterSelect
+            label={t("Project")}
+            any={t("Any project")}
+            value={project}
+            options={viewer.projects.map((p) => ({ value: p.id, label: p.name }))}
+            onChange={(id) => narrow({ project: id })}
+          />
         ) : null}
         {narrows.project(show) && administers(viewer) ? (
-          <ProjectPick key={`project ${names[project ?? ""]}`} bare label={t("Project")} placeholder={t("Any project")} w={180} value={project ?? null} chosen={project ? { value: project, label: names[project] ?? "…" } : null} onChange={(id) => narrow({ project: id ?? undefined })} />
+          <ProjectPick
+            key={`project ${names[project ?? ""]}`}
+            bare
+            label={t("Project")}
+            placeholder={t("Any project")}
+            w={180}
+            value={project ?? null}
+            chosen={project ? { value: project, label: names[project] ?? "…" } : null}
+            onChange={(id) => narrow({ project: id ?? undefined })}
+          />
         ) : null}
         {narrows.owner(show) && administers(viewer) ? (
-          <UserPick key={`owner ${names[owner ?? ""]}`} bare label={t("Owner")} placeholder={t("Any owner")} w={220} value={owner ?? null} chosen={owner ? { value: owner, label: names[owner] ?? "…" } : null} onChange={(id) => narrow({ owner: id ?? undefined })} />
+          <UserPick
+            key={`owner ${names[owner ?? ""]}`}
+            bare
+            label={t("Owner")}
+            placeholder={t("Any owner")}
+            w={220}
+            value={owner ?? null}
+            chosen={owner ? { value: owner, label: names[owner] ?? "…" } : null}
+            onChange={(id) => narrow({ owner: id ?? undefined })}
+          />
         ) : null}
-        {trash && rows.length > 0 ? <div className="push"><EmptyTrashButton rows={rows} whole={more === null} onDone={changed} /></div> : null}
+        {trash && rows.length > 0 ? (
+          <div className="push">
+            <EmptyTrashButton rows={rows} whole={more === null} onDone={changed} />
+          </div>
+        ) : null}
       </div>
       <FailureNote failure={pages.failure} what={t("The folders could not be loaded")} />
       {rows.length === 0 && !loading && !pages.failure ? (
         <div className="panel">
-          {trash && !q && !mode && !owner && !project ? <Empty title={t("The trash is empty")} /> : filtered ? <Empty title={t("No folder matches")} /> : (
+          {trash && !q && !mode && !owner && !project ? (
+            <Empty title={t("The trash is empty")} />
+          ) : filtered ? (
+            <Empty title={t("No folder matches")} />
+          ) : (
             <Empty title={t("No folders yet")} cli="berth folder create my-data && berth folder put my-data ./data">
               <span>{t("A folder keeps data after a session ends. You can mount it in other sessions.")}</span>
               <Button variant="light" onClick={create.open}>
@@ -122,15 +174,23 @@ export function Data() {
         </div>
       ) : null}
       {rows.length > 0 ? (
-        <FolderTable rows={rows} trash={trash} actions={(f) => <FolderMenu folder={f} onChanged={changed} onGone={changed} />} />
+        <FolderTable
+          rows={rows}
+          trash={trash}
+          actions={(f) => <FolderMenu folder={f} onChanged={changed} onGone={changed} />}
+        />
       ) : null}
       {more ? (
         <div className="row" style={{ justifyContent: "center" }}>
           <span className="dim">{t("{{shown}} of {{total}}", { shown: rows.length, total: total ?? "?" })}</span>
-          <Button variant="default" loading={loading} onClick={more}>{t("Show more")}</Button>
+          <Button variant="default" loading={loading} onClick={more}>
+            {t("Show more")}
+          </Button>
         </div>
       ) : null}
-      {creating ? <CreateFolder onClose={create.close} onCreated={(id) => void navigate({ to: "/data/$id", params: { id } })} /> : null}
+      {creating ? (
+        <CreateFolder onClose={create.close} onCreated={(id) => void navigate({ to: "/data/$id", params: { id } })} />
+      ) : null}
     </>
   );
 }

@@ -1,19 +1,19 @@
 import { Link, useParams } from "@tanstack/react-router";
 import { useSubscription } from "urql";
-import { type ResultOf, graphql } from "../api/graphql";
-import { FailureNote } from "../components/Note";
-import { Status } from "../components/Status";
-import { PluginNote } from "../components/device/PluginNote";
+import { graphql, type ResultOf } from "../api/graphql";
 import { DeviceFacts } from "../components/device/DeviceFacts";
 import { DeviceMetrics } from "../components/device/DeviceMetrics";
 import { iconOf } from "../components/device/FamilyBerths";
+import { accelerators, standing, why } from "../components/device/fleet";
 import { Glyph } from "../components/device/Glyph";
 import { Holders } from "../components/device/Holders";
 import { LinkMatrix } from "../components/device/LinkMatrix";
-import { accelerators, standing, why } from "../components/device/fleet";
-import { slotName } from "../components/format";
-import { type Series, extend } from "../components/session/series";
+import { PluginNote } from "../components/device/PluginNote";
 import { mainSlot } from "../components/device/segments";
+import { slotName } from "../components/format";
+import { FailureNote } from "../components/Note";
+import { Status } from "../components/Status";
+import { extend, type Series } from "../components/session/series";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useSlotTypes } from "../hooks/useSlotTypes";
 import { t } from "../i18n";
@@ -27,7 +27,8 @@ const DeviceNow = graphql(`
   }
 `);
 
-const DeviceQuery = graphql(`
+const DeviceQuery = graphql(
+  `
   query Device($id: ID!) {
     node(id: $id) {
       id
@@ -45,9 +46,12 @@ const DeviceQuery = graphql(`
       }
     }
   }
-`, [DeviceNow]);
+`,
+  [DeviceNow],
+);
 
-const DeviceChanged = graphql(`
+const DeviceChanged = graphql(
+  `
   subscription DeviceChanged($agent: ID!) {
     agentChanged(id: $agent) {
       id status statsAt
@@ -56,7 +60,9 @@ const DeviceChanged = graphql(`
       devices { ...DeviceNow }
     }
   }
-`, [DeviceNow]);
+`,
+  [DeviceNow],
+);
 
 type Found = Extract<NonNullable<ResultOf<typeof DeviceQuery>["node"]>, { deviceId: string }>;
 
@@ -82,10 +88,16 @@ type Samples = { latest: ResultOf<typeof DeviceChanged>["agentChanged"]["stats"]
 function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof useLiveQuery>["failure"] }) {
   const types = useSlotTypes();
   const { agent } = device;
-  const [{ data: samples }] = useSubscription({ query: DeviceChanged, variables: { agent: agent.id } }, (known: Samples | undefined, { agentChanged: now }): Samples => {
-    const latest = now.stats.filter((m) => m.deviceId === device.deviceId);
-    return { latest, series: extend(known?.series ?? [], "", Date.parse(now.statsAt ?? new Date().toISOString()), latest) };
-  });
+  const [{ data: samples }] = useSubscription(
+    { query: DeviceChanged, variables: { agent: agent.id } },
+    (known: Samples | undefined, { agentChanged: now }): Samples => {
+      const latest = now.stats.filter((m) => m.deviceId === device.deviceId);
+      return {
+        latest,
+        series: extend(known?.series ?? [], "", Date.parse(now.statsAt ?? new Date().toISOString()), latest),
+      };
+    },
+  );
   const how = standing(device, device.partitions.length > 0);
   const reason = why(device);
   const plugin = agent.plugins.find((p) => p.name === device.plugin);
@@ -93,9 +105,20 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
     <>
       <nav aria-label={t("Breadcrumb")}>
         <ol className="crumbs">
-          <li><Link to="/cluster">{t("Cluster")}</Link> /</li>
-          <li>{agent.name} <span className="dim">({agent.resourceGroup.name})</span></li>
-          {device.parent ? <li>/ <Link to="/cluster/devices/$id" params={{ id: device.parent.id }}>{device.parent.deviceId}</Link></li> : null}
+          <li>
+            <Link to="/cluster">{t("Cluster")}</Link> /
+          </li>
+          <li>
+            {agent.name} <span className="dim">({agent.resourceGroup.name})</span>
+          </li>
+          {device.parent ? (
+            <li>
+              /{" "}
+              <Link to="/cluster/devices/$id" params={{ id: device.parent.id }}>
+                {device.parent.deviceId}
+              </Link>
+            </li>
+          ) : null}
         </ol>
       </nav>
       <div className="page-head">
@@ -109,17 +132,31 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
       {reason ? <p className={`panel pad${how === "cut" ? "" : " warned"}`}>{reason}</p> : null}
       <div className="columns">
         <div className="stack">
-          <Section title={t("Current metrics")}><DeviceMetrics plugin={device.plugin} latest={samples?.latest ?? []} series={samples?.series ?? []} /></Section>
-          <Section title={t("Used by")}><Holders device={device} /></Section>
+          <Section title={t("Current metrics")}>
+            <DeviceMetrics plugin={device.plugin} latest={samples?.latest ?? []} series={samples?.series ?? []} />
+          </Section>
+          <Section title={t("Used by")}>
+            <Holders device={device} />
+          </Section>
           {device.plugin ? (
             <Section title={t("Links")}>
-              <LinkMatrix here={device.deviceId} links={agent.links} devices={accelerators(agent.devices).filter((d) => d.plugin === device.plugin)} />
+              <LinkMatrix
+                here={device.deviceId}
+                links={agent.links}
+                devices={accelerators(agent.devices).filter((d) => d.plugin === device.plugin)}
+              />
             </Section>
           ) : null}
         </div>
         <div className="stack">
-          <Section title={t("Details")}><DeviceFacts device={device} /></Section>
-          {plugin ? <Section title={t("Plugin")}><PluginNote plugin={plugin} /></Section> : null}
+          <Section title={t("Details")}>
+            <DeviceFacts device={device} />
+          </Section>
+          {plugin ? (
+            <Section title={t("Plugin")}>
+              <PluginNote plugin={plugin} />
+            </Section>
+          ) : null}
         </div>
       </div>
     </>

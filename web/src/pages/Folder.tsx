@@ -5,16 +5,16 @@ import { useState } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import type { Found } from "../api/incoming";
-import { FailureNote } from "../components/Note";
-import { bytes } from "../components/format";
 import { Browser } from "../components/folder/Browser";
 import { Connect } from "../components/folder/Connect";
+import { dropped } from "../components/folder/dropped";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTasks, useTasksMove } from "../components/folder/FolderTasks";
-import { dropped } from "../components/folder/dropped";
-import { sendFiles } from "../components/folder/sendFiles";
-import { Standing } from "../components/folder/Standing";
 import { FolderFields, ownerOf, whose } from "../components/folder/folder";
+import { Standing } from "../components/folder/Standing";
+import { sendFiles } from "../components/folder/sendFiles";
+import { bytes } from "../components/format";
+import { FailureNote } from "../components/Note";
 import "../components/folder/folder.css";
 import { SharesChanged } from "../components/folder/useInvitations";
 import { useGathered } from "../hooks/useGathered";
@@ -25,7 +25,9 @@ import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { Lost } from "./Lost";
 
-const FolderQuery = graphql(`query Folder($id: ID!) { node(id: $id) { ... on Vfolder { ...FolderFields } } }`, [FolderFields]);
+const FolderQuery = graphql(`query Folder($id: ID!) { node(id: $id) { ... on Vfolder { ...FolderFields } } }`, [
+  FolderFields,
+]);
 const FolderChanged = graphql(`
   subscription FolderChanged($id: ID!) {
     vfolderChanged(id: $id) { id name status usedBytes fileCount quotaScope { id usedBytes limitBytes: effectiveLimitBytes } mountedBy { id version name status } }
@@ -68,27 +70,40 @@ export function Folder() {
     folder.project ? t("project {{name}}", { name: folder.project.name }) : ownerOf(folder),
     scope.volume.name,
     folder.usedBytes === null ? null : bytes(folder.usedBytes),
-    scope.usedBytes === null || of === "shared" || of === "others" ? null : `${bytes(scope.usedBytes)}${scope.limitBytes === null ? "" : ` ${t("of")} ${bytes(scope.limitBytes)}`} ${t("used in the quota scope")}`,
+    scope.usedBytes === null || of === "shared" || of === "others"
+      ? null
+      : `${bytes(scope.usedBytes)}${scope.limitBytes === null ? "" : ` ${t("of")} ${bytes(scope.limitBytes)}`} ${t("used in the quota scope")}`,
   ].filter(Boolean);
   return (
     <>
       <div className="page-head">
         <div className="row">
-          <Link to="/data" className="prose">{t("Data")}</Link>
-          <span className="dim" aria-hidden="true">/</span>
+          <Link to="/data" className="prose">
+            {t("Data")}
+          </Link>
+          <span className="dim" aria-hidden="true">
+            /
+          </span>
           <h1>{folder.name}</h1>
         </div>
-        <span className="dim">
-          {facts.join(" · ")}
-        </span>
+        <span className="dim">{facts.join(" · ")}</span>
         <div className="push row">
           {ready ? (
             <Button variant="default" onClick={() => launch({ folder: id, readOnly: !writes })}>
               {t("Launch with this folder")}
             </Button>
           ) : null}
-          {ready ? <Button variant="default" onClick={connect.open}>{t("Connect")}</Button> : null}
-          <FolderMenu big folder={folder} onChanged={refetch} onGone={() => void navigate({ to: "/data", search: {} })} />
+          {ready ? (
+            <Button variant="default" onClick={connect.open}>
+              {t("Connect")}
+            </Button>
+          ) : null}
+          <FolderMenu
+            big
+            folder={folder}
+            onChanged={refetch}
+            onGone={() => void navigate({ to: "/data", search: {} })}
+          />
         </div>
       </div>
       {connecting ? <Connect folder={folder} path={path} writes={writes} onClose={connect.close} /> : null}
@@ -108,17 +123,34 @@ export function Folder() {
         </p>
       ) : null}
       {ready ? (
-        <div className={`drop-zone${over ? " over" : ""}`}
-          onDragOver={(e) => { if (!writes) return; e.preventDefault(); setOver(true); }}
-          onDragLeave={(e) => { if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setOver(false); }}
+        <div
+          className={`drop-zone${over ? " over" : ""}`}
+          onDragOver={(e) => {
+            if (!writes) return;
+            e.preventDefault();
+            setOver(true);
+          }}
+          onDragLeave={(e) => {
+            if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setOver(false);
+          }}
           onDrop={(e) => {
             if (!writes) return;
             e.preventDefault();
             setOver(false);
-            dropped(e.dataTransfer).then(send, (error) => toast({ failure: { code: "INVALID_ARGUMENT", message: String(error) } }));
-          }}>
-          <Browser key={path} folder={id} name={folder.name} path={path} writes={writes} onFiles={send}
-            onOpen={(next) => void navigate({ search: { path: next || undefined } })} />
+            dropped(e.dataTransfer).then(send, (error) =>
+              toast({ failure: { code: "INVALID_ARGUMENT", message: String(error) } }),
+            );
+          }}
+        >
+          <Browser
+            key={path}
+            folder={id}
+            name={folder.name}
+            path={path}
+            writes={writes}
+            onFiles={send}
+            onOpen={(next) => void navigate({ search: { path: next || undefined } })}
+          />
         </div>
       ) : null}
     </>

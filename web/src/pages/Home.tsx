@@ -1,10 +1,10 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { graphql } from "../api/graphql";
+import { duration, slotsLine } from "../components/format";
 import { Empty, FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
 import { Usage } from "../components/Usage";
-import { duration, slotsLine } from "../components/format";
 import { useGathered } from "../hooks/useGathered";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
@@ -37,7 +37,10 @@ export function Home() {
   const viewer = useViewer();
   const launch = useLaunch();
   const [recent] = useStored<string[]>("images", []);
-  const { data, failure, refetch } = useLiveQuery({ query: HomeQuery, variables: { me: viewer.user.id, from: month() } });
+  const { data, failure, refetch } = useLiveQuery({
+    query: HomeQuery,
+    variables: { me: viewer.user.id, from: month() },
+  });
   const again = useGathered(refetch, 400);
   useSessionChanges(again);
   const nodes = (data?.open.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
@@ -101,7 +104,9 @@ export function Home() {
                     </Link>
                     <Status status={s.status} />
                     <span className="dim">{s.pending?.summary}</span>
-                    {s.pending ? <span className="push nowrap">{t("position {{n}}", { n: s.pending.position })}</span> : null}
+                    {s.pending ? (
+                      <span className="push nowrap">{t("position {{n}}", { n: s.pending.position })}</span>
+                    ) : null}
                   </li>
                 ))}
               </ul>
@@ -127,7 +132,14 @@ export function Home() {
             </section>
           ) : null}
         </div>
-        {data ? <Usage occupied={data.viewer.user.occupied} policy={data.viewer.user.policies[0]?.policy ?? null} charged={data.usage} sessions={running.length} /> : null}
+        {data ? (
+          <Usage
+            occupied={data.viewer.user.occupied}
+            policy={data.viewer.user.policies[0]?.policy ?? null}
+            charged={data.usage}
+            sessions={running.length}
+          />
+        ) : null}
       </div>
     </>
   );

@@ -1,11 +1,11 @@
 import { Link, useRouter, useSearch } from "@tanstack/react-router";
-import { Suspense, lazy, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { useQuery } from "urql";
-import { type Login as Session, own, renewed, session } from "../api/auth";
-import { Mark } from "../components/Mark";
+import { own, renewed, type Login as Session, session } from "../api/auth";
 import { LoginForm } from "../components/account/LoginForm";
-import { Providers } from "../components/account/Providers";
 import { SignUpOfferQuery } from "../components/account/offer";
+import { Providers } from "../components/account/Providers";
+import { Mark } from "../components/Mark";
 import "../components/account/account.css";
 import { t } from "../i18n";
 
@@ -21,7 +21,10 @@ export function Login() {
   const goOn = (login: Session | null) => (login && !login.due ? history.push(own(next)) : setHere(login));
   useEffect(() => {
     // Who comes back from an identity provider with an error wants to read it.
-    void session().then((login) => (error && !login?.due ? setHere(null) : goOn(login)), () => setHere(null));
+    void session().then(
+      (login) => (error && !login?.due ? setHere(null) : goOn(login)),
+      () => setHere(null),
+    );
   }, []);
 
   return (
@@ -33,14 +36,24 @@ export function Login() {
         {here === undefined ? <p className="dim">{t("Loading…")}</p> : null}
         {here?.due ? (
           <Suspense fallback={<p className="dim">{t("Loading…")}</p>}>
-            <Due due={here.due} email={here.user.email} password={password} onDone={() => void renewed().then(goOn, () => setHere(null))} />
+            <Due
+              due={here.due}
+              email={here.user.email}
+              password={password}
+              onDone={() => void renewed().then(goOn, () => setHere(null))}
+            />
           </Suspense>
         ) : null}
         {here === null ? (
-          <LoginForm refused={error} request={request} providers={<Providers next={own(next)} force={error === "too_many_logins"} />} onLogin={(typed) => {
-            setPassword(typed);
-            void session().then(goOn);
-          }}>
+          <LoginForm
+            refused={error}
+            request={request}
+            providers={<Providers next={own(next)} force={error === "too_many_logins"} />}
+            onLogin={(typed) => {
+              setPassword(typed);
+              void session().then(goOn);
+            }}
+          >
             <SignUpLink />
           </LoginForm>
         ) : null}

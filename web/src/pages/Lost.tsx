@@ -16,7 +16,8 @@ export function Nothing() {
     <>
       <h1>{t("Page not found")}</h1>
       <p>
-        {t("The address is wrong, or the object was deleted or is not visible to you.")} <Link to="/">{t("Go to Home")}</Link>
+        {t("The address is wrong, or the object was deleted or is not visible to you.")}{" "}
+        <Link to="/">{t("Go to Home")}</Link>
       </p>
     </>
   );

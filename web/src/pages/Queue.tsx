@@ -3,9 +3,9 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSubscription } from "urql";
 import { fromGraphQL } from "../api/errors";
-import { type ResultOf, graphql } from "../api/graphql";
-import { Empty, FailureNote } from "../components/Note";
+import { graphql, type ResultOf } from "../api/graphql";
 import { duration, slotsLine, when } from "../components/format";
+import { Empty, FailureNote } from "../components/Note";
 import { stageWords } from "../components/session/pending/report";
 import { useNow } from "../hooks/useNow";
 import { useViewer } from "../hooks/useViewer";
@@ -31,7 +31,11 @@ export function Queue() {
   const groups = useViewer().resourceGroups;
   const group = groups.find((g) => g.id === asked) ?? groups[0];
   const [onlyMine, setOnlyMine] = useState(false);
-  const [{ data, error, fetching }] = useSubscription({ query: QueueChanged, variables: { resourceGroup: group?.id ?? "", first }, pause: !group });
+  const [{ data, error, fetching }] = useSubscription({
+    query: QueueChanged,
+    variables: { resourceGroup: group?.id ?? "", first },
+    pause: !group,
+  });
   const queue = group ? data?.queueChanged : null;
   const entries = (queue?.entries ?? []).filter((e) => e.mine || !onlyMine);
   const now = useNow(entries.length > 0);
@@ -41,23 +45,43 @@ export function Queue() {
         <h1>{t("Queue")}</h1>
         <span className="dim">{queue ? t("{{count}} pending sessions", { count: queue.totalCount }) : null}</span>
         <div className="push row">
-          <button type="button" className="chip" aria-pressed={onlyMine} onClick={() => setOnlyMine(!onlyMine)}>{t("Only mine")}</button>
-          <Select aria-label={t("Resource group")} w={200} allowDeselect={false} data={groups.map((g) => ({ value: g.id, label: g.name }))} value={group?.id ?? null}
-            onChange={(id) => void navigate({ search: { group: id ?? undefined }, replace: true })} />
+          <button type="button" className="chip" aria-pressed={onlyMine} onClick={() => setOnlyMine(!onlyMine)}>
+            {t("Only mine")}
+          </button>
+          <Select
+            aria-label={t("Resource group")}
+            w={200}
+            allowDeselect={false}
+            data={groups.map((g) => ({ value: g.id, label: g.name }))}
+            value={group?.id ?? null}
+            onChange={(id) => void navigate({ search: { group: id ?? undefined }, replace: true })}
+          />
         </div>
       </div>
       <FailureNote failure={error ? fromGraphQL(error) : null} what={t("The queue could not be loaded")} />
       {entries.length > 0 ? <Entries entries={entries} now={now} /> : null}
       {entries.length === 0 && !error ? (
         <div className="panel">
-          {!group ? <Empty title={t("No resource group is open to you")} /> : fetching && !queue ? <p className="empty dim">{t("Loading…")}</p> : (
-            <Empty title={onlyMine ? t("None of your sessions is pending in {{group}}", { group: group.name }) : t("No pending sessions in {{group}}", { group: group.name })}>
+          {!group ? (
+            <Empty title={t("No resource group is open to you")} />
+          ) : fetching && !queue ? (
+            <p className="empty dim">{t("Loading…")}</p>
+          ) : (
+            <Empty
+              title={
+                onlyMine
+                  ? t("None of your sessions is pending in {{group}}", { group: group.name })
+                  : t("No pending sessions in {{group}}", { group: group.name })
+              }
+            >
               <span>{t("A new session is scheduled next.")}</span>
             </Empty>
           )}
         </div>
       ) : null}
-      {queue && queue.totalCount > queue.entries.length ? <p className="dim">{t("and {{count}} more", { count: queue.totalCount - queue.entries.length })}</p> : null}
+      {queue && queue.totalCount > queue.entries.length ? (
+        <p className="dim">{t("and {{count}} more", { count: queue.totalCount - queue.entries.length })}</p>
+      ) : null}
     </>
   );
 }
@@ -69,11 +93,17 @@ function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) 
       <table className="grid" aria-label={t("Queue")}>
         <thead>
           <tr>
-            <th scope="col" className="num">{t("Position")}</th>
+            <th scope="col" className="num">
+              {t("Position")}
+            </th>
             <th scope="col">{t("Session")}</th>
             <th scope="col">{t("Owner")}</th>
-            <th scope="col" className="num">{t("Priority")}</th>
-            <th scope="col" className="num">{t("Pending for")}</th>
+            <th scope="col" className="num">
+              {t("Priority")}
+            </th>
+            <th scope="col" className="num">
+              {t("Pending for")}
+            </th>
             <th scope="col">{t("Reason")}</th>
             {known ? <th scope="col">{t("Latest start")}</th> : null}
           </tr>
@@ -85,19 +115,39 @@ function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) 
               <td>
                 {e.session ? (
                   <>
-                    <Link to="/sessions/$id" params={{ id: e.session.id }}><b>{e.session.name}</b></Link>
+                    <Link to="/sessions/$id" params={{ id: e.session.id }}>
+                      <b>{e.session.name}</b>
+                    </Link>
                     <div className="dim nowrap">{slotsLine(e.session.slots)}</div>
                   </>
-                ) : <span className="dim">{t("session of another user")}</span>}
+                ) : (
+                  <span className="dim">{t("session of another user")}</span>
+                )}
               </td>
-              <td className="clip">{e.mine ? t("you") : (e.session?.owner?.email ?? <span className="dim">–</span>)}</td>
+              <td className="clip">
+                {e.mine ? t("you") : (e.session?.owner?.email ?? <span className="dim">–</span>)}
+              </td>
               <td className="num">{e.priority}</td>
-              <td className="num nowrap" title={when(e.waitingSince)}>{duration(now - Date.parse(e.waitingSince))}</td>
+              <td className="num nowrap" title={when(e.waitingSince)}>
+                {duration(now - Date.parse(e.waitingSince))}
+              </td>
               <td className="prosy">
                 {e.why || t(stageWords[e.stage] ?? e.stage)}
-                {e.holds > 0 ? <span className="tone-wait"> · {t("{{count}} agents are reserved for it", { count: e.holds })}</span> : null}
+                {e.holds > 0 ? (
+                  <span className="tone-wait"> · {t("{{count}} agents are reserved for it", { count: e.holds })}</span>
+                ) : null}
               </td>
-              {known ? <td className="nowrap">{e.estimatedStart ? <span title={when(e.estimatedStart)}>{t("in {{time}}", { time: duration(Date.parse(e.estimatedStart) - now) })}</span> : <span className="dim">–</span>}</td> : null}
+              {known ? (
+                <td className="nowrap">
+                  {e.estimatedStart ? (
+                    <span title={when(e.estimatedStart)}>
+                      {t("in {{time}}", { time: duration(Date.parse(e.estimatedStart) - now) })}
+                    </span>
+                  ) : (
+                    <span className="dim">–</span>
+                  )}
+                </td>
+              ) : null}
             </tr>
           ))}
         </tbody>

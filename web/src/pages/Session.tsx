@@ -1,13 +1,13 @@
 import { Button, Tabs, TextInput, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Suspense, lazy, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useSubscription } from "urql";
+import { duration } from "../components/format";
 import { Leaderless } from "../components/Leaderless";
+import { lineOf } from "../components/launch/request";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
-import { duration } from "../components/format";
-import { lineOf } from "../components/launch/request";
 import { Config } from "../components/session/Config";
 import { DrainNote } from "../components/session/Drain";
 import { Events } from "../components/session/Events";
@@ -71,7 +71,16 @@ function Detail({ session }: { session: SessionDetail }) {
         </span>
         <div className="push row">
           {over ? (
-            <Button variant="default" onClick={() => launch({ image: session.image.reference, slots: session.slots, ...(batch ? { command: lineOf(session.command) } : {}) })}>
+            <Button
+              variant="default"
+              onClick={() =>
+                launch({
+                  image: session.image.reference,
+                  slots: session.slots,
+                  ...(batch ? { command: lineOf(session.command) } : {}),
+                })
+              }
+            >
               {t("Launch again")}
             </Button>
           ) : (
@@ -91,11 +100,17 @@ function Detail({ session }: { session: SessionDetail }) {
         <Timeline session={session} now={now} />
       </section>
       {session.status === "pending" ? <Leaderless /> : null}
-      {session.pending && session.status === "pending" ? <Pending session={session.id} report={session.pending} may={session.permissions.includes("update")} now={now} /> : null}
+      {session.pending && session.status === "pending" ? (
+        <Pending session={session.id} report={session.pending} may={session.permissions.includes("update")} now={now} />
+      ) : null}
       {over ? null : <DrainNote session={session} now={now} />}
       {over ? null : <MountsNote session={session} />}
       {session.status === "running" ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
-      <Tabs value={tab} keepMounted={false} onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}>
+      <Tabs
+        value={tab}
+        keepMounted={false}
+        onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}
+      >
         <Tabs.List aria-label={t("Session tabs")}>
           <Tabs.Tab value="terminal">{t("Terminal")}</Tabs.Tab>
           <Tabs.Tab value="logs">{t("Logs")}</Tabs.Tab>
@@ -110,7 +125,12 @@ function Detail({ session }: { session: SessionDetail }) {
             </Suspense>
           </Tabs.Panel>
           <Tabs.Panel value="logs">
-            <Logs session={session.id} name={session.name} kernel={kernel?.id ?? null} begun={session.startedAt !== null || over} />
+            <Logs
+              session={session.id}
+              name={session.name}
+              kernel={kernel?.id ?? null}
+              begun={session.startedAt !== null || over}
+            />
           </Tabs.Panel>
           <Tabs.Panel value="metrics">
             <Metrics session={session.id} live={session.status === "running"} usage={session.usage} />
@@ -138,7 +158,15 @@ function Name({ id, name, fixed }: { id: string; name: string; fixed: boolean })
       <div className="row">
         <h1>{name}</h1>
         {fixed ? null : (
-          <Button variant="subtle" size="compact-xs" onClick={() => { setText(name); clear(); setEditing(true); }}>
+          <Button
+            variant="subtle"
+            size="compact-xs"
+            onClick={() => {
+              setText(name);
+              clear();
+              setEditing(true);
+            }}
+          >
             {t("Rename")}
           </Button>
         )}
@@ -146,14 +174,26 @@ function Name({ id, name, fixed }: { id: string; name: string; fixed: boolean })
     );
   }
   return (
-    <form className="row" onSubmit={async (event) => {
-      event.preventDefault();
-      if (await run({ input: { id, name: text } })) setEditing(false);
-    }}>
+    <form
+      className="row"
+      onSubmit={async (event) => {
+        event.preventDefault();
+        if (await run({ input: { id, name: text } })) setEditing(false);
+      }}
+    >
       <VisuallyHidden component="h1">{name}</VisuallyHidden>
-      <TextInput aria-label={t("Name")} value={text} autoFocus onChange={(e) => setText(e.currentTarget.value)}
-        error={failure ? `${failure.message}${failure.requestId ? ` (${failure.code}, ${failure.requestId})` : ""}` : undefined}
-        onKeyDown={(e) => e.key === "Escape" && setEditing(false)} />
+      <TextInput
+        aria-label={t("Name")}
+        value={text}
+        autoFocus
+        onChange={(e) => setText(e.currentTarget.value)}
+        error={
+          failure
+            ? `${failure.message}${failure.requestId ? ` (${failure.code}, ${failure.requestId})` : ""}`
+            : undefined
+        }
+        onKeyDown={(e) => e.key === "Escape" && setEditing(false)}
+      />
       <Button type="submit" variant="light">
         {t("Save")}
       </Button>

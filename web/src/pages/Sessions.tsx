@@ -2,7 +2,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { type VariablesOf, graphql } from "../api/graphql";
+import { graphql, type VariablesOf } from "../api/graphql";
 import { Empty, FailureNote } from "../components/Note";
 import { IdleParts } from "../components/session/Idle";
 import { SessionTable } from "../components/session/SessionTable";
@@ -15,7 +15,8 @@ import { useSessionChanges } from "../hooks/useSessionChanges";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 
-const SessionsQuery = graphql(`
+const SessionsQuery = graphql(
+  `
   query Sessions($first: Int!, $where: SessionWhereInput) {
     sessions(first: $first, where: $where, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       totalCount
@@ -29,7 +30,9 @@ const SessionsQuery = graphql(`
       }
     }
   }
-`, [IdleParts]);
+`,
+  [IdleParts],
+);
 
 type Where = NonNullable<VariablesOf<typeof SessionsQuery>["where"]>;
 
@@ -97,21 +100,38 @@ export function Sessions() {
       <div className="row">
         <div className="chips" role="group" aria-label={t("Filter by status")}>
           {shows.map((s) => (
-            <button key={s.key} type="button" className="chip" aria-pressed={s === show}
-              onClick={() => void navigate({ search: (o) => ({ ...o, show: s.key === "all" ? undefined : s.key }) })}>
+            <button
+              key={s.key}
+              type="button"
+              className="chip"
+              aria-pressed={s === show}
+              onClick={() => void navigate({ search: (o) => ({ ...o, show: s.key === "all" ? undefined : s.key }) })}
+            >
               {t(s.label)}
             </button>
           ))}
         </div>
-        <TextInput data-filter placeholder={t("Filter by name  /")} aria-label={t("Filter by name")} value={typed} w={220}
-          onChange={(e) => setTyped(e.currentTarget.value)} />
-        <button type="button" className="chip push" aria-pressed={Boolean(search.all)}
-          onClick={() => void navigate({ search: (o) => ({ ...o, all: o.all ? undefined : true }) })}>
+        <TextInput
+          data-filter
+          placeholder={t("Filter by name  /")}
+          aria-label={t("Filter by name")}
+          value={typed}
+          w={220}
+          onChange={(e) => setTyped(e.currentTarget.value)}
+        />
+        <button
+          type="button"
+          className="chip push"
+          aria-pressed={Boolean(search.all)}
+          onClick={() => void navigate({ search: (o) => ({ ...o, all: o.all ? undefined : true }) })}
+        >
           {t("All users")}
         </button>
       </div>
       <FailureNote failure={failure} what={t("The sessions could not be loaded")} />
-      {rows.length > 0 ? <SessionTable rows={rows} picked={picked} onPick={setPicked} owners={Boolean(search.all)} /> : null}
+      {rows.length > 0 ? (
+        <SessionTable rows={rows} picked={picked} onPick={setPicked} owners={Boolean(search.all)} />
+      ) : null}
       {data && rows.length === 0 ? (
         <div className="panel">
           {filtered ? (

@@ -3,11 +3,11 @@ import { Link, useRouteContext, useRouter } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { useQuery } from "urql";
 import { login, signUp } from "../api/auth";
-import { type Failure, byField, fromGraphQL } from "../api/errors";
+import { byField, type Failure, fromGraphQL } from "../api/errors";
+import { SignUpOfferQuery } from "../components/account/offer";
+import { shortest } from "../components/account/PasswordForm";
 import { Mark } from "../components/Mark";
 import { FailureNote } from "../components/Note";
-import { shortest } from "../components/account/PasswordForm";
-import { SignUpOfferQuery } from "../components/account/offer";
 import "../components/account/account.css";
 import { t } from "../i18n";
 
@@ -23,9 +23,15 @@ export function Signup() {
           <Mark size={28} /> Berth
         </div>
         {done === "pending" ? (
-          <Said title={t("Your sign-up is pending approval")}>{t("An administrator must approve it. After that, you can log in with your e-mail and password.")}</Said>
+          <Said title={t("Your sign-up is pending approval")}>
+            {t("An administrator must approve it. After that, you can log in with your e-mail and password.")}
+          </Said>
         ) : null}
-        {done === "active" ? <Said title={t("Your account is ready")}>{t("Log in with your e-mail and the password that you chose.")}</Said> : null}
+        {done === "active" ? (
+          <Said title={t("Your account is ready")}>
+            {t("Log in with your e-mail and the password that you chose.")}
+          </Said>
+        ) : null}
         {done === null && invited ? <Form invitation named={false} onDone={setDone} /> : null}
         {done === null && !invited ? <Uninvited onDone={setDone} /> : null}
         <p className="dim">
@@ -44,9 +50,17 @@ function Uninvited({ onDone }: { onDone: (how: Done) => void }) {
     case undefined:
       return <p className="dim">{t("Loading…")}</p>;
     case "off":
-      return <Said title={t("Sign-up is disabled")}>{t("The administrators of this platform create all accounts. Ask one of them.")}</Said>;
+      return (
+        <Said title={t("Sign-up is disabled")}>
+          {t("The administrators of this platform create all accounts. Ask one of them.")}
+        </Said>
+      );
     case "invitation":
-      return <Said title={t("You need an invitation")}>{t("Ask an administrator for an invitation, or open the link in your invitation again.")}</Said>;
+      return (
+        <Said title={t("You need an invitation")}>
+          {t("Ask an administrator for an invitation, or open the link in your invitation again.")}
+        </Said>
+      );
   }
   return <Form invitation={false} named={data!.signUpOffer.named} onDone={onDone} />;
 }
@@ -85,22 +99,72 @@ function Form({ invitation, named, onDone }: { invitation: boolean; named: boole
   return (
     <>
       <h1>{t("Sign up")}</h1>
-      <p>{invitation ? t("You were invited. Use the e-mail address that received the invitation.") : t("An administrator must approve new accounts before the first login.")}</p>
+      <p>
+        {invitation
+          ? t("You were invited. Use the e-mail address that received the invitation.")
+          : t("An administrator must approve new accounts before the first login.")}
+      </p>
       <form onSubmit={submit}>
-        <TextInput label={t("E-mail")} type="email" autoComplete="email" required autoFocus size="sm" value={person.email} error={field.email}
-          onChange={(e) => set({ email: e.currentTarget.value })} />
-        <TextInput label={t("Full name")} autoComplete="name" size="sm" value={person.fullName} error={field.fullName}
-          onChange={(e) => set({ fullName: e.currentTarget.value })} />
-        <TextInput label={t("Username")} description={t("Short name for paths and lists. Leave empty to derive it from the e-mail.")} autoComplete="username" autoCapitalize="off"
-          spellCheck={false} size="sm" value={person.username} error={field.username} onChange={(e) => set({ username: e.currentTarget.value })} />
+        <TextInput
+          label={t("E-mail")}
+          type="email"
+          autoComplete="email"
+          required
+          autoFocus
+          size="sm"
+          value={person.email}
+          error={field.email}
+          onChange={(e) => set({ email: e.currentTarget.value })}
+        />
+        <TextInput
+          label={t("Full name")}
+          autoComplete="name"
+          size="sm"
+          value={person.fullName}
+          error={field.fullName}
+          onChange={(e) => set({ fullName: e.currentTarget.value })}
+        />
+        <TextInput
+          label={t("Username")}
+          description={t("Short name for paths and lists. Leave empty to derive it from the e-mail.")}
+          autoComplete="username"
+          autoCapitalize="off"
+          spellCheck={false}
+          size="sm"
+          value={person.username}
+          error={field.username}
+          onChange={(e) => set({ username: e.currentTarget.value })}
+        />
         {named ? (
-          <TextInput label={t("Domain")} description={t("The name of your organization on this platform")} required size="sm" value={person.domain} error={field.domain}
-            onChange={(e) => set({ domain: e.currentTarget.value })} />
+          <TextInput
+            label={t("Domain")}
+            description={t("The name of your organization on this platform")}
+            required
+            size="sm"
+            value={person.domain}
+            error={field.domain}
+            onChange={(e) => set({ domain: e.currentTarget.value })}
+          />
         ) : null}
-        <PasswordInput label={t("Password")} description={t("At least {{count}} characters", { count: shortest })} autoComplete="new-password" required minLength={shortest}
-          size="sm" value={person.password} error={field.password} aria-invalid={field.password !== undefined} onChange={(e) => set({ password: e.currentTarget.value })} />
+        <PasswordInput
+          label={t("Password")}
+          description={t("At least {{count}} characters", { count: shortest })}
+          autoComplete="new-password"
+          required
+          minLength={shortest}
+          size="sm"
+          value={person.password}
+          error={field.password}
+          aria-invalid={field.password !== undefined}
+          onChange={(e) => set({ password: e.currentTarget.value })}
+        />
         <FailureNote failure={rest} />
-        <Button type="submit" size="sm" loading={busy} disabled={!person.email.trim() || [...person.password].length < shortest}>
+        <Button
+          type="submit"
+          size="sm"
+          loading={busy}
+          disabled={!person.email.trim() || [...person.password].length < shortest}
+        >
           {t("Sign up")}
         </Button>
       </form>

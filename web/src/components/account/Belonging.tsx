@@ -34,7 +34,11 @@ export function Belonging({ user }: { user: Profile }) {
         </dd>
         <dt>{t("Additional roles")}</dt>
         <dd>
-          {user.roleGrants.length === 0 ? <span className="dim">{t("none")}</span> : <Grants grants={user.roleGrants} />}
+          {user.roleGrants.length === 0 ? (
+            <span className="dim">{t("none")}</span>
+          ) : (
+            <Grants grants={user.roleGrants} />
+          )}
         </dd>
         <dt>{t("Username")}</dt>
         <dd>{user.username}</dd>
@@ -52,7 +56,8 @@ export function Belonging({ user }: { user: Profile }) {
 function container(account: Profile["account"]): string {
   if (account?.containerUid == null) return t("the default user of the image");
   const gid = account.containerGid ?? account.containerUid;
-  const groups = account.containerGids.length > 0 ? `, ${t("groups {{list}}", { list: account.containerGids.join(" ") })}` : "";
+  const groups =
+    account.containerGids.length > 0 ? `, ${t("groups {{list}}", { list: account.containerGids.join(" ") })}` : "";
   return `uid ${account.containerUid}, gid ${gid}${groups}`;
 }
 

@@ -22,7 +22,11 @@ export default function Due({ due, email, password, onDone }: Props) {
           ? t("Your password has expired or was set by someone else. Choose a new one to continue.")
           : t("Your domain requires a code in addition to the password. You need a phone with an authenticator app.")}
       </p>
-      {due === "password" ? <PasswordForm known={password} onChanged={onDone} /> : <Enrol begin={t("Set up")} done={t("Continue")} onDone={onDone} />}
+      {due === "password" ? (
+        <PasswordForm known={password} onChanged={onDone} />
+      ) : (
+        <Enrol begin={t("Set up")} done={t("Continue")} onDone={onDone} />
+      )}
       <p>
         <button type="button" className="linkish" onClick={() => void logout().then(() => location.assign("/login"))}>
           {t("Log out")}

@@ -16,18 +16,48 @@ export function EditKeypair({ keypair, onClose }: { keypair: Keypair; onClose: (
   const wanted = rate === "" ? null : Number(rate);
 
   async function save() {
-    const changed = wanted === keypair.rateLimit ? {} : wanted === null ? { clearRateLimit: true } : { rateLimit: wanted };
-    if (await run({ input: { id: keypair.id, ...(name.trim() === keypair.name ? {} : { name: name.trim() }), ...changed } })) onClose();
+    const changed =
+      wanted === keypair.rateLimit ? {} : wanted === null ? { clearRateLimit: true } : { rateLimit: wanted };
+    if (
+      await run({
+        input: { id: keypair.id, ...(name.trim() === keypair.name ? {} : { name: name.trim() }), ...changed },
+      })
+    )
+      onClose();
   }
   return (
-    <FormDialog title={t("Edit {{name}}", { name: keypair.name })} failure={failure} fields={["name", "rateLimit"]} submit={t("Save")} busy={busy} onClose={onClose}
-      disabled={!name.trim() || (name.trim() === keypair.name && wanted === keypair.rateLimit)} onSubmit={() => void save()}>
+    <FormDialog
+      title={t("Edit {{name}}", { name: keypair.name })}
+      failure={failure}
+      fields={["name", "rateLimit"]}
+      submit={t("Save")}
+      busy={busy}
+      onClose={onClose}
+      disabled={!name.trim() || (name.trim() === keypair.name && wanted === keypair.rateLimit)}
+      onSubmit={() => void save()}
+    >
       {(wrong) => (
         <>
-          <TextInput label={t("Name")} required data-autofocus maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
+          <TextInput
+            label={t("Name")}
+            required
+            data-autofocus
+            maxLength={64}
+            value={name}
+            error={wrong.name}
+            onChange={(e) => setName(e.currentTarget.value)}
+          />
           {limits ? (
-            <NumberInput label={t("Requests per 15 minutes")} description={t("Leave empty for the default of {{n}}.", { n: usualRate })} allowDecimal={false} allowNegative={false} hideControls
-              value={rate} error={wrong.rateLimit} onChange={setRate} />
+            <NumberInput
+              label={t("Requests per 15 minutes")}
+              description={t("Leave empty for the default of {{n}}.", { n: usualRate })}
+              allowDecimal={false}
+              allowNegative={false}
+              hideControls
+              value={rate}
+              error={wrong.rateLimit}
+              onChange={setRate}
+            />
           ) : null}
         </>
       )}

@@ -5,8 +5,8 @@ import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { Copy, FailureNote } from "../Note";
-import { RecoveryCodes } from "./RecoveryCodes";
 import { qrPath } from "./qr";
+import { RecoveryCodes } from "./RecoveryCodes";
 
 const StartTotp = graphql(`mutation StartTotp { startTotp { secret url } }`);
 const ConfirmTotp = graphql(`mutation ConfirmTotp($input: ConfirmTotpInput!) { confirmTotp(input: $input) { codes } }`);
@@ -15,7 +15,17 @@ const ConfirmTotp = graphql(`mutation ConfirmTotp($input: ConfirmTotpInput!) { c
 const quiet = 4;
 
 /** Turns the second factor on: scan, prove, keep the recovery codes. */
-export function Enrol({ begin, done, onBegin, onDone }: { begin: string; done: string; onBegin?: () => void; onDone: () => void }) {
+export function Enrol({
+  begin,
+  done,
+  onBegin,
+  onDone,
+}: {
+  begin: string;
+  done: string;
+  onBegin?: () => void;
+  onDone: () => void;
+}) {
   const start = useAction(StartTotp);
   const confirm = useAction(ConfirmTotp);
   const [made, setMade] = useState<{ secret: string; url: string } | null>(null);
@@ -29,12 +39,16 @@ export function Enrol({ begin, done, onBegin, onDone }: { begin: string; done: s
       <div className="stack">
         <FailureNote failure={start.failure} />
         <div>
-          <Button loading={start.busy} autoFocus onClick={async () => {
-            const result = await start.run({});
-            if (!result) return;
-            onBegin?.();
-            setMade(result.startTotp);
-          }}>
+          <Button
+            loading={start.busy}
+            autoFocus
+            onClick={async () => {
+              const result = await start.run({});
+              if (!result) return;
+              onBegin?.();
+              setMade(result.startTotp);
+            }}
+          >
             {begin}
           </Button>
         </div>
@@ -42,22 +56,36 @@ export function Enrol({ begin, done, onBegin, onDone }: { begin: string; done: s
     );
   }
   return (
-    <form className="stack" onSubmit={async (event) => {
-      event.preventDefault();
-      const result = await confirm.run({ input: { code: code.trim() } });
-      if (result) setCodes(result.confirmTotp.codes);
-      else setCode("");
-    }}>
+    <form
+      className="stack"
+      onSubmit={async (event) => {
+        event.preventDefault();
+        const result = await confirm.run({ input: { code: code.trim() } });
+        if (result) setCodes(result.confirmTotp.codes);
+        else setCode("");
+      }}
+    >
       <div className="enrol">
         <Qr text={made.url} />
         <div className="stack">
           <p>{t("Scan this with an authenticator app on your phone.")}</p>
           <div>
             <p className="dim">{t("Or enter this key in the app:")}</p>
-            <code className="key-text">{made.secret.match(/.{1,4}/g)!.join(" ")}</code> <Copy value={made.secret} label={t("Copy key")} />
+            <code className="key-text">{made.secret.match(/.{1,4}/g)!.join(" ")}</code>{" "}
+            <Copy value={made.secret} label={t("Copy key")} />
           </div>
-          <TextInput label={t("Code from the app")} value={code} error={field.code} required autoFocus maw={200}
-            inputMode="numeric" autoComplete="one-time-code" maxLength={7} onChange={(e) => setCode(e.currentTarget.value)} />
+          <TextInput
+            label={t("Code from the app")}
+            value={code}
+            error={field.code}
+            required
+            autoFocus
+            maw={200}
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            maxLength={7}
+            onChange={(e) => setCode(e.currentTarget.value)}
+          />
         </div>
       </div>
       <FailureNote failure={rest} />
@@ -74,7 +102,13 @@ function Qr({ text }: { text: string }) {
   const { size, path } = useMemo(() => qrPath(text), [text]);
   const side = size + 2 * quiet;
   return (
-    <svg className="qr" role="img" aria-label={t("QR code with the key for an authenticator app")} viewBox={`${-quiet} ${-quiet} ${side} ${side}`} shapeRendering="crispEdges">
+    <svg
+      className="qr"
+      role="img"
+      aria-label={t("QR code with the key for an authenticator app")}
+      viewBox={`${-quiet} ${-quiet} ${side} ${side}`}
+      shapeRendering="crispEdges"
+    >
       <rect x={-quiet} y={-quiet} width={side} height={side} fill="#fff" />
       <path d={path} fill="#000" />
     </svg>

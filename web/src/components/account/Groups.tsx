@@ -28,23 +28,31 @@ export function Groups() {
         <span className="dim">{t("where your sessions can start")}</span>
       </div>
       <FailureNote failure={failure} />
-      {data && list.length === 0 ? <p className="body dim">{t("No resource group is open to you. Ask an administrator for access.")}</p> : null}
+      {data && list.length === 0 ? (
+        <p className="body dim">{t("No resource group is open to you. Ask an administrator for access.")}</p>
+      ) : null}
       <ul className="rows">
-        {list.map(({ resourceGroup: g, via }) => g ? (
-          <li key={g.id}>
-            <div className="entry">
-              <div>
-                <b>{g.name}</b> <span className="dim">{g.description}</span>
+        {list.map(({ resourceGroup: g, via }) =>
+          g ? (
+            <li key={g.id}>
+              <div className="entry">
+                <div>
+                  <b>{g.name}</b> <span className="dim">{g.description}</span>
+                </div>
+                <div className="dim">
+                  {t("open {{reasons}}", { reasons: via.map((v) => t(reasons[v] ?? v)).join(", ") })} ·{" "}
+                  {t("for {{types}} sessions", { types: g.sessionTypes.map((s) => t(s)).join(", ") })}
+                </div>
               </div>
-              <div className="dim">
-                {t("open {{reasons}}", { reasons: via.map((v) => t(reasons[v] ?? v)).join(", ") })} · {t("for {{types}} sessions", { types: g.sessionTypes.map((s) => t(s)).join(", ") })}
-              </div>
-            </div>
-          </li>
-        ) : null)}
+            </li>
+          ) : null,
+        )}
       </ul>
-      {data && data.resourceGroupAccess.totalCount > list.length
-        ? <p className="body dim">{t("Showing {{n}} of {{total}}.", { n: list.length, total: data.resourceGroupAccess.totalCount })}</p> : null}
+      {data && data.resourceGroupAccess.totalCount > list.length ? (
+        <p className="body dim">
+          {t("Showing {{n}} of {{total}}.", { n: list.length, total: data.resourceGroupAccess.totalCount })}
+        </p>
+      ) : null}
     </section>
   );
 }

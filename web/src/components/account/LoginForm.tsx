@@ -4,8 +4,8 @@ import { login } from "../../api/auth";
 import type { Failure } from "../../api/errors";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
-import { Copy } from "../Note";
 import { duration } from "../format";
+import { Copy } from "../Note";
 import { afterLogin, externalErrors } from "./login";
 
 interface Props {
@@ -33,7 +33,12 @@ export function LoginForm({ refused, request, providers, onLogin, children }: Pr
   async function submit(event: React.FormEvent) {
     event.preventDefault();
     setBusy(true);
-    const why = await login({ email: email.trim(), password, ...(code ? { code: code.trim() } : {}), ...(step === "room" ? { force: true } : {}) });
+    const why = await login({
+      email: email.trim(),
+      password,
+      ...(code ? { code: code.trim() } : {}),
+      ...(step === "room" ? { force: true } : {}),
+    });
     setBusy(false);
     if (!why) return onLogin(password);
     if (why.retryAfter) setOpenAt(Date.now() + why.retryAfter * 1000);
@@ -56,10 +61,26 @@ export function LoginForm({ refused, request, providers, onLogin, children }: Pr
         <h1>{t("Log in")}</h1>
         {refused && !failure ? <Refused word={refused} request={request} /> : null}
         <form onSubmit={submit}>
-          <TextInput label={t("E-mail")} type="email" name="email" autoComplete="username" required autoFocus size="sm" value={email}
-            onChange={(e) => setEmail(e.currentTarget.value)} />
-          <PasswordInput label={t("Password")} name="password" autoComplete="current-password" required size="sm" value={password}
-            onChange={(e) => setPassword(e.currentTarget.value)} />
+          <TextInput
+            label={t("E-mail")}
+            type="email"
+            name="email"
+            autoComplete="username"
+            required
+            autoFocus
+            size="sm"
+            value={email}
+            onChange={(e) => setEmail(e.currentTarget.value)}
+          />
+          <PasswordInput
+            label={t("Password")}
+            name="password"
+            autoComplete="current-password"
+            required
+            size="sm"
+            value={password}
+            onChange={(e) => setPassword(e.currentTarget.value)}
+          />
           {alert}
           <Button type="submit" size="sm" loading={busy} disabled={wait > 0}>
             {t("Log in")}
@@ -76,11 +97,29 @@ export function LoginForm({ refused, request, providers, onLogin, children }: Pr
       <p className="dim">{email.trim()}</p>
       <form onSubmit={submit}>
         {step === "code" ? (
-          <TextInput key="code" label={t("Code from your authenticator app, or a recovery code")} name="code" autoComplete="one-time-code" required autoFocus
-            autoCapitalize="off" spellCheck={false} size="sm" value={code} onChange={(e) => setCode(e.currentTarget.value)} />
+          <TextInput
+            key="code"
+            label={t("Code from your authenticator app, or a recovery code")}
+            name="code"
+            autoComplete="one-time-code"
+            required
+            autoFocus
+            autoCapitalize="off"
+            spellCheck={false}
+            size="sm"
+            value={code}
+            onChange={(e) => setCode(e.currentTarget.value)}
+          />
         ) : null}
         {alert}
-        <Button key={`go ${step}`} type="submit" size="sm" loading={busy} disabled={wait > 0} autoFocus={step === "room"}>
+        <Button
+          key={`go ${step}`}
+          type="submit"
+          size="sm"
+          loading={busy}
+          disabled={wait > 0}
+          autoFocus={step === "room"}
+        >
           {step === "code" ? t("Continue") : t("Revoke the oldest login and continue")}
         </Button>
         <Button variant="subtle" size="sm" onClick={restart}>
@@ -96,17 +135,23 @@ function Why({ failure, step, wait }: { failure: Failure; step: string; wait: nu
   if (step === "room" && failure.field === "force") {
     return (
       <div role="alert">
-        {t("You have {{count}} logins, which is your limit. To continue, revoke the oldest login. Your running sessions are not affected.", { count: Number(failure.limit ?? 1) })}
+        {t(
+          "You have {{count}} logins, which is your limit. To continue, revoke the oldest login. Your running sessions are not affected.",
+          { count: Number(failure.limit ?? 1) },
+        )}
       </div>
     );
   }
-  const plain = failure.field === "code" ? t("The code is wrong or was already used.") : t("Incorrect e-mail or password.");
+  const plain =
+    failure.field === "code" ? t("The code is wrong or was already used.") : t("Incorrect e-mail or password.");
   const wrong = failure.code === "UNAUTHENTICATED";
   const closed = failure.field === "logins";
   return (
     <div className="failure" role="alert">
       {wrong ? plain : null}
-      {throttled && wait > 0 ? t("Too many attempts. You can try again in {{wait}}.", { wait: duration(wait * 1000) }) : null}
+      {throttled && wait > 0
+        ? t("Too many attempts. You can try again in {{wait}}.", { wait: duration(wait * 1000) })
+        : null}
       {throttled && wait === 0 ? t("You can try again now.") : null}
       {closed ? t("Your limits do not allow any logins. Ask an administrator.") : null}
       {!wrong && !throttled && !closed ? failure.message : null}

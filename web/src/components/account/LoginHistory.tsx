@@ -1,13 +1,13 @@
 import { SegmentedControl } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { type VariablesOf, graphql } from "../../api/graphql";
+import { graphql, type VariablesOf } from "../../api/graphql";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { PagedTable } from "../admin/Table";
 import { usePages } from "../admin/usePages";
 import { when } from "../format";
-import { Outcome } from "./Outcome";
 import { agentName } from "./agent";
+import { Outcome } from "./Outcome";
 import { loginResults, refusals } from "./trail";
 
 const LoginHistoryQuery = graphql(`
@@ -36,24 +36,41 @@ export function LoginHistory({ turn }: { turn: number }) {
       <div className="row">
         <h2>{t("Login history")}</h2>
         <span className="push" />
-        <SegmentedControl aria-label={t("Filter the login history")} value={show} onChange={setShow}
-          data={[{ value: "all", label: t("All") }, { value: "refused", label: t("Refused") }]} />
+        <SegmentedControl
+          aria-label={t("Filter the login history")}
+          value={show}
+          onChange={setShow}
+          data={[
+            { value: "all", label: t("All") },
+            { value: "refused", label: t("Refused") },
+          ]}
+        />
       </div>
-      <PagedTable label={t("Login history")} pages={pages} empty={show === "refused" ? t("No refused logins") : t("No entries yet")}
+      <PagedTable
+        label={t("Login history")}
+        pages={pages}
+        empty={show === "refused" ? t("No refused logins") : t("No entries yet")}
         columns={[
           { head: t("Time"), cell: (a) => <span className="nowrap">{when(a.at)}</span> },
-          { head: t("Event"), cell: (a) => {
-            const { text, tone } = loginResults[a.result];
-            return <Outcome tone={tone}>{text}</Outcome>;
-          } },
+          {
+            head: t("Event"),
+            cell: (a) => {
+              const { text, tone } = loginResults[a.result];
+              return <Outcome tone={tone}>{text}</Outcome>;
+            },
+          },
           { head: t("Address"), cell: (a) => a.clientAddress },
-          { head: t("Client"), cell: (a) => (
-            <span className="dim" title={a.userAgent}>
-              {agentName(a.userAgent)}
-              {a.method === "oidc" ? ` · ${t("identity provider")}` : ""}
-            </span>
-          ) },
-        ]} />
+          {
+            head: t("Client"),
+            cell: (a) => (
+              <span className="dim" title={a.userAgent}>
+                {agentName(a.userAgent)}
+                {a.method === "oidc" ? ` · ${t("identity provider")}` : ""}
+              </span>
+            ),
+          },
+        ]}
+      />
     </>
   );
 }

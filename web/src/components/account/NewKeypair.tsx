@@ -14,12 +14,31 @@ export function NewKeypair({ onClose, onMade }: { onClose: () => void; onMade: (
   const { run, busy, failure } = useAction(CreateKeypair);
   const [name, setName] = useState("");
   return (
-    <FormDialog title={t("New keypair")} failure={failure} fields={["name"]} submit={t("Create")} busy={busy} disabled={!name.trim()} onClose={onClose}
+    <FormDialog
+      title={t("New keypair")}
+      failure={failure}
+      fields={["name"]}
+      submit={t("Create")}
+      busy={busy}
+      disabled={!name.trim()}
+      onClose={onClose}
       onSubmit={async () => {
         const done = await run({ input: { name: name.trim() } });
         if (done) onMade({ ...done.createKeypair.keypair, secret: done.createKeypair.secret ?? "" });
-      }}>
-      {(wrong) => <TextInput label={t("Name")} description={t("What will use it?")} required data-autofocus maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />}
+      }}
+    >
+      {(wrong) => (
+        <TextInput
+          label={t("Name")}
+          description={t("What will use it?")}
+          required
+          data-autofocus
+          maxLength={64}
+          value={name}
+          error={wrong.name}
+          onChange={(e) => setName(e.currentTarget.value)}
+        />
+      )}
     </FormDialog>
   );
 }

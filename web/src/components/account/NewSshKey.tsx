@@ -1,4 +1,4 @@
-import { Button, FileButton, TextInput, Textarea } from "@mantine/core";
+import { Button, FileButton, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
@@ -6,7 +6,9 @@ import { t } from "../../i18n";
 import { FormDialog } from "../admin/Form";
 import { isPrivate, nameOf } from "./sshkey";
 
-const CreateSshKey = graphql(`mutation CreateSshKey($input: CreateSSHKeyInput!) { createSshKey(input: $input) { privateKey sshKey { id } } }`);
+const CreateSshKey = graphql(
+  `mutation CreateSshKey($input: CreateSSHKeyInput!) { createSshKey(input: $input) { privateKey sshKey { id } } }`,
+);
 const AddSshKey = graphql(`mutation AddSshKey($input: AddSSHKeyInput!) { addSshKey(input: $input) { sshKey { id } } }`);
 
 interface Props {
@@ -37,24 +39,70 @@ export function NewSshKey({ own, onClose, onMade }: Props) {
     if (done?.createSshKey.privateKey) onMade(name.trim(), done.createSshKey.privateKey);
   }
   return (
-    <FormDialog title={own ? t("Add your own SSH key") : t("Generate an SSH key")} failure={own ? add.failure : make.failure} fields={["name", "publicKey"]} submit={own ? t("Add") : t("Generate")} size={own ? 560 : undefined}
-      busy={make.busy || add.busy} disabled={!name.trim() || (own && (!publicKey.trim() || wrongHalf))} onClose={onClose} onSubmit={() => void submit()}>
+    <FormDialog
+      title={own ? t("Add your own SSH key") : t("Generate an SSH key")}
+      failure={own ? add.failure : make.failure}
+      fields={["name", "publicKey"]}
+      submit={own ? t("Add") : t("Generate")}
+      size={own ? 560 : undefined}
+      busy={make.busy || add.busy}
+      disabled={!name.trim() || (own && (!publicKey.trim() || wrongHalf))}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+    >
       {(wrong) => (
         <>
           {own ? (
             <>
-              <Textarea label={t("Public key")} description={t("One line from a file such as id_ed25519.pub. Allowed types: ed25519, ecdsa, and rsa with at least 2048 bits.")} required data-autofocus autosize minRows={3} maxRows={8}
-                spellCheck={false} value={publicKey} error={wrongHalf ? t("This is a private key. Keep it secret, and paste the public key from the file that ends in .pub.") : wrong.publicKey} onChange={(e) => read(e.currentTarget.value)} />
+              <Textarea
+                label={t("Public key")}
+                description={t(
+                  "One line from a file such as id_ed25519.pub. Allowed types: ed25519, ecdsa, and rsa with at least 2048 bits.",
+                )}
+                required
+                data-autofocus
+                autosize
+                minRows={3}
+                maxRows={8}
+                spellCheck={false}
+                value={publicKey}
+                error={
+                  wrongHalf
+                    ? t(
+                        "This is a private key. Keep it secret, and paste the public key from the file that ends in .pub.",
+                      )
+                    : wrong.publicKey
+                }
+                onChange={(e) => read(e.currentTarget.value)}
+              />
               <div>
-                <FileButton accept=".pub,text/plain" onChange={async (file) => file && read((await file.slice(0, 16_384).text()).trim())}>
-                  {(props) => <Button variant="default" {...props}>{t("Choose a file")}</Button>}
+                <FileButton
+                  accept=".pub,text/plain"
+                  onChange={async (file) => file && read((await file.slice(0, 16_384).text()).trim())}
+                >
+                  {(props) => (
+                    <Button variant="default" {...props}>
+                      {t("Choose a file")}
+                    </Button>
+                  )}
                 </FileButton>
               </div>
             </>
           ) : (
-            <p>{t("Berth generates an ed25519 key, shows you the private key once, and stores only the public key.")}</p>
+            <p>
+              {t("Berth generates an ed25519 key, shows you the private key once, and stores only the public key.")}
+            </p>
           )}
-          <TextInput label={t("Name")} description={t("Where is it used?")} required {...(own ? {} : { "data-autofocus": true })} maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
+          <TextInput
+            label={t("Name")}
+            description={t("Where is it used?")}
+            required
+            {...(own ? {} : { "data-autofocus": true })}
+            maxLength={64}
+            value={name}
+            error={wrong.name}
+            onChange={(e) => setName(e.currentTarget.value)}
+          />
         </>
       )}
     </FormDialog>

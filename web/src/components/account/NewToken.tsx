@@ -23,24 +23,73 @@ export function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (se
 
   async function submit() {
     const chosen = scopes.map((s) => s.value).filter((s) => picked.includes(s));
-    const done = await run({ input: { name: name.trim(), scopes: chosen, project: project || null, expiresAt: ends ?? null } });
+    const done = await run({
+      input: { name: name.trim(), scopes: chosen, project: project || null, expiresAt: ends ?? null },
+    });
     if (done?.createAccessToken.secret) onMade(done.createAccessToken.secret);
   }
   return (
-    <FormDialog title={t("New token")} failure={failure} fields={["name", "scopes", "project", "expiresAt"]} submit={t("Create")} busy={busy} onClose={onClose}
-      disabled={!name.trim() || picked.length === 0 || ends === undefined} onSubmit={() => void submit()}>
+    <FormDialog
+      title={t("New token")}
+      failure={failure}
+      fields={["name", "scopes", "project", "expiresAt"]}
+      submit={t("Create")}
+      busy={busy}
+      onClose={onClose}
+      disabled={!name.trim() || picked.length === 0 || ends === undefined}
+      onSubmit={() => void submit()}
+    >
       {(wrong) => (
         <>
-          <TextInput label={t("Name")} description={t("What will use it?")} required data-autofocus maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
-          <Checkbox.Group label={t("Scopes")} value={picked} onChange={setPicked} error={wrong.scopes ?? (picked.length === 0 ? t("Choose at least one scope.") : undefined)}>
+          <TextInput
+            label={t("Name")}
+            description={t("What will use it?")}
+            required
+            data-autofocus
+            maxLength={64}
+            value={name}
+            error={wrong.name}
+            onChange={(e) => setName(e.currentTarget.value)}
+          />
+          <Checkbox.Group
+            label={t("Scopes")}
+            value={picked}
+            onChange={setPicked}
+            error={wrong.scopes ?? (picked.length === 0 ? t("Choose at least one scope.") : undefined)}
+          >
             <div className="stack small" style={{ margin: "6px 0" }}>
-              {scopes.map((s) => <Checkbox key={s.value} value={s.value} label={t(s.value)} description={t(s.text)} />)}
+              {scopes.map((s) => (
+                <Checkbox key={s.value} value={s.value} label={t(s.value)} description={t(s.text)} />
+              ))}
             </div>
           </Checkbox.Group>
-          <Select label={t("Project access")} value={project} error={wrong.project} onChange={(p) => setProject(p ?? "")}
-            data={[{ value: "", label: t("all your projects") }, ...projects.map((p) => ({ value: p.id, label: t("only {{project}}", { project: p.name }) }))]} />
-          <Select label={t("Expires after")} value={lifetime} error={lifetime === "day" ? undefined : wrong.expiresAt} data={lifetimes.map((l) => ({ ...l, label: t(l.label) }))} onChange={(l) => l && setLifetime(l)} />
-          {lifetime === "day" ? <TextInput type="date" label={t("Last valid day")} required value={day} error={wrong.expiresAt} onChange={(e) => setDay(e.currentTarget.value)} /> : null}
+          <Select
+            label={t("Project access")}
+            value={project}
+            error={wrong.project}
+            onChange={(p) => setProject(p ?? "")}
+            data={[
+              { value: "", label: t("all your projects") },
+              ...projects.map((p) => ({ value: p.id, label: t("only {{project}}", { project: p.name }) })),
+            ]}
+          />
+          <Select
+            label={t("Expires after")}
+            value={lifetime}
+            error={lifetime === "day" ? undefined : wrong.expiresAt}
+            data={lifetimes.map((l) => ({ ...l, label: t(l.label) }))}
+            onChange={(l) => l && setLifetime(l)}
+          />
+          {lifetime === "day" ? (
+            <TextInput
+              type="date"
+              label={t("Last valid day")}
+              required
+              value={day}
+              error={wrong.expiresAt}
+              onChange={(e) => setDay(e.currentTarget.value)}
+            />
+          ) : null}
         </>
       )}
     </FormDialog>

@@ -55,19 +55,58 @@ export function PasswordForm({ known, offerAll, onChanged }: Props) {
   }
   return (
     <form className="stack" onSubmit={submit}>
-      <input type="text" name="username" autoComplete="username" value={data?.viewer.user.email ?? ""} readOnly hidden />
+      <input
+        type="text"
+        name="username"
+        autoComplete="username"
+        value={data?.viewer.user.email ?? ""}
+        readOnly
+        hidden
+      />
       {ask ? (
-        <PasswordInput ref={currentInput} label={t("Current password")} autoComplete="current-password" required value={current}
-          onChange={(e) => setCurrent(e.currentTarget.value)} error={field.current} aria-invalid={field.current !== undefined} data-autofocus />
+        <PasswordInput
+          ref={currentInput}
+          label={t("Current password")}
+          autoComplete="current-password"
+          required
+          value={current}
+          onChange={(e) => setCurrent(e.currentTarget.value)}
+          error={field.current}
+          aria-invalid={field.current !== undefined}
+          data-autofocus
+        />
       ) : null}
-      <PasswordInput ref={nextInput} label={t("New password")} description={t("At least {{count}} characters. It must not be your e-mail, your username or a common password.", { count: least })} minLength={least}
-        autoComplete="new-password" required value={next} onChange={(e) => setNext(e.currentTarget.value)} error={field.new} aria-invalid={field.new !== undefined}
-        {...(ask ? {} : { "data-autofocus": true, autoFocus: true })} />
-      <PasswordInput label={t("Repeat new password")} autoComplete="new-password" required value={again}
-        onChange={(e) => setAgain(e.currentTarget.value)} error={differs ? t("The passwords do not match.") : undefined} />
+      <PasswordInput
+        ref={nextInput}
+        label={t("New password")}
+        description={t(
+          "At least {{count}} characters. It must not be your e-mail, your username or a common password.",
+          { count: least },
+        )}
+        minLength={least}
+        autoComplete="new-password"
+        required
+        value={next}
+        onChange={(e) => setNext(e.currentTarget.value)}
+        error={field.new}
+        aria-invalid={field.new !== undefined}
+        {...(ask ? {} : { "data-autofocus": true, autoFocus: true })}
+      />
+      <PasswordInput
+        label={t("Repeat new password")}
+        autoComplete="new-password"
+        required
+        value={again}
+        onChange={(e) => setAgain(e.currentTarget.value)}
+        error={differs ? t("The passwords do not match.") : undefined}
+      />
       {offerAll ? (
-        <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also revoke all access tokens, keypairs and SSH keys")}
-          description={t("Choose this if you think that someone else used your account.")} />
+        <Checkbox
+          checked={all}
+          onChange={(e) => setAll(e.currentTarget.checked)}
+          label={t("Also revoke all access tokens, keypairs and SSH keys")}
+          description={t("Choose this if you think that someone else used your account.")}
+        />
       ) : null}
       <FailureNote failure={rest} />
       <div>

@@ -1,11 +1,11 @@
-import { TextInput, Textarea } from "@mantine/core";
+import { Textarea, TextInput } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 import { Form } from "../admin/Form";
-import { type Profile, networksOf } from "./profile";
+import { networksOf, type Profile } from "./profile";
 
 const UpdateProfile = graphql(`
   mutation UpdateProfile($input: UpdateProfileInput!) {
@@ -26,19 +26,53 @@ export function ProfileForm({ user }: { user: Profile }) {
   const same = fullName === before.fullName && networks === before.networks;
 
   async function save() {
-    const done = await run({ input: { fullName: fullName.trim(), ...(networks === before.networks ? {} : { allowedAddresses: networksOf(networks) }) } });
+    const done = await run({
+      input: {
+        fullName: fullName.trim(),
+        ...(networks === before.networks ? {} : { allowedAddresses: networksOf(networks) }),
+      },
+    });
     if (done) toast({ text: t("Saved.") });
   }
   return (
     <section className="panel pad" aria-label={t("About you")}>
       <div className="narrow">
-        <Form failure={failure} fields={["fullName", "allowedAddresses"]} submit={t("Save")} busy={busy} disabled={same} onSubmit={() => void save()}>
+        <Form
+          failure={failure}
+          fields={["fullName", "allowedAddresses"]}
+          submit={t("Save")}
+          busy={busy}
+          disabled={same}
+          onSubmit={() => void save()}
+        >
           {(wrong) => (
             <>
-              <TextInput label={t("E-mail")} description={t("You log in with this e-mail. You cannot change it.")} value={user.email} readOnly variant="filled" />
-              <TextInput label={t("Full name")} autoComplete="name" value={fullName} error={wrong.fullName} onChange={(e) => setFullName(e.currentTarget.value)} />
-              <Textarea label={t("Allowed networks")} description={t("One network per line, such as 192.0.2.0/24 or 2001:db8::/32. Leave empty to allow all networks.")} autosize minRows={2}
-                spellCheck={false} value={networks} error={wrong.allowedAddresses} onChange={(e) => setNetworks(e.currentTarget.value)} />
+              <TextInput
+                label={t("E-mail")}
+                description={t("You log in with this e-mail. You cannot change it.")}
+                value={user.email}
+                readOnly
+                variant="filled"
+              />
+              <TextInput
+                label={t("Full name")}
+                autoComplete="name"
+                value={fullName}
+                error={wrong.fullName}
+                onChange={(e) => setFullName(e.currentTarget.value)}
+              />
+              <Textarea
+                label={t("Allowed networks")}
+                description={t(
+                  "One network per line, such as 192.0.2.0/24 or 2001:db8::/32. Leave empty to allow all networks.",
+                )}
+                autosize
+                minRows={2}
+                spellCheck={false}
+                value={networks}
+                error={wrong.allowedAddresses}
+                onChange={(e) => setNetworks(e.currentTarget.value)}
+              />
             </>
           )}
         </Form>

@@ -14,8 +14,16 @@ export function Providers({ next, force }: { next: string; force?: boolean }) {
     <div className="stack">
       <div className="or">{t("or")}</div>
       {list.map((p) => (
-        <Button key={p.name} component="a" variant="default" size="sm" href={`/auth/oidc/${encodeURIComponent(p.name)}/start?return=${encodeURIComponent(next)}${force ? "&force=true" : ""}`}>
-          {t(force ? "Revoke the oldest login and log in with {{name}}" : "Log in with {{name}}", { name: p.displayName || p.name })}
+        <Button
+          key={p.name}
+          component="a"
+          variant="default"
+          size="sm"
+          href={`/auth/oidc/${encodeURIComponent(p.name)}/start?return=${encodeURIComponent(next)}${force ? "&force=true" : ""}`}
+        >
+          {t(force ? "Revoke the oldest login and log in with {{name}}" : "Log in with {{name}}", {
+            name: p.displayName || p.name,
+          })}
         </Button>
       ))}
     </div>

@@ -15,7 +15,11 @@ export function RecoveryCodes({ codes, done, onDone }: { codes: string[]; done: 
         {t("Save these recovery codes")}
       </h2>
       <p className="print-only">{location.origin}</p>
-      <p>{t("Each code lets you log in once without your phone. The codes are shown only now, and older codes no longer work.")}</p>
+      <p>
+        {t(
+          "Each code lets you log in once without your phone. The codes are shown only now, and older codes no longer work.",
+        )}
+      </p>
       <ul className="codes-list">
         {codes.map((c) => (
           <li key={c}>

@@ -36,7 +36,9 @@ export function Secret({ title, values, file, children, onClose }: Props) {
             <span className="dim">{label}</span>
             <Copy value={value} label={t("Copy: {{label}}", { label })} />
           </div>
-          <pre className="secret" tabIndex={0} aria-label={label}>{value.trimEnd()}</pre>
+          <pre className="secret" tabIndex={0} aria-label={label}>
+            {value.trimEnd()}
+          </pre>
         </div>
       ))}
       {children}

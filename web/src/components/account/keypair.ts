@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf } from "../../api/graphql";
 
 /** Nobody has more than twenty. */
 export const KeypairsQuery = graphql(`
@@ -13,7 +13,9 @@ export const UpdateKeypair = graphql(`
   mutation UpdateKeypair($input: UpdateKeypairInput!) { updateKeypair(input: $input) { keypair { id name active isDefault rateLimit } } }
 `);
 
-export type Keypair = NonNullable<NonNullable<NonNullable<ResultOf<typeof KeypairsQuery>["keypairs"]["edges"]>[number]>["node"]>;
+export type Keypair = NonNullable<
+  NonNullable<NonNullable<ResultOf<typeof KeypairsQuery>["keypairs"]["edges"]>[number]>["node"]
+>;
 
 /** A keypair whose secret is known, this once. */
 export interface Made {

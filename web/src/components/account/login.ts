@@ -9,7 +9,8 @@ export interface Next {
 
 /** Reads a refused login; `coded` tells that a code was sent with it. */
 export function afterLogin(why: Failure, coded: boolean): Next {
-  if (why.code === "UNAUTHENTICATED") return why.field === "code" ? { step: "code", show: coded } : { step: "who", show: true };
+  if (why.code === "UNAUTHENTICATED")
+    return why.field === "code" ? { step: "code", show: coded } : { step: "who", show: true };
   if (why.field === "force") return { step: "room", show: true };
   return why.field === "logins" ? { step: "who", show: true } : { show: true };
 }
@@ -26,7 +27,8 @@ export const externalErrors: Record<string, string> = {
   unknown_user: "No account has your e-mail. Ask an administrator for an account.",
   inactive: "Your account is not active. Ask an administrator.",
   address: "Your account cannot log in from this network.",
-  too_many_logins: "You have as many logins as your limits allow. To continue, revoke the oldest login. Your running sessions are not affected.",
+  too_many_logins:
+    "You have as many logins as your limits allow. To continue, revoke the oldest login. Your running sessions are not affected.",
   throttled: "Too many attempts from your network. Try again in 15 minutes.",
   internal: "The server had an internal error. Ask an administrator, and give them the request ID.",
 };

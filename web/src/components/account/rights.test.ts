@@ -3,7 +3,12 @@ import { inWords } from "./rights";
 
 describe("what a role allows", () => {
   it("is said in words, sessions first", () =>
-    expect(inWords([{ entity: "image", operations: ["update", "read"] }, { entity: "session", operations: ["special", "delete"] }])).toEqual([
+    expect(
+      inWords([
+        { entity: "image", operations: ["update", "read"] },
+        { entity: "session", operations: ["special", "delete"] },
+      ]),
+    ).toEqual([
       { on: "Sessions", may: ["stop", "connect to them"] },
       { on: "Images", may: ["see", "change"] },
     ]));

@@ -28,7 +28,14 @@ const entities: Record<Entity, string> = {
   system: "Platform settings",
 };
 
-const plain: Record<Operation, string> = { read: "see", create: "create", update: "change", delete: "delete", special: "use", write: "write" };
+const plain: Record<Operation, string> = {
+  read: "see",
+  create: "create",
+  update: "change",
+  delete: "delete",
+  special: "use",
+  write: "write",
+};
 
 /** Where an operation has a name of its own. */
 const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
@@ -47,18 +54,32 @@ const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
 const order: Operation[] = ["read", "create", "update", "delete", "special", "write"];
 
 /** What a role allows, as phrases to translate: on what, and what to do with it. */
-export function inWords(allows: readonly { entity: Entity; operations: readonly Operation[] }[]): { on: string; may: string[] }[] {
+export function inWords(
+  allows: readonly { entity: Entity; operations: readonly Operation[] }[],
+): { on: string; may: string[] }[] {
   const list = Object.keys(entities) as Entity[];
   return allows
     .filter((a) => a.operations.length > 0)
     .sort((a, b) => list.indexOf(a.entity) - list.indexOf(b.entity))
-    .map((a) => ({ on: entities[a.entity], may: order.filter((op) => a.operations.includes(op)).map((op) => own[a.entity]?.[op] ?? plain[op]) }));
+    .map((a) => ({
+      on: entities[a.entity],
+      may: order.filter((op) => a.operations.includes(op)).map((op) => own[a.entity]?.[op] ?? plain[op]),
+    }));
 }
 
 /** What the built-in roles are for. */
 export const roleWords: Record<Role, { name: string; what: string }> = {
-  user: { name: "User", what: "You can start sessions and keep folders in your projects. You own the sessions and folders that you create; folders of a project are shared." },
-  admin: { name: "Domain administrator", what: "You administer the projects and users of your domain. You can see and stop their sessions, but not connect to them." },
-  superadmin: { name: "Superadmin", what: "You can do everything. To connect to sessions or read folders of other users, you must act as these users, which the audit log records." },
+  user: {
+    name: "User",
+    what: "You can start sessions and keep folders in your projects. You own the sessions and folders that you create; folders of a project are shared.",
+  },
+  admin: {
+    name: "Domain administrator",
+    what: "You administer the projects and users of your domain. You can see and stop their sessions, but not connect to them.",
+  },
+  superadmin: {
+    name: "Superadmin",
+    what: "You can do everything. To connect to sessions or read folders of other users, you must act as these users, which the audit log records.",
+  },
   monitor: { name: "Monitor", what: "You can see everything, but change nothing." },
 };

@@ -3,7 +3,10 @@ export const scopes = [
   { value: "sessions", text: "Start, change, connect to and stop sessions." },
   { value: "folders", text: "Change folders and their files." },
   { value: "account", text: "Change your profile and your credentials." },
-  { value: "admin", text: "Use all your other permissions. Without this scope, a token has the permissions of a normal user." },
+  {
+    value: "admin",
+    text: "Use all your other permissions. Without this scope, a token has the permissions of a normal user.",
+  },
 ] as const;
 
 /** In days, but for the two that are none. */

@@ -20,7 +20,14 @@ export const loginResults: Record<LoginResult, { text: string; tone: Tone }> = {
 };
 
 /** The results that are a refusal. */
-export const refusals: readonly LoginResult[] = ["wrong_credentials", "wrong_code", "throttled", "not_active", "address_refused", "too_many_logins"];
+export const refusals: readonly LoginResult[] = [
+  "wrong_credentials",
+  "wrong_code",
+  "throttled",
+  "not_active",
+  "address_refused",
+  "too_many_logins",
+];
 
 /** What an error class means to whom it happened. */
 export const outcomes: Record<string, string> = {

@@ -3,15 +3,30 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { useState } from "react";
 
 /** Narrows a list while one types; the key / leads to it. */
-export function FilterBox({ label, value, onChange }: { label: string; value: string; onChange: (text: string) => void }) {
+export function FilterBox({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange: (text: string) => void;
+}) {
   const [typed, setTyped] = useState(value);
   const tell = useDebouncedCallback(onChange, 200);
   return (
-    <TextInput data-filter type="search" placeholder={`${label}  /`} aria-label={label} w={230} value={typed}
+    <TextInput
+      data-filter
+      type="search"
+      placeholder={`${label}  /`}
+      aria-label={label}
+      w={230}
+      value={typed}
       onChange={(e) => {
         setTyped(e.currentTarget.value);
         tell(e.currentTarget.value.trim());
-      }} />
+      }}
+    />
   );
 }
 
@@ -21,6 +36,27 @@ export interface Option {
 }
 
 /** One of a few values, or any. */
-export function FilterSelect({ label, any, value, options, onChange }: { label: string; any: string; value: string | undefined; options: Option[]; onChange: (value: string | undefined) => void }) {
-  return <Select aria-label={label} w={150} allowDeselect={false} value={value ?? ""} data={[{ value: "", label: any }, ...options]} onChange={(v) => onChange(v || undefined)} />;
+export function FilterSelect({
+  label,
+  any,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  any: string;
+  value: string | undefined;
+  options: Option[];
+  onChange: (value: string | undefined) => void;
+}) {
+  return (
+    <Select
+      aria-label={label}
+      w={150}
+      allowDeselect={false}
+      value={value ?? ""}
+      data={[{ value: "", label: any }, ...options]}
+      onChange={(v) => onChange(v || undefined)}
+    />
+  );
 }

@@ -1,6 +1,6 @@
 import { Button, Modal } from "@mantine/core";
 import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
-import { type Failure, byField } from "../../api/errors";
+import { byField, type Failure } from "../../api/errors";
 import { useFocusBack } from "../../hooks/useFocusBack";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
@@ -24,7 +24,18 @@ interface FormProps {
 }
 
 /** A form whose failures stand at the input they name; that input gets the focus. */
-export function Form({ failure, fields, submit, busy, disabled, danger, plain, onSubmit, onCancel, children }: FormProps) {
+export function Form({
+  failure,
+  fields,
+  submit,
+  busy,
+  disabled,
+  danger,
+  plain,
+  onSubmit,
+  onCancel,
+  children,
+}: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const { field, rest } = byField(failure, fields);
   useEffect(() => {
@@ -46,7 +57,13 @@ export function Form({ failure, fields, submit, busy, disabled, danger, plain, o
             {t("Cancel")}
           </Button>
         ) : null}
-        <Button type="submit" color={danger ? "red" : undefined} variant={plain ? "default" : undefined} loading={busy} disabled={disabled}>
+        <Button
+          type="submit"
+          color={danger ? "red" : undefined}
+          variant={plain ? "default" : undefined}
+          loading={busy}
+          disabled={disabled}
+        >
           {submit}
         </Button>
       </div>

@@ -14,7 +14,15 @@ export function SidePanel({ title, onClose, children }: Props) {
   useFocusBack();
   const close = () => (document.querySelectorAll('[role="dialog"]').length > 1 ? undefined : onClose());
   return (
-    <Drawer opened onClose={close} position="right" size={680} title={title} closeButtonProps={{ "aria-label": t("Close") }} overlayProps={{ backgroundOpacity: 0.35 }}>
+    <Drawer
+      opened
+      onClose={close}
+      position="right"
+      size={680}
+      title={title}
+      closeButtonProps={{ "aria-label": t("Close") }}
+      overlayProps={{ backgroundOpacity: 0.35 }}
+    >
       <div className="stack side">{children}</div>
     </Drawer>
   );

@@ -1,7 +1,7 @@
 import { Select } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useState } from "react";
-import { type VariablesOf, graphql } from "../../api/graphql";
+import { graphql, type VariablesOf } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
@@ -57,16 +57,32 @@ export interface PickProps {
 /** A box that is searched at the server, so that thousands are as quick as ten. */
 function Pick({ options, onSearch, ...p }: PickProps & { options: Option[]; onSearch: (text: string) => void }) {
   const [kept, setKept] = useState<Option | null>(p.chosen ?? null);
-  const all = kept && kept.value === p.value && !options.some((o) => o.value === kept.value) ? [kept, ...options] : options;
+  const all =
+    kept && kept.value === p.value && !options.some((o) => o.value === kept.value) ? [kept, ...options] : options;
   return (
-    <Select {...(p.bare ? { "aria-label": p.label } : { label: p.label })} description={p.description} error={p.error} required={p.required} placeholder={p.placeholder ?? t("Search")}
-      w={p.w} disabled={p.disabled} searchable openOnFocus={false} clearable={!p.required} clearButtonProps={{ "aria-label": t("Clear") }} nothingFoundMessage={t("No matches")} filter={({ options: found }) => found}
-      data={all} value={p.value} onSearchChange={onSearch}
+    <Select
+      {...(p.bare ? { "aria-label": p.label } : { label: p.label })}
+      description={p.description}
+      error={p.error}
+      required={p.required}
+      placeholder={p.placeholder ?? t("Search")}
+      w={p.w}
+      disabled={p.disabled}
+      searchable
+      openOnFocus={false}
+      clearable={!p.required}
+      clearButtonProps={{ "aria-label": t("Clear") }}
+      nothingFoundMessage={t("No matches")}
+      filter={({ options: found }) => found}
+      data={all}
+      value={p.value}
+      onSearchChange={onSearch}
       onChange={(id) => {
         const option = all.find((o) => o.value === id) ?? null;
         setKept(option);
         p.onChange(id, option?.label ?? "");
-      }} />
+      }}
+    />
   );
 }
 
@@ -96,35 +112,96 @@ export function UserPick({ exclude, domain, byId, ...p }: UserPickProps) {
     statusIn: ["active", "inactive", "before_verification"],
     ...(id ? { id } : q ? { or: [{ emailContainsFold: q }, { fullNameContainsFold: q }] } : {}),
   };
-  const { data } = useLiveQuery({ query: UserPickQuery, variables: { where, domain: domain ?? viewer.user.domain.id, inDomain: Boolean(domain) } });
+  const { data } = useLiveQuery({
+    query: UserPickQuery,
+    variables: { where, domain: domain ?? viewer.user.domain.id, inDomain: Boolean(domain) },
+  });
   const found = nodesOf(data?.users ?? (data?.node && "users" in data.node ? data.node.users : null));
-  const options = found.filter((u) => !exclude?.has(u.id)).map((u) => ({ value: u.id, label: u.fullName ? `${u.email} (${u.fullName})` : u.email }));
+  const options = found
+    .filter((u) => !exclude?.has(u.id))
+    .map((u) => ({ value: u.id, label: u.fullName ? `${u.email} (${u.fullName})` : u.email }));
   if (data && id && found.length === 0) options.push({ value: id, label: t("User {{id}}", { id }) });
-  return <Pick {...p} options={options} onSearch={search} onChange={(id, l) => { setLabel(l); p.onChange(id, l); }} />;
+  return (
+    <Pick
+      {...p}
+      options={options}
+      onSearch={search}
+      onChange={(id, l) => {
+        setLabel(l);
+        p.onChange(id, l);
+      }}
+    />
+  );
 }
 
-export function ProjectPick({ exclude, domain, ...p }: PickProps & { exclude?: ReadonlySet<string>; domain?: string | null }) {
+export function ProjectPick({
+  exclude,
+  domain,
+  ...p
+}: PickProps & { exclude?: ReadonlySet<string>; domain?: string | null }) {
   const viewer = useViewer();
   const [label, setLabel] = useState(p.chosen?.label ?? "");
   const [q, search] = useSearched((text) => (text === label && p.value ? [{ value: p.value, label }] : null));
-  const variables = { where: q ? { nameContainsFold: q } : null, domain: domain ?? viewer.user.domain.id, inDomain: Boolean(domain) };
+  const variables = {
+    where: q ? { nameContainsFold: q } : null,
+    domain: domain ?? viewer.user.domain.id,
+    inDomain: Boolean(domain),
+  };
   const { data } = useLiveQuery({ query: ProjectPickQuery, variables });
-  const projects = nodesOf(data?.projects ?? (data?.node && "projects" in data.node ? data.node.projects : null)).filter((x) => !exclude?.has(x.id));
+  const projects = nodesOf(
+    data?.projects ?? (data?.node && "projects" in data.node ? data.node.projects : null),
+  ).filter((x) => !exclude?.has(x.id));
   const many = new Set(projects.map((x) => x.domain.id)).size > 1;
   const options = projects.map((x) => ({ value: x.id, label: many ? `${x.name} (${x.domain.name})` : x.name }));
-  return <Pick {...p} options={options} onSearch={search} onChange={(id, l) => { setLabel(l); p.onChange(id, l); }} />;
+  return (
+    <Pick
+      {...p}
+      options={options}
+      onSearch={search}
+      onChange={(id, l) => {
+        setLabel(l);
+        p.onChange(id, l);
+      }}
+    />
+  );
 }
 
 /** Several projects of one domain. */
-export function ProjectsPick({ label, domain, value, error, onChange }: { label: string; domain: string; value: Option[]; error?: string; onChange: (value: Option[]) => void }) {
+export function ProjectsPick({
+  label,
+  domain,
+  value,
+  error,
+  onChange,
+}: {
+  label: string;
+  domain: string;
+  value: Option[];
+  error?: string;
+  onChange: (value: Option[]) => void;
+}) {
   return (
     <div className="stack small">
-      <ProjectPick key={value.length} label={label} placeholder={value.length > 0 ? t("Add another") : t("none")} domain={domain} value={null} error={error} exclude={new Set(value.map((o) => o.value))}
-        onChange={(id, name) => id && onChange([...value, { value: id, label: name }])} />
+      <ProjectPick
+        key={value.length}
+        label={label}
+        placeholder={value.length > 0 ? t("Add another") : t("none")}
+        domain={domain}
+        value={null}
+        error={error}
+        exclude={new Set(value.map((o) => o.value))}
+        onChange={(id, name) => id && onChange([...value, { value: id, label: name }])}
+      />
       {value.length > 0 ? (
         <div className="chips">
           {value.map((o) => (
-            <button key={o.value} type="button" className="chip" aria-label={t("Remove {{name}}", { name: o.label })} onClick={() => onChange(value.filter((x) => x !== o))}>
+            <button
+              key={o.value}
+              type="button"
+              className="chip"
+              aria-label={t("Remove {{name}}", { name: o.label })}
+              onClick={() => onChange(value.filter((x) => x !== o))}
+            >
               {o.label} <span aria-hidden="true">×</span>
             </button>
           ))}
@@ -139,7 +216,17 @@ export function DomainPick(p: PickProps) {
   const [q, search] = useSearched((text) => (text === label && p.value ? [{ value: p.value, label }] : null));
   const { data } = useLiveQuery({ query: DomainPickQuery, variables: { where: q ? { nameContainsFold: q } : null } });
   const options = nodesOf(data?.domains).map((x) => ({ value: x.id, label: x.name }));
-  return <Pick {...p} options={options} onSearch={search} onChange={(id, l) => { setLabel(l); p.onChange(id, l); }} />;
+  return (
+    <Pick
+      {...p}
+      options={options}
+      onSearch={search}
+      onChange={(id, l) => {
+        setLabel(l);
+        p.onChange(id, l);
+      }}
+    />
+  );
 }
 
 export function PolicyPick(p: PickProps) {
@@ -147,15 +234,38 @@ export function PolicyPick(p: PickProps) {
   const [q, search] = useSearched((text) => (text === label && p.value ? [{ value: p.value, label }] : null));
   const { data } = useLiveQuery({ query: PolicyPickQuery, variables: { where: q ? { nameContainsFold: q } : null } });
   const options = nodesOf(data?.resourcePolicies).map((x) => ({ value: x.id, label: x.name }));
-  return <Pick {...p} options={options} onSearch={search} onChange={(id, l) => { setLabel(l); p.onChange(id, l); }} />;
+  return (
+    <Pick
+      {...p}
+      options={options}
+      onSearch={search}
+      onChange={(id, l) => {
+        setLabel(l);
+        p.onChange(id, l);
+      }}
+    />
+  );
 }
 
 export function GroupPick(p: PickProps) {
   const { data } = useLiveQuery({ query: GroupPickQuery });
   const options = nodesOf(data?.resourceGroups).map((x) => ({ value: x.id, label: x.name }));
   return (
-    <Select {...(p.bare ? { "aria-label": p.label } : { label: p.label })} description={p.description} error={p.error} required={p.required} placeholder={p.placeholder} w={p.w} disabled={p.disabled}
-      searchable clearable={!p.required} clearButtonProps={{ "aria-label": t("Clear") }} nothingFoundMessage={t("No matches")} data={options} value={p.value}
-      onChange={(id, option) => p.onChange(id, option?.label ?? "")} />
+    <Select
+      {...(p.bare ? { "aria-label": p.label } : { label: p.label })}
+      description={p.description}
+      error={p.error}
+      required={p.required}
+      placeholder={p.placeholder}
+      w={p.w}
+      disabled={p.disabled}
+      searchable
+      clearable={!p.required}
+      clearButtonProps={{ "aria-label": t("Clear") }}
+      nothingFoundMessage={t("No matches")}
+      data={options}
+      value={p.value}
+      onChange={(id, option) => p.onChange(id, option?.label ?? "")}
+    />
   );
 }

@@ -66,7 +66,9 @@ export function PagedTable<Row extends { id: string }>({ pages, empty, children,
     <>
       <FailureNote failure={failure} />
       {rows.length === 0 && !failure ? (
-        <div className="panel">{loading ? <p className="empty dim">{t("Loading…")}</p> : <Empty title={empty}>{children}</Empty>}</div>
+        <div className="panel">
+          {loading ? <p className="empty dim">{t("Loading…")}</p> : <Empty title={empty}>{children}</Empty>}
+        </div>
       ) : null}
       {rows.length > 0 ? <Table {...table} rows={rows} /> : null}
       {rows.length > 0 && total !== null && total > rows.length ? (

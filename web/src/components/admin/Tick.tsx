@@ -2,4 +2,12 @@ import { t } from "../../i18n";
 
 /** Yes or no in a cell of a matrix. */
 export const Tick = ({ on }: { on: boolean }) =>
-  on ? <span className="tone-ok" role="img" aria-label={t("yes")}>✓</span> : <span className="dim" role="img" aria-label={t("no")}>–</span>;
+  on ? (
+    <span className="tone-ok" role="img" aria-label={t("yes")}>
+      ✓
+    </span>
+  ) : (
+    <span className="dim" role="img" aria-label={t("no")}>
+      –
+    </span>
+  );

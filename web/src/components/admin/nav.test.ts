@@ -3,9 +3,15 @@ import type { Viewer } from "../../hooks/useViewer";
 import { holdsTo, pagesOf, seesSome } from "./nav";
 
 type Changes = Partial<Pick<Viewer["user"], "role" | "memberships" | "roleGrants">>;
-const viewer = (more: Changes) => ({ user: { role: "user", memberships: [], roleGrants: [], ...more } }) as unknown as Viewer;
+const viewer = (more: Changes) =>
+  ({ user: { role: "user", memberships: [], roleGrants: [], ...more } }) as unknown as Viewer;
 const member = (admin: boolean) => ({ id: "m", admin, project: { id: "p" } });
-const grant = (entity: string, ...operations: string[]) => ({ id: "g", scope: "domain", role: { id: "r", allows: [{ entity, operations }] } }) as unknown as Viewer["user"]["roleGrants"][number];
+const grant = (entity: string, ...operations: string[]) =>
+  ({
+    id: "g",
+    scope: "domain",
+    role: { id: "r", allows: [{ entity, operations }] },
+  }) as unknown as Viewer["user"]["roleGrants"][number];
 const pages = (more: Changes) => pagesOf(viewer(more)).flatMap((g) => g.pages.map((p) => p.to.slice("/admin/".length)));
 
 it("shows nothing to who administers nothing", () => {
@@ -13,7 +19,8 @@ it("shows nothing to who administers nothing", () => {
   expect(seesSome(viewer({ roleGrants: [grant("vfolder", "read", "special")] }))).toBe(false);
 });
 
-it("shows a project admin his projects alone", () => expect(pages({ memberships: [member(false), member(true)] })).toEqual(["projects"]));
+it("shows a project admin his projects alone", () =>
+  expect(pages({ memberships: [member(false), member(true)] })).toEqual(["projects"]));
 
 it("shows who holds a role the pages that it is about", () => {
   expect(pages({ roleGrants: [grant("user", "read"), grant("task", "read")] })).toEqual(["users", "tasks"]);
@@ -29,7 +36,8 @@ it("keeps domains and providers from domain admins", () => {
   expect(seen).not.toContain("retention");
 });
 
-it("shows monitors what superadmins see", () => expect(pages({ role: "monitor" })).toEqual(pages({ role: "superadmin" })));
+it("shows monitors what superadmins see", () =>
+  expect(pages({ role: "monitor" })).toEqual(pages({ role: "superadmin" })));
 
 it("lets a monitor change nothing, whatever he holds", () => {
   const held = { roleGrants: [grant("user", "create")] };

@@ -1,5 +1,5 @@
 import type { ResultOf } from "../../api/graphql";
-import { type Viewer, type ViewerQuery, administers } from "../../hooks/useViewer";
+import { administers, type Viewer, type ViewerQuery } from "../../hooks/useViewer";
 
 export interface AdminPage {
   to: string;
@@ -16,10 +16,12 @@ export const isSuper = (viewer: Viewer) => viewer.user.role === "superadmin";
 export const seesAll = (viewer: Viewer) => isSuper(viewer) || viewer.user.role === "monitor";
 export const seesDomain = (viewer: Viewer) => administers(viewer) || viewer.user.role === "monitor";
 /** Whether a custom role of the viewer is about a kind of object, somewhere. */
-export const holds = (viewer: Viewer, entity: Entity) => viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.length > 0));
+export const holds = (viewer: Viewer, entity: Entity) =>
+  viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.length > 0));
 /** Whether one allows him something there; monitors change nothing, whatever they hold. */
 export const holdsTo = (viewer: Viewer, op: Allowed["operations"][number], entity: Entity) =>
-  viewer.user.role !== "monitor" && viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.includes(op)));
+  viewer.user.role !== "monitor" &&
+  viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.includes(op)));
 const leads = (viewer: Viewer) => viewer.user.memberships.some((m) => m.admin);
 
 /** The administrators' pages, in the order of their navigation. */
@@ -63,7 +65,8 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
 ];
 
 /** The pages of a viewer; none for who administers nothing. */
-export const pagesOf = (viewer: Viewer) => groups.map((g) => ({ ...g, pages: g.pages.filter((p) => p.for(viewer)) })).filter((g) => g.pages.length > 0);
+export const pagesOf = (viewer: Viewer) =>
+  groups.map((g) => ({ ...g, pages: g.pages.filter((p) => p.for(viewer)) })).filter((g) => g.pages.length > 0);
 
 /** Whether there are administrators' pages for the viewer at all. */
 export const seesSome = (viewer: Viewer) => pagesOf(viewer).length > 0;

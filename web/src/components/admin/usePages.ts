@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type AnyVariables, type TypedDocumentNode, createRequest, useClient } from "urql";
+import { type AnyVariables, createRequest, type TypedDocumentNode, useClient } from "urql";
 import { pipe, subscribe } from "wonka";
 import { type Failure, fromGraphQL } from "../../api/errors";
 import { useGeneration } from "../../api/live";
@@ -37,7 +37,12 @@ interface Args<Data, Variables, Node> {
  * A long list, page by page. What mutations change in the cache shows in
  * every page; the rows of before stay until those of another filter arrive.
  */
-export function usePages<Data, Variables extends AnyVariables, Node>({ query, variables, pick, size = 50 }: Args<Data, Variables, Node>): Pages<Node> {
+export function usePages<Data, Variables extends AnyVariables, Node>({
+  query,
+  variables,
+  pick,
+  size = 50,
+}: Args<Data, Variables, Node>): Pages<Node> {
   const client = useClient();
   const generation = useGeneration();
   const key = JSON.stringify(variables);

@@ -3,14 +3,14 @@ import { useState } from "react";
 import { useNow } from "../../hooks/useNow";
 import { useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
-import { Status } from "../Status";
 import { amount, duration, slotName } from "../format";
+import { Status } from "../Status";
 import { type DeviceView, Pool } from "./Cell";
 import { Conditions, Cordon, type Cordoned } from "./Cordon";
 import { FamilyBerths } from "./FamilyBerths";
-import { Holders } from "./Holders";
-import { PluginNote, type PluginView, inTrouble } from "./PluginNote";
 import { type Family, families, pools, standing, why } from "./fleet";
+import { Holders } from "./Holders";
+import { inTrouble, PluginNote, type PluginView } from "./PluginNote";
 import { mainSlot } from "./segments";
 
 export interface AgentView extends Cordoned {
@@ -28,7 +28,9 @@ export interface AgentView extends Cordoned {
 
 /** The measured load of one device in percent, when its plugin measures it. */
 export function utilization(agent: AgentView, device: DeviceView): number | null {
-  const metric = agent.stats.find((m) => m.deviceId === device.deviceId && m.name.endsWith("_util") && m.quality !== "unavailable");
+  const metric = agent.stats.find(
+    (m) => m.deviceId === device.deviceId && m.name.endsWith("_util") && m.quality !== "unavailable",
+  );
   return metric ? metric.value : null;
 }
 
@@ -38,11 +40,16 @@ const broad = 24;
 export function AgentCard({ agent }: { agent: AgentView }) {
   const [opened, setOpened] = useState<string | null>(null);
   const now = useNow(agent.status !== "alive" || agent.drainDeadline !== null, 5000);
-  const of = (family: Family<DeviceView>) => family.units.flatMap((u) => [u.device, ...u.partitions]).find((d) => d.id === opened);
+  const of = (family: Family<DeviceView>) =>
+    family.units.flatMap((u) => [u.device, ...u.partitions]).find((d) => d.id === opened);
   const kinds = families(agent.devices);
   const wide = agent.devices.length > broad;
   return (
-    <section className={`panel agent${agent.status === "alive" ? "" : " away"}${wide ? " broad" : ""}`} aria-labelledby={`agent-${agent.id}`} data-agent={agent.name}>
+    <section
+      className={`panel agent${agent.status === "alive" ? "" : " away"}${wide ? " broad" : ""}`}
+      aria-labelledby={`agent-${agent.id}`}
+      data-agent={agent.name}
+    >
       <div className="row">
         <h2 id={`agent-${agent.id}`}>{agent.name}</h2>
         <Status status={agent.status} />
@@ -52,14 +59,28 @@ export function AgentCard({ agent }: { agent: AgentView }) {
       </div>
       <Cordon agent={agent} now={now} />
       <Conditions agent={agent} />
-      {agent.status === "alive" ? null : <p className="dim">{t("last seen {{ago}} ago", { ago: duration(now - Date.parse(agent.lastSeenAt)) })}</p>}
+      {agent.status === "alive" ? null : (
+        <p className="dim">{t("last seen {{ago}} ago", { ago: duration(now - Date.parse(agent.lastSeenAt)) })}</p>
+      )}
       {kinds.length === 0 ? <p className="dim">{t("No accelerators.")}</p> : null}
       <div className="kinds">
         {kinds.map((family) => {
           const device = of(family);
           return (
-            <FamilyBerths key={family.key} family={family} load={(d) => utilization(agent, d)} opened={opened} onOpen={(id) => setOpened(opened === id ? null : id)}>
-              {device ? <Detail device={device} load={utilization(agent, device)} cut={agent.devices.some((d) => d.parent?.id === device.id)} /> : null}
+            <FamilyBerths
+              key={family.key}
+              family={family}
+              load={(d) => utilization(agent, d)}
+              opened={opened}
+              onOpen={(id) => setOpened(opened === id ? null : id)}
+            >
+              {device ? (
+                <Detail
+                  device={device}
+                  load={utilization(agent, device)}
+                  cut={agent.devices.some((d) => d.parent?.id === device.id)}
+                />
+              ) : null}
             </FamilyBerths>
           );
         })}
@@ -70,7 +91,9 @@ export function AgentCard({ agent }: { agent: AgentView }) {
           return pool ? <Pool key={slot} device={pool} slot={slot} /> : null;
         })}
       </div>
-      {agent.plugins.filter(inTrouble).map((p) => <PluginNote key={p.name} plugin={p} />)}
+      {agent.plugins.filter(inTrouble).map((p) => (
+        <PluginNote key={p.name} plugin={p} />
+      ))}
     </section>
   );
 }
@@ -87,10 +110,14 @@ function Detail({ device, load, cut }: { device: DeviceView; load: number | null
         <Status status={standing(device, cut)} />
         <span className="dim">
           {device.model}
-          {slot ? ` · ${amount(slot, device.capacity[slot] ?? "0")} ${types.get(slot)?.displayName || slotName(slot)}` : ""}
+          {slot
+            ? ` · ${amount(slot, device.capacity[slot] ?? "0")} ${types.get(slot)?.displayName || slotName(slot)}`
+            : ""}
           {load === null ? "" : ` · ${t("utilization {{n}} %", { n: Math.round(load) })}`}
         </span>
-        <Link className="push" to="/cluster/devices/$id" params={{ id: device.id }}>{t("Details")}</Link>
+        <Link className="push" to="/cluster/devices/$id" params={{ id: device.id }}>
+          {t("Details")}
+        </Link>
       </div>
       {reason ? <p className={standing(device, cut) === "cut" ? "dim" : "tone-bad"}>{reason}</p> : null}
       {cut ? null : <Holders device={device} />}

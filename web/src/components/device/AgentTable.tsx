@@ -1,13 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import { type SlotType, useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
-import { Status } from "../Status";
 import { slotName } from "../format";
+import { Status } from "../Status";
 import { type AgentView, utilization } from "./AgentCard";
 import { type DeviceView, describe } from "./Cell";
-import { Glyph } from "./Glyph";
 import { iconOf } from "./FamilyBerths";
 import { families, pools, standing, why } from "./fleet";
+import { Glyph } from "./Glyph";
 import { mainSlot, segments } from "./segments";
 
 /** The same as the cards, for those who read tables better. */
@@ -22,13 +22,18 @@ export function AgentTable({ agents }: { agents: AgentView[] }) {
             <th scope="col">{t("Device")}</th>
             <th scope="col">{t("Model")}</th>
             <th scope="col">{t("Health")}</th>
-            <th scope="col" className="num">{t("Utilization")}</th>
+            <th scope="col" className="num">
+              {t("Utilization")}
+            </th>
             <th scope="col">{t("In use")}</th>
           </tr>
         </thead>
         <tbody>
           {agents.flatMap((a) =>
-            [...pools.flatMap((slot) => a.devices.filter((d) => slot in d.capacity)), ...families(a.devices).flatMap((f) => f.units.flatMap((u) => [u.device, ...u.partitions]))].map((d) => (
+            [
+              ...pools.flatMap((slot) => a.devices.filter((d) => slot in d.capacity)),
+              ...families(a.devices).flatMap((f) => f.units.flatMap((u) => [u.device, ...u.partitions])),
+            ].map((d) => (
               <Row key={d.id} agent={a} device={d} cut={a.devices.some((p) => p.parent?.id === d.id)} types={types} />
             )),
           )}
@@ -38,7 +43,17 @@ export function AgentTable({ agents }: { agents: AgentView[] }) {
   );
 }
 
-function Row({ agent, device, cut, types }: { agent: AgentView; device: DeviceView; cut: boolean; types: ReadonlyMap<string, SlotType> }) {
+function Row({
+  agent,
+  device,
+  cut,
+  types,
+}: {
+  agent: AgentView;
+  device: DeviceView;
+  cut: boolean;
+  types: ReadonlyMap<string, SlotType>;
+}) {
   const load = utilization(agent, device);
   const how = standing(device, cut);
   const reason = why(device);
@@ -48,7 +63,9 @@ function Row({ agent, device, cut, types }: { agent: AgentView; device: DeviceVi
         {agent.name} {agent.status === "alive" ? null : <Status status={agent.status} />}
       </td>
       <td className={device.parent ? "below" : undefined}>
-        <Link to="/cluster/devices/$id" params={{ id: device.id }}>{device.deviceId}</Link>
+        <Link to="/cluster/devices/$id" params={{ id: device.id }}>
+          {device.deviceId}
+        </Link>
       </td>
       <td>
         <span className="row tight keep nowrap">

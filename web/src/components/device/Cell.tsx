@@ -1,7 +1,7 @@
 import { t } from "../../i18n";
 import { amount, slotName, trim } from "../format";
 import { type Member, shortName, standing, why } from "./fleet";
-import { type Holder, type Segment, held, mainSlot, segments } from "./segments";
+import { type Holder, held, mainSlot, type Segment, segments } from "./segments";
 
 export interface DeviceView extends Member {
   model: string;
@@ -10,18 +10,30 @@ export interface DeviceView extends Member {
 
 export const sick = (d: DeviceView) => !d.allocatable || d.health === "unhealthy" || d.health === "lost";
 
-const who = (s: Segment) => (s.session ? `${s.session.name}${s.kind === "mine" ? ` (${t("yours")})` : ""}` : t("another user"));
+const who = (s: Segment) =>
+  s.session ? `${s.session.name}${s.kind === "mine" ? ` (${t("yours")})` : ""}` : t("another user");
 
 /** All that a cell shows, as a sentence. */
 export function describe(device: DeviceView, parts: Segment[], utilization: number | null): string {
   const slot = mainSlot(device.capacity);
   const capacity = amount(slot, device.capacity[slot] ?? "0");
-  const holders = parts.map((p) => `${who(p)} ${Object.entries(p.amounts).map(([s, n]) => amount(s, n)).join(" + ")}`);
+  const holders = parts.map(
+    (p) =>
+      `${who(p)} ${Object.entries(p.amounts)
+        .map(([s, n]) => amount(s, n))
+        .join(" + ")}`,
+  );
   return [
     `${device.deviceId} ${device.model}`.trim(),
-    parts.length > 0 ? `${trim((held(parts) * 100).toFixed(0))} % ${t("of")} ${capacity} ${slotName(slot)} ${t("in use")}: ${holders.join(", ")}` : sick(device) ? t("not in use") : t("free"),
+    parts.length > 0
+      ? `${trim((held(parts) * 100).toFixed(0))} % ${t("of")} ${capacity} ${slotName(slot)} ${t("in use")}: ${holders.join(", ")}`
+      : sick(device)
+        ? t("not in use")
+        : t("free"),
     utilization === null ? "" : t("utilization {{n}} %", { n: Math.round(utilization) }),
-    [t(device.health), sick(device) && device.health === "healthy" ? t("not schedulable") : "", why(device)].filter(Boolean).join(", "),
+    [t(device.health), sick(device) && device.health === "healthy" ? t("not schedulable") : "", why(device)]
+      .filter(Boolean)
+      .join(", "),
   ]
     .filter(Boolean)
     .join("; ");
@@ -47,31 +59,55 @@ export function Cell({ device, utilization, opened, onOpen, size, parent }: Prop
   const label = told.includes(name) ? told : `${name}: ${told}`; // what one sees is what one says
   const how = standing(device);
   return (
-    <button type="button" className={`slip ${size ?? ""}`} aria-label={label} title={label} aria-expanded={opened} onClick={onOpen} data-device={device.deviceId}>
+    <button
+      type="button"
+      className={`slip ${size ?? ""}`}
+      aria-label={label}
+      title={label}
+      aria-expanded={opened}
+      onClick={onOpen}
+      data-device={device.deviceId}
+    >
       <span className={`cell ${size ?? ""} stands-${how}`} aria-hidden="true">
         {parts.map((p, i) => (
-          <span key={p.key} className={`part ${p.kind}${i % 2 ? " odd" : ""}`} style={{ height: `${p.part * 100}%` }} data-part={p.part}
-            data-amount={p.part >= 0.15 && !size ? short(slot, p) : undefined} />
+          <span
+            key={p.key}
+            className={`part ${p.kind}${i % 2 ? " odd" : ""}`}
+            style={{ height: `${p.part * 100}%` }}
+            data-part={p.part}
+            data-amount={p.part >= 0.15 && !size ? short(slot, p) : undefined}
+          />
         ))}
-        {utilization !== null ? <span className="tide" style={{ height: `${Math.min(100, Math.max(0, utilization))}%` }} /> : null}
+        {utilization !== null ? (
+          <span className="tide" style={{ height: `${Math.min(100, Math.max(0, utilization))}%` }} />
+        ) : null}
       </span>
       <span className="slip-name">{name}</span>
     </button>
   );
 }
 
-const short = (slot: string, p: Segment) => (p.amounts[slot] ? amount(slot, p.amounts[slot]) : `${Math.round(p.part * 100)}%`);
+const short = (slot: string, p: Segment) =>
+  p.amounts[slot] ? amount(slot, p.amounts[slot]) : `${Math.round(p.part * 100)}%`;
 
 /** A pool such as CPU or memory, lying: the same parts from left to right. */
 export function Pool({ device, slot }: { device: DeviceView; slot: string }) {
-  const parts = segments({ capacity: { [slot]: device.capacity[slot] ?? "0" }, holders: device.holders.filter((h) => h.slot === slot) });
+  const parts = segments({
+    capacity: { [slot]: device.capacity[slot] ?? "0" },
+    holders: device.holders.filter((h) => h.slot === slot),
+  });
   const used = parts.reduce((sum, p) => sum + Number(p.amounts[slot] ?? 0), 0);
   return (
     <div className="hold">
       <span>{slotName(slot)}</span>
       <span className="track" role="img" aria-label={describe(device, parts, null)}>
         {parts.map((p, i) => (
-          <span key={p.key} className={`part ${p.kind}${i % 2 ? " odd" : ""}`} style={{ width: `${p.part * 100}%` }} title={who(p)} />
+          <span
+            key={p.key}
+            className={`part ${p.kind}${i % 2 ? " odd" : ""}`}
+            style={{ width: `${p.part * 100}%` }}
+            title={who(p)}
+          />
         ))}
       </span>
       <span className="dim">

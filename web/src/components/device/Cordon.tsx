@@ -25,7 +25,8 @@ export function Conditions({ agent }: { agent: Cordoned }) {
   const holding = agent.conditions.filter((c) => c.status);
   return holding.map((c) => (
     <span key={c.type} className="tone-bad" title={t("since {{time}}", { time: when(c.since) })}>
-      {t(conditionWords[c.type] ?? c.type.replaceAll("_", " "))}: {c.reason}. {t("No new session starts until this is resolved.")}
+      {t(conditionWords[c.type] ?? c.type.replaceAll("_", " "))}: {c.reason}.{" "}
+      {t("No new session starts until this is resolved.")}
     </span>
   ));
 }
@@ -34,8 +35,20 @@ export function Conditions({ agent }: { agent: Cordoned }) {
 export function Cordon({ agent, now }: { agent: Cordoned; now: number }) {
   if (agent.schedulable) return null;
   const reason = agent.cordonReason ? `: ${agent.cordonReason}` : "";
-  if (!agent.drainDeadline) return <span className="tone-wait">{t("cordoned")}{reason}</span>;
-  if (agent.drained) return <span className="tone-done">{t("drained: no sessions left")}{reason}</span>;
+  if (!agent.drainDeadline)
+    return (
+      <span className="tone-wait">
+        {t("cordoned")}
+        {reason}
+      </span>
+    );
+  if (agent.drained)
+    return (
+      <span className="tone-done">
+        {t("drained: no sessions left")}
+        {reason}
+      </span>
+    );
   const left = Date.parse(agent.drainDeadline) - now;
   const then = agent.drainAction === "terminate" ? t("then they are stopped") : t("then they are rescheduled");
   return (

@@ -44,9 +44,17 @@ export function DeviceFacts({ device }: { device: Facts }) {
   const rows: [string, ReactNode][] = [
     [t("Vendor"), device.vendor],
     [t("Device"), <code key="id">{device.deviceId}</code>],
-    ...Object.keys(device.capacity).sort(bySlot).map((slot): [string, ReactNode] => [
-      unit(slot), <span key={slot} title={slot}>{t("{{held}} of {{all}} in use", { held: amount(slot, device.occupied[slot] ?? "0"), all: amount(slot, device.capacity[slot]!) })}</span>,
-    ]),
+    ...Object.keys(device.capacity)
+      .sort(bySlot)
+      .map((slot): [string, ReactNode] => [
+        unit(slot),
+        <span key={slot} title={slot}>
+          {t("{{held}} of {{all}} in use", {
+            held: amount(slot, device.occupied[slot] ?? "0"),
+            all: amount(slot, device.capacity[slot]!),
+          })}
+        </span>,
+      ]),
     [t("Memory"), device.memoryBytes > 0 ? bytes(device.memoryBytes) : ""],
     [t("Processing units"), device.processingUnits > 0 ? device.processingUnits : ""],
     [t("PCI address"), device.pciAddress ? <code key="pci">{device.pciAddress}</code> : ""],
@@ -55,13 +63,24 @@ export function DeviceFacts({ device }: { device: Facts }) {
     [t("Groups"), device.groups.join(", ")],
     [t("Enforcement"), device.enforcement ? t(enforcements[device.enforcement] ?? device.enforcement) : ""],
     [t("Partition of"), device.parent ? <To key="parent" device={device.parent} name={device.parent.deviceId} /> : ""],
-    [t("Partitions"), device.partitions.length > 0 ? <Parts key="parts" list={device.partitions} of={device.deviceId} /> : ""],
-    ...device.counters.map((c): [string, ReactNode] => [`${shortName(c.set)} ${c.name.replaceAll("_", " ")}`, t("uses {{n}} of {{all}}", { n: count(c.amount, c.name), all: count(c.total, c.name) })]),
-    ...Object.keys(device.attributes).filter((name) => name !== "enforcement").sort().map((name): [string, ReactNode] => [name.replaceAll("_", " "), device.attributes[name]]),
+    [
+      t("Partitions"),
+      device.partitions.length > 0 ? <Parts key="parts" list={device.partitions} of={device.deviceId} /> : "",
+    ],
+    ...device.counters.map((c): [string, ReactNode] => [
+      `${shortName(c.set)} ${c.name.replaceAll("_", " ")}`,
+      t("uses {{n}} of {{all}}", { n: count(c.amount, c.name), all: count(c.total, c.name) }),
+    ]),
+    ...Object.keys(device.attributes)
+      .filter((name) => name !== "enforcement")
+      .sort()
+      .map((name): [string, ReactNode] => [name.replaceAll("_", " "), device.attributes[name]]),
   ];
   return (
     <dl className="facts">
-      {rows.filter(([, value]) => value !== "").map(([name, value]) => [<dt key={`${name}:`}>{name}</dt>, <dd key={name}>{value}</dd>])}
+      {rows
+        .filter(([, value]) => value !== "")
+        .map(([name, value]) => [<dt key={`${name}:`}>{name}</dt>, <dd key={name}>{value}</dd>])}
     </dl>
   );
 }
@@ -69,8 +88,16 @@ export function DeviceFacts({ device }: { device: Facts }) {
 /** Counters are numbers without a unit; only the names of some tell that they are bytes. */
 const count = (n: number, name: string) => (/memory|bytes/.test(name) && n >= 1 << 20 ? bytes(n) : String(n));
 
-const To = ({ device, name }: { device: Near; name: string }) => <Link to="/cluster/devices/$id" params={{ id: device.id }}>{name}</Link>;
+const To = ({ device, name }: { device: Near; name: string }) => (
+  <Link to="/cluster/devices/$id" params={{ id: device.id }}>
+    {name}
+  </Link>
+);
 
 const Parts = ({ list, of }: { list: Near[]; of: string }) => (
-  <span className="row tight">{list.map((d) => <To key={d.id} device={d} name={shortName(d.deviceId, of)} />)}</span>
+  <span className="row tight">
+    {list.map((d) => (
+      <To key={d.id} device={d} name={shortName(d.deviceId, of)} />
+    ))}
+  </span>
 );

@@ -3,13 +3,20 @@ import { Chart } from "../session/Chart";
 import type { Sample, Series } from "../session/series";
 
 const words: Record<string, string> = {
-  util: "Utilization", mem: "Memory", power: "Power", temperature: "Temperature", clock: "Clock", energy: "Energy",
+  util: "Utilization",
+  mem: "Memory",
+  power: "Power",
+  temperature: "Temperature",
+  clock: "Clock",
+  energy: "Energy",
 };
 const order = Object.keys(words);
 
 /** cuda_util of the plugin cuda is "Utilization". */
 export function metricName(name: string, plugin: string): string {
-  const short = name.startsWith(`${plugin}_`) ? name.slice(plugin.length + 1) : (order.find((w) => name.endsWith(`_${w}`)) ?? name);
+  const short = name.startsWith(`${plugin}_`)
+    ? name.slice(plugin.length + 1)
+    : (order.find((w) => name.endsWith(`_${w}`)) ?? name);
   return t(words[short] ?? short.replaceAll("_", " "));
 }
 
@@ -31,11 +38,21 @@ export function DeviceMetrics({ plugin, latest, series }: Props) {
   const shown = [...series].sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
   return (
     <div className="stack small">
-      {shown.length === 0 ? <p className="dim">{latest.length > missing.length ? t("Waiting for new measurements") : t("No measurements available.")}</p> : null}
+      {shown.length === 0 ? (
+        <p className="dim">
+          {latest.length > missing.length ? t("Waiting for new measurements") : t("No measurements available.")}
+        </p>
+      ) : null}
       <div className="gauges">
-        {shown.map((s) => <Chart key={s.key} series={s} name={metricName(s.name, plugin)} frank />)}
+        {shown.map((s) => (
+          <Chart key={s.key} series={s} name={metricName(s.name, plugin)} frank />
+        ))}
       </div>
-      {missing.length > 0 ? <p className="dim">{t("unavailable")}: {missing.map((m) => metricName(m.name, plugin)).join(", ")}</p> : null}
+      {missing.length > 0 ? (
+        <p className="dim">
+          {t("unavailable")}: {missing.map((m) => metricName(m.name, plugin)).join(", ")}
+        </p>
+      ) : null}
     </div>
   );
 }

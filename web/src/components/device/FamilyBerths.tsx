@@ -1,11 +1,11 @@
 import type { ReactNode } from "react";
 import { type SlotType, useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
-import { Status } from "../Status";
 import { slotName } from "../format";
+import { Status } from "../Status";
 import { Cell, type DeviceView } from "./Cell";
+import { type Family, leaves, shortName, standing, type Trouble, troubles } from "./fleet";
 import { Glyph } from "./Glyph";
-import { type Family, type Trouble, leaves, shortName, standing, troubles } from "./fleet";
 
 /** More of them than this are drawn smaller. */
 const many = 16;
@@ -25,7 +25,15 @@ export function FamilyBerths({ family, load, opened, onOpen, children }: Props) 
   const given = leaves(family).filter((d) => !["rejected", "unhealthy", "lost"].includes(standing(d)));
   const busy = given.filter((d) => d.holders.length > 0).length;
   const cell = (d: DeviceView, more?: { size: "small"; parent: string }) => (
-    <Cell key={d.id} device={d} utilization={load(d)} opened={opened === d.id} onOpen={() => onOpen(d.id)} size={family.units.length > many ? "dense" : undefined} {...more} />
+    <Cell
+      key={d.id}
+      device={d}
+      utilization={load(d)}
+      opened={opened === d.id}
+      onOpen={() => onOpen(d.id)}
+      size={family.units.length > many ? "dense" : undefined}
+      {...more}
+    />
   );
   return (
     <div className="stack small" role="group" aria-label={family.vendor || family.plugin} data-family={family.plugin}>
@@ -37,11 +45,27 @@ export function FamilyBerths({ family, load, opened, onOpen, children }: Props) 
       </div>
       <div className="quay">
         {family.units.map(({ device, partitions }) =>
-          partitions.length === 0 ? cell(device) : (
+          partitions.length === 0 ? (
+            cell(device)
+          ) : (
             <div key={device.id} className={`cutting stands-${standing(device, true)}`}>
-              <div className="row tight keep">{partitions.map((p) => cell(p, { size: "small", parent: device.deviceId }))}</div>
-              <button type="button" className="cutting-name" aria-expanded={opened === device.id} onClick={() => onOpen(device.id)} data-device={device.deviceId}
-                aria-label={t("{{short}}: {{device}} {{model}}, {{n}} partitions", { short: shortName(device.deviceId), device: device.deviceId, model: device.model, n: partitions.length })} title={`${device.deviceId} ${device.model}`}>
+              <div className="row tight keep">
+                {partitions.map((p) => cell(p, { size: "small", parent: device.deviceId }))}
+              </div>
+              <button
+                type="button"
+                className="cutting-name"
+                aria-expanded={opened === device.id}
+                onClick={() => onOpen(device.id)}
+                data-device={device.deviceId}
+                aria-label={t("{{short}}: {{device}} {{model}}, {{n}} partitions", {
+                  short: shortName(device.deviceId),
+                  device: device.deviceId,
+                  model: device.model,
+                  n: partitions.length,
+                })}
+                title={`${device.deviceId} ${device.model}`}
+              >
                 {shortName(device.deviceId)}
               </button>
             </div>
@@ -61,7 +85,9 @@ function Troubles({ list }: { list: Trouble<DeviceView>[] }) {
       {list.map((x) => (
         <li key={`${x.standing} ${x.why}`}>
           <Status status={x.standing} />{" "}
-          <span className="mono" title={x.devices.map((d) => d.deviceId).join(", ")}>{some(x.devices.map((d) => shortName(d.deviceId)))}</span>
+          <span className="mono" title={x.devices.map((d) => d.deviceId).join(", ")}>
+            {some(x.devices.map((d) => shortName(d.deviceId)))}
+          </span>
           {x.why ? <span className="dim">: {x.why}</span> : null}
         </li>
       ))}
@@ -70,13 +96,20 @@ function Troubles({ list }: { list: Trouble<DeviceView>[] }) {
 }
 
 /** The first few of many names. */
-const some = (names: string[]) => (names.length <= 4 ? names.join(", ") : `${names.slice(0, 3).join(", ")} ${t("and {{count}} more", { count: names.length - 3 })}`);
+const some = (names: string[]) =>
+  names.length <= 4
+    ? names.join(", ")
+    : `${names.slice(0, 3).join(", ")} ${t("and {{count}} more", { count: names.length - 3 })}`;
 
 type Types = ReadonlyMap<string, SlotType>;
 
 /** The sign of the first of the slots that has one, or of another of the same plugin where a device has none. */
 export const iconOf = (plugin: string, slots: readonly string[], types: Types) =>
-  slots.map((s) => types.get(s)?.icon).find(Boolean) ?? [...types.values()].find((s) => s.name.startsWith(`${plugin}.`))?.icon ?? "";
+  slots.map((s) => types.get(s)?.icon).find(Boolean) ??
+  [...types.values()].find((s) => s.name.startsWith(`${plugin}.`))?.icon ??
+  "";
 
 export const namesOf = (slots: readonly string[], types: Types) =>
-  [...new Set(slots.filter((s) => !s.endsWith(".mem")).map((s) => types.get(s)?.displayName || slotName(s)))].join(", ");
+  [...new Set(slots.filter((s) => !s.endsWith(".mem")).map((s) => types.get(s)?.displayName || slotName(s)))].join(
+    ", ",
+  );

@@ -39,9 +39,23 @@ export function Glyph({ icon, size = 22 }: { icon: string; size?: number }) {
   const { shape, letters } = kinds[icon] ?? { shape: "npu" as const, letters: "" };
   return (
     <svg className="glyph" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true" data-icon={icon}>
-      <g fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinejoin="round" strokeLinecap="round">{outlines[shape]}</g>
-      {letters ? <text x="12" y={shape === "gpu" ? 14.2 : 15.4} textAnchor="middle" fontSize="9" fontWeight="700" fill="currentColor">{letters}</text>
-        : <rect x="9" y="9" width="6" height="6" rx="1" fill="currentColor" />}
+      <g fill="none" stroke="currentColor" strokeWidth="1.5" strokeLinejoin="round" strokeLinecap="round">
+        {outlines[shape]}
+      </g>
+      {letters ? (
+        <text
+          x="12"
+          y={shape === "gpu" ? 14.2 : 15.4}
+          textAnchor="middle"
+          fontSize="9"
+          fontWeight="700"
+          fill="currentColor"
+        >
+          {letters}
+        </text>
+      ) : (
+        <rect x="9" y="9" width="6" height="6" rx="1" fill="currentColor" />
+      )}
     </svg>
   );
 }

@@ -21,7 +21,11 @@ export function Holders({ device }: { device: DeviceShare }) {
             <span className="dim">{t("another user")}</span>
           )}
           {p.kind === "mine" ? <span className="dim">{t("yours")}</span> : null}
-          <span className="push">{Object.entries(p.amounts).map(([s, n]) => `${amount(s, n)} ${types.get(s)?.displayName || slotName(s)}`).join(" + ")}</span>
+          <span className="push">
+            {Object.entries(p.amounts)
+              .map(([s, n]) => `${amount(s, n)} ${types.get(s)?.displayName || slotName(s)}`)
+              .join(" + ")}
+          </span>
         </li>
       ))}
     </ul>

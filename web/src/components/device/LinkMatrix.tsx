@@ -20,7 +20,10 @@ const near = new Set(["nvlink", "xgmi", "noc", "same_board"]);
 /** How each of the devices reaches each other. */
 export function LinkMatrix({ devices, links, here: page }: Props) {
   const folded = devices.length > many ? wholes(devices) : null;
-  const m = matrix(devices.map((d) => d.deviceId), folded ? fold(links, folded) : links);
+  const m = matrix(
+    devices.map((d) => d.deviceId),
+    folded ? fold(links, folded) : links,
+  );
   const here = folded?.get(page) ?? page;
   const ids = new Map(devices.map((d) => [d.deviceId, d.id]));
   const dense = m.names.length > many;
@@ -32,22 +35,41 @@ export function LinkMatrix({ devices, links, here: page }: Props) {
           <thead>
             <tr>
               <td />
-              {m.names.map((name) => <th key={name} scope="col" className={name === here ? "here" : undefined}>{shortName(name)}</th>)}
+              {m.names.map((name) => (
+                <th key={name} scope="col" className={name === here ? "here" : undefined}>
+                  {shortName(name)}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
             {m.names.map((row) => (
               <tr key={row}>
                 <th scope="row" className={row === here ? "here" : undefined}>
-                  {row === page ? shortName(row) : <Link to="/cluster/devices/$id" params={{ id: ids.get(row)! }} title={row}>{shortName(row)}</Link>}
+                  {row === page ? (
+                    shortName(row)
+                  ) : (
+                    <Link to="/cluster/devices/$id" params={{ id: ids.get(row)! }} title={row}>
+                      {shortName(row)}
+                    </Link>
+                  )}
                 </th>
                 {m.names.map((column) => {
                   if (row === column) return <td key={column} className="self" />;
                   const link = m.between(row, column);
-                  if (!link) return <td key={column} aria-label={t("none")}>·</td>;
+                  if (!link)
+                    return (
+                      <td key={column} aria-label={t("none")}>
+                        ·
+                      </td>
+                    );
                   const told = describeLink(link);
                   return (
-                    <td key={column} className={`on${near.has(link.type) ? " near" : ""}`} title={`${shortName(row)} – ${shortName(column)}: ${told}`}>
+                    <td
+                      key={column}
+                      className={`on${near.has(link.type) ? " near" : ""}`}
+                      title={`${shortName(row)} – ${shortName(column)}: ${told}`}
+                    >
                       <span className={dense ? "hushed" : undefined}>{linkSigns[link.type] ?? "?"}</span>
                     </td>
                   );
@@ -57,8 +79,12 @@ export function LinkMatrix({ devices, links, here: page }: Props) {
           </tbody>
         </table>
       </div>
-      {folded && folded.size > 0 ? <p className="dim">{t("A link between partitions is shown as a link between their devices.")}</p> : null}
-      <p className="dim">{m.kinds.map((kind) => `${linkSigns[kind] ?? "?"} ${t(linkNames[kind] ?? kind)}`).join(" · ")}</p>
+      {folded && folded.size > 0 ? (
+        <p className="dim">{t("A link between partitions is shown as a link between their devices.")}</p>
+      ) : null}
+      <p className="dim">
+        {m.kinds.map((kind) => `${linkSigns[kind] ?? "?"} ${t(linkNames[kind] ?? kind)}`).join(" · ")}
+      </p>
     </div>
   );
 }
@@ -69,5 +95,7 @@ function describeLink(link: DeviceLink) {
     link.gbps > 0 ? `${trim(link.gbps.toFixed(0))} Gbit/s` : "",
     t("distance {{n}}", { n: link.distance }),
     link.p2p ? t("direct memory access") : "",
-  ].filter(Boolean).join(", ");
+  ]
+    .filter(Boolean)
+    .join(", ");
 }

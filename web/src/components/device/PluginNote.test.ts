@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { type PluginView, inTrouble } from "./PluginNote";
+import { inTrouble, type PluginView } from "./PluginNote";
 
-const plugin = (more: Partial<PluginView>): PluginView => ({ name: "cuda", version: "1", state: "running", message: "", restarts: 0, checks: [], ...more });
+const plugin = (more: Partial<PluginView>): PluginView => ({
+  name: "cuda",
+  version: "1",
+  state: "running",
+  message: "",
+  restarts: 0,
+  checks: [],
+  ...more,
+});
 
 describe("a plugin is in trouble", () => {
   it.each([

@@ -24,14 +24,20 @@ export function PluginNote({ plugin: p }: { plugin: PluginView }) {
     <div>
       <p>
         {t("plugin {{name}} {{version}}", { name: p.name, version: p.version })} <Status status={p.state} />
-        {p.restarts > 0 ? <span className="dim"> · {t("restarted {{times}}", { times: t("{{count}} times", { count: p.restarts }) })}</span> : null}
+        {p.restarts > 0 ? (
+          <span className="dim">
+            {" "}
+            · {t("restarted {{times}}", { times: t("{{count}} times", { count: p.restarts }) })}
+          </span>
+        ) : null}
         {p.message ? <span className={p.state === "disabled" ? "dim" : "tone-bad"}> · {p.message}</span> : null}
       </p>
       {p.checks.length === 0 ? null : (
         <ul aria-label={t("Checks of plugin {{name}}", { name: p.name })}>
           {p.checks.map((c) => (
             <li key={c.name} className={tones[c.level]}>
-              {t(words[c.level] ?? c.level)}: {c.name}{c.text ? ` · ${c.text}` : ""}
+              {t(words[c.level] ?? c.level)}: {c.name}
+              {c.text ? ` · ${c.text}` : ""}
             </li>
           ))}
         </ul>

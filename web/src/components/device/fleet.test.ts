@@ -1,9 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { type Member, families, leaves, shortName, standing, troubles, why } from "./fleet";
+import { families, leaves, type Member, shortName, standing, troubles, why } from "./fleet";
 
 const device = (deviceId: string, more: Partial<Member> = {}): Member => ({
-  id: deviceId, deviceId, plugin: deviceId.split(":")[0]!, vendor: "Acme", pciAddress: "", capacity: { "acme.device": "1" },
-  health: "healthy", healthMessage: "", allocatable: true, rejectReasons: [], parent: null, ...more,
+  id: deviceId,
+  deviceId,
+  plugin: deviceId.split(":")[0]!,
+  vendor: "Acme",
+  pciAddress: "",
+  capacity: { "acme.device": "1" },
+  health: "healthy",
+  healthMessage: "",
+  allocatable: true,
+  rejectReasons: [],
+  parent: null,
+  ...more,
 });
 const ids = (list: Member[]) => list.map((d) => d.deviceId);
 
@@ -16,14 +26,22 @@ describe("families", () => {
       device("acme:10"),
       device("acme:9"),
     ]);
-    expect(list.map((f) => [f.vendor, ids(f.units.map((u) => u.device))])).toEqual([["Acme", ["acme:9", "acme:10"]], ["Zeta", ["x:b", "x:a"]]]);
+    expect(list.map((f) => [f.vendor, ids(f.units.map((u) => u.device))])).toEqual([
+      ["Acme", ["acme:9", "acme:10"]],
+      ["Zeta", ["x:b", "x:a"]],
+    ]);
   });
 
   it("hold partitions in what they are cut from, and count only what is given away", () => {
     const cut = device("acme:0", { allocatable: false, rejectReasons: ["it is cut"], capacity: {} });
-    const parts = ["acme:0/0", "acme:0/1"].map((id) => device(id, { parent: { id: "acme:0" }, capacity: { "acme.device:half": "1" } }));
+    const parts = ["acme:0/0", "acme:0/1"].map((id) =>
+      device(id, { parent: { id: "acme:0" }, capacity: { "acme.device:half": "1" } }),
+    );
     const [family] = families([...parts, cut, device("acme:1/0", { parent: { id: "gone" } })]);
-    expect(family!.units.map((u) => [u.device.deviceId, ids(u.partitions)])).toEqual([["acme:0", ["acme:0/0", "acme:0/1"]], ["acme:1/0", []]]);
+    expect(family!.units.map((u) => [u.device.deviceId, ids(u.partitions)])).toEqual([
+      ["acme:0", ["acme:0/0", "acme:0/1"]],
+      ["acme:1/0", []],
+    ]);
     expect(ids(leaves(family!))).toEqual(["acme:0/0", "acme:0/1", "acme:1/0"]);
     expect(family!.slots).toEqual(["acme.device:half", "acme.device"]);
     expect(troubles(family!)).toEqual([]);
@@ -45,10 +63,15 @@ describe("troubles", () => {
   it("say the same of several devices once, the worst first", () => {
     const old = { allocatable: false, rejectReasons: ["too old"] };
     const [family] = families([
-      device("a:0", old), device("a:1", old), device("a:2"),
+      device("a:0", old),
+      device("a:1", old),
+      device("a:2"),
       device("a:3", { health: "unhealthy", healthMessage: "XID 79", allocatable: false, rejectReasons: ["XID 79"] }),
     ]);
-    expect(troubles(family!).map((x) => [x.standing, x.why, ids(x.devices)])).toEqual([["unhealthy", "XID 79", ["a:3"]], ["rejected", "too old", ["a:0", "a:1"]]]);
+    expect(troubles(family!).map((x) => [x.standing, x.why, ids(x.devices)])).toEqual([
+      ["unhealthy", "XID 79", ["a:3"]],
+      ["rejected", "too old", ["a:0", "a:1"]],
+    ]);
   });
 
   it("of a whole are not told again of its parts", () => {
@@ -56,12 +79,17 @@ describe("troubles", () => {
     const part = (id: string, more: Partial<Member>) => device(id, { parent: { id: "a:0" }, ...more });
     const [family] = families([
       device("a:0", { ...ill, rejectReasons: ["memory errors", "it is cut"] }),
-      part("a:0/0", ill), part("a:0/1", { ...ill, rejectReasons: ["gone"] }),
+      part("a:0/0", ill),
+      part("a:0/1", { ...ill, rejectReasons: ["gone"] }),
     ]);
-    expect(troubles(family!).map((x) => [x.why, ids(x.devices)])).toEqual([["memory errors; it is cut", ["a:0"]], ["gone", ["a:0/1"]]]);
+    expect(troubles(family!).map((x) => [x.why, ids(x.devices)])).toEqual([
+      ["memory errors; it is cut", ["a:0"]],
+      ["gone", ["a:0/1"]],
+    ]);
   });
 
-  it("do not repeat the message of a recovery", () => expect(why(device("a:0", { healthMessage: "well again" }))).toBe(""));
+  it("do not repeat the message of a recovery", () =>
+    expect(why(device("a:0", { healthMessage: "well again" }))).toBe(""));
 });
 
 describe("shortName", () => {

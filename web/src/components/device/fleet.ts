@@ -32,10 +32,12 @@ export interface Family<D> {
 export const pools = ["cpu", "mem"];
 
 const inOrder = (a: Member, b: Member) =>
-  (a.pciAddress && b.pciAddress ? compare(a.pciAddress, b.pciAddress) : 0) || a.deviceId.localeCompare(b.deviceId, undefined, { numeric: true });
+  (a.pciAddress && b.pciAddress ? compare(a.pciAddress, b.pciAddress) : 0) ||
+  a.deviceId.localeCompare(b.deviceId, undefined, { numeric: true });
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-export const accelerators = <D extends Member>(devices: readonly D[]) => devices.filter((d) => !pools.some((p) => p in d.capacity)).sort(inOrder);
+export const accelerators = <D extends Member>(devices: readonly D[]) =>
+  devices.filter((d) => !pools.some((p) => p in d.capacity)).sort(inOrder);
 
 /** Accelerators by vendor, partitions within what they are cut from. */
 export function families<D extends Member>(devices: readonly D[]): Family<D>[] {
@@ -50,12 +52,16 @@ export function families<D extends Member>(devices: readonly D[]): Family<D>[] {
     if (device.parent && known.has(device.parent.id)) continue;
     family.units.push({ device, partitions: cells.filter((d) => d.parent?.id === device.id) });
   }
-  return [...found.values()].sort((a, b) => compare(a.vendor.toLowerCase(), b.vendor.toLowerCase()) || compare(a.key, b.key));
+  return [...found.values()].sort(
+    (a, b) => compare(a.vendor.toLowerCase(), b.vendor.toLowerCase()) || compare(a.key, b.key),
+  );
 }
 
 /** Those that are given away: a device that is cut is so in its parts. */
 export const leaves = <D extends Member>(family: Family<D>): D[] =>
-  family.units.flatMap((u) => (u.partitions.length > 0 && !u.device.allocatable ? u.partitions : [u.device, ...u.partitions]));
+  family.units.flatMap((u) =>
+    u.partitions.length > 0 && !u.device.allocatable ? u.partitions : [u.device, ...u.partitions],
+  );
 
 export type Standing = "healthy" | "degraded" | "unhealthy" | "lost" | "unknown" | "rejected" | "cut";
 
@@ -68,7 +74,10 @@ export function standing(device: Member, cut = false): Standing {
 
 /** Why a device is not well or not given away; empty for one that is both. */
 export function why(device: Member): string {
-  const said = [device.health === "healthy" ? "" : device.healthMessage, ...(device.allocatable ? [] : device.rejectReasons)];
+  const said = [
+    device.health === "healthy" ? "" : device.healthMessage,
+    ...(device.allocatable ? [] : device.rejectReasons),
+  ];
   return [...new Set(said.filter(Boolean))].join("; ");
 }
 

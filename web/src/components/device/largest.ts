@@ -12,8 +12,6 @@ const usable = (d: Device) => d.allocatable && d.health !== "unhealthy" && d.hea
 
 /** The largest amount of a slot that one request could ever hold: on one agent, used or not. */
 export function largest(agents: readonly Agent[], slot: string): number {
-  const sums = agents.map((a) =>
-    a.devices.filter(usable).reduce((all, d) => all + Number(d.capacity[slot] ?? 0), 0),
-  );
+  const sums = agents.map((a) => a.devices.filter(usable).reduce((all, d) => all + Number(d.capacity[slot] ?? 0), 0));
   return Math.max(0, ...sums);
 }

@@ -1,10 +1,20 @@
 import { expect, it } from "vitest";
-import { type Link, fold, matrix, wholes } from "./links";
+import { fold, type Link, matrix, wholes } from "./links";
 
-const link = (a: string, b: string, type: string, distance: number): Link => ({ a, b, type, distance, gbps: 0, p2p: true });
+const link = (a: string, b: string, type: string, distance: number): Link => ({
+  a,
+  b,
+  type,
+  distance,
+  gbps: 0,
+  p2p: true,
+});
 
 it("shows the nearest link of two devices from both sides", () => {
-  const m = matrix(["x:0", "x:1", "x:2"], [link("x:1", "x:0", "pcie", 5), link("x:0", "x:1", "nvlink", 1), link("x:0", "nic:0", "nic", 0)]);
+  const m = matrix(
+    ["x:0", "x:1", "x:2"],
+    [link("x:1", "x:0", "pcie", 5), link("x:0", "x:1", "nvlink", 1), link("x:0", "nic:0", "nic", 0)],
+  );
   expect(m.names).toEqual(["x:0", "x:1"]);
   expect(m.between("x:0", "x:1")).toBe(m.between("x:1", "x:0"));
   expect(m.between("x:0", "x:1")!.type).toBe("nvlink");
@@ -15,8 +25,15 @@ it("shows the nearest link of two devices from both sides", () => {
 it("is empty without links", () => expect(matrix(["x:0"], []).names).toEqual([]));
 
 it("folds partitions into what they are cut from", () => {
-  const part = (id: string, parent: string | null) => ({ id, deviceId: `x:${id}`, parent: parent ? { id: parent } : null });
+  const part = (id: string, parent: string | null) => ({
+    id,
+    deviceId: `x:${id}`,
+    parent: parent ? { id: parent } : null,
+  });
   const whole = wholes([part("0", null), part("0/0", "0"), part("1", null), part("1/0", "1"), part("2/0", "gone")]);
   const links = fold([link("x:0/0", "x:1/0", "xgmi", 3), link("x:0/0", "x:2/0", "xgmi", 4)], whole);
-  expect(links.map((l) => [l.a, l.b])).toEqual([["x:0", "x:1"], ["x:0", "x:2/0"]]);
+  expect(links.map((l) => [l.a, l.b])).toEqual([
+    ["x:0", "x:1"],
+    ["x:0", "x:2/0"],
+  ]);
 });

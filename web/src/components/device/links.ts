@@ -9,9 +9,23 @@ export interface Link {
 
 /** People's words for the kinds of links, and signs short enough for a table. */
 export const linkNames: Record<string, string> = {
-  nvlink: "NVLink", xgmi: "xGMI", pcie: "PCIe", nic: "Network", noc: "On chip", same_board: "Same board", unknown: "Unknown",
+  nvlink: "NVLink",
+  xgmi: "xGMI",
+  pcie: "PCIe",
+  nic: "Network",
+  noc: "On chip",
+  same_board: "Same board",
+  unknown: "Unknown",
 };
-export const linkSigns: Record<string, string> = { nvlink: "NV", xgmi: "xG", pcie: "PC", nic: "NW", noc: "OC", same_board: "SB", unknown: "?" };
+export const linkSigns: Record<string, string> = {
+  nvlink: "NV",
+  xgmi: "xG",
+  pcie: "PC",
+  nic: "NW",
+  noc: "OC",
+  same_board: "SB",
+  unknown: "?",
+};
 
 export interface Matrix {
   /** Rows and columns, as the agent names them. */
@@ -43,12 +57,16 @@ export function matrix(order: readonly string[], links: readonly Link[]): Matrix
 }
 
 /** What each partition is cut from, by names. */
-export function wholes(devices: readonly { id: string; deviceId: string; parent: { id: string } | null }[]): ReadonlyMap<string, string> {
+export function wholes(
+  devices: readonly { id: string; deviceId: string; parent: { id: string } | null }[],
+): ReadonlyMap<string, string> {
   const names = new Map(devices.map((d) => [d.id, d.deviceId]));
-  return new Map(devices.flatMap((d): [string, string][] => {
-    const whole = d.parent ? names.get(d.parent.id) : undefined;
-    return whole ? [[d.deviceId, whole]] : [];
-  }));
+  return new Map(
+    devices.flatMap((d): [string, string][] => {
+      const whole = d.parent ? names.get(d.parent.id) : undefined;
+      return whole ? [[d.deviceId, whole]] : [];
+    }),
+  );
 }
 
 /** Links of partitions as links of what they are cut from. */

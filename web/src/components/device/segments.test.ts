@@ -14,10 +14,7 @@ describe("segments", () => {
   it("stacks fractions from the oldest", () => {
     const parts = segments({
       capacity: { "cuda.shares": "1.000" },
-      holders: [
-        holder("0.25", { since: "2026-01-02T00:00:00Z", mine: false }),
-        holder("0.5"),
-      ],
+      holders: [holder("0.25", { since: "2026-01-02T00:00:00Z", mine: false }), holder("0.5")],
     });
     expect(parts.map((p) => [p.kind, p.start, p.part])).toEqual([
       ["mine", 0, 0.5],
@@ -39,9 +36,7 @@ describe("segments", () => {
   it("keeps sessions of others apart and nameless", () => {
     const parts = segments({
       capacity: { "cuda.device": "1" },
-      holders: [
-        holder("1", { slot: "cuda.device", session: null, mine: false }),
-      ],
+      holders: [holder("1", { slot: "cuda.device", session: null, mine: false })],
     });
     expect(parts).toMatchObject([{ kind: "hidden", part: 1, session: null }]);
   });

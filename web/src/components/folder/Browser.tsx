@@ -8,26 +8,32 @@ import { baseName, dirName, join } from "../../api/path";
 import { uploads } from "../../api/transfer";
 import { useAction } from "../../hooks/useAction";
 import { useGathered } from "../../hooks/useGathered";
-import { useUploadsDone } from "../../hooks/useUploads";
 import { toast } from "../../hooks/useToasts";
+import { useUploadsDone } from "../../hooks/useUploads";
 import { t } from "../../i18n";
 import { Confirm } from "../Confirm";
 import { Empty, FailureNote } from "../Note";
 import { Crumbs } from "./Crumbs";
+import { badName, chosen } from "./dropped";
 import { FileDetails } from "./FileDetails";
 import { FileTable } from "./FileTable";
-import { NameDialog } from "./NameDialog";
-import { Refused, type Refusal, refusals } from "./Refused";
-import { Relocate } from "./Relocate";
 import { useTasksMove } from "./FolderTasks";
-import { badName, chosen } from "./dropped";
 import { download } from "./fetchFile";
 import { inBatches, inOrder } from "./files";
+import { NameDialog } from "./NameDialog";
+import { type Refusal, Refused, refusals } from "./Refused";
+import { Relocate } from "./Relocate";
 import { useFiles } from "./useFiles";
 
-const MakeDirectories = graphql(`mutation MakeDirectories($input: MakeDirectoriesInput!) { makeDirectories(input: $input) { results { path error } } }`);
-const RenameFile = graphql(`mutation RenameFile($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`);
-const DeleteFiles = graphql(`mutation DeleteFiles($input: DeleteFilesInput!) { deleteFiles(input: $input) { results { path error } } }`);
+const MakeDirectories = graphql(
+  `mutation MakeDirectories($input: MakeDirectoriesInput!) { makeDirectories(input: $input) { results { path error } } }`,
+);
+const RenameFile = graphql(
+  `mutation RenameFile($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`,
+);
+const DeleteFiles = graphql(
+  `mutation DeleteFiles($input: DeleteFilesInput!) { deleteFiles(input: $input) { results { path error } } }`,
+);
 
 interface Props {
   folder: string;
@@ -95,7 +101,14 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
       <div className="panel-head tool-bar">
         <Crumbs name={name} path={path} onOpen={onOpen} />
         <div className="push row tool-bar">
-          <TextInput type="search" w={170} aria-label={t("Search files in this directory")} placeholder={t("Search files")} value={typed} onChange={(e) => setTyped(e.currentTarget.value)} />
+          <TextInput
+            type="search"
+            w={170}
+            aria-label={t("Search files in this directory")}
+            placeholder={t("Search files")}
+            value={typed}
+            onChange={(e) => setTyped(e.currentTarget.value)}
+          />
           <Button variant="subtle" onClick={() => get(path)}>
             {t("Download as zip")}
           </Button>
@@ -112,64 +125,189 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
               </Button>
             </>
           ) : null}
-          <input ref={files} type="file" multiple hidden aria-label={t("Files to upload")} data-upload onChange={(e) => take(e.currentTarget)} />
-          <input ref={dirs} type="file" hidden aria-label={t("Folder to upload")} data-upload-folder onChange={(e) => take(e.currentTarget)} {...{ webkitdirectory: "" }} />
+          <input
+            ref={files}
+            type="file"
+            multiple
+            hidden
+            aria-label={t("Files to upload")}
+            data-upload
+            onChange={(e) => take(e.currentTarget)}
+          />
+          <input
+            ref={dirs}
+            type="file"
+            hidden
+            aria-label={t("Folder to upload")}
+            data-upload-folder
+            onChange={(e) => take(e.currentTarget)}
+            {...{ webkitdirectory: "" }}
+          />
         </div>
       </div>
       {picked.size > 0 ? (
         <div className="panel-head tool-bar" role="toolbar" aria-label={t("Actions for the selection")}>
           <span role="status">{t("{{count}} selected", { count: picked.size })}</span>
-          {writes ? <Button variant="default" size="compact-sm" onClick={() => setRelocating({ kind: "move", paths: chosenPaths })}>{t("Move")}</Button> : null}
-          <Button variant="default" size="compact-sm" onClick={() => setRelocating({ kind: "copy", paths: chosenPaths })}>{t("Copy")}</Button>
-          {writes ? <Button variant="outline" color="red" size="compact-sm" onClick={() => setRemoving(chosenPaths)}>{t("Delete ({{count}})", { count: picked.size })}</Button> : null}
-          <Button variant="subtle" size="compact-sm" onClick={() => setPicked(new Set())}>{t("Clear selection")}</Button>
+          {writes ? (
+            <Button
+              variant="default"
+              size="compact-sm"
+              onClick={() => setRelocating({ kind: "move", paths: chosenPaths })}
+            >
+              {t("Move")}
+            </Button>
+          ) : null}
+          <Button
+            variant="default"
+            size="compact-sm"
+            onClick={() => setRelocating({ kind: "copy", paths: chosenPaths })}
+          >
+            {t("Copy")}
+          </Button>
+          {writes ? (
+            <Button variant="outline" color="red" size="compact-sm" onClick={() => setRemoving(chosenPaths)}>
+              {t("Delete ({{count}})", { count: picked.size })}
+            </Button>
+          ) : null}
+          <Button variant="subtle" size="compact-sm" onClick={() => setPicked(new Set())}>
+            {t("Clear selection")}
+          </Button>
         </div>
       ) : null}
-      {failure ? <div style={{ padding: 12 }}><FailureNote failure={failure} what={t("The files could not be loaded")} /><Button mt="xs" variant="default" size="compact-sm" loading={loading} onClick={reload}>{t("Retry")}</Button></div> : null}
-      {list === null && !failure ? <p className="empty dim" role="status">{text ? t("Searching…") : t("Loading…")}</p> : null}
+      {failure ? (
+        <div style={{ padding: 12 }}>
+          <FailureNote failure={failure} what={t("The files could not be loaded")} />
+          <Button mt="xs" variant="default" size="compact-sm" loading={loading} onClick={reload}>
+            {t("Retry")}
+          </Button>
+        </div>
+      ) : null}
+      {list === null && !failure ? (
+        <p className="empty dim" role="status">
+          {text ? t("Searching…") : t("Loading…")}
+        </p>
+      ) : null}
       {list && rows.length === 0 && !failure ? (
-        text ? <Empty title={more ? t("Nothing found so far") : t("No file name contains this text")}>{path ? t("Searched in {{path}} and its subdirectories.", { path }) : null}</Empty> : (
-          <Empty title={t("This directory is empty")} cli={writes ? `berth folder put ${name}${path ? `:${path}` : ""} ./data` : undefined}>
+        text ? (
+          <Empty title={more ? t("Nothing found so far") : t("No file name contains this text")}>
+            {path ? t("Searched in {{path}} and its subdirectories.", { path }) : null}
+          </Empty>
+        ) : (
+          <Empty
+            title={t("This directory is empty")}
+            cli={writes ? `berth folder put ${name}${path ? `:${path}` : ""} ./data` : undefined}
+          >
             {writes ? t("Drop files or folders here. Interrupted uploads resume.") : null}
           </Empty>
         )
       ) : null}
       {rows.length > 0 ? (
         <div className={`explorer${shown ? " two" : ""}`}>
-          <FileTable rows={rows} picked={picked} at={at} found={text !== ""} onPick={setPicked} onAt={setAt} onOpen={(f) => (f.type === "directory" ? onOpen(f.path) : setAt(f.path))}
-            onRename={writes ? setRenaming : undefined} onRemove={writes ? setRemoving : undefined} onEnd={more && !text ? more : undefined} />
+          <FileTable
+            rows={rows}
+            picked={picked}
+            at={at}
+            found={text !== ""}
+            onPick={setPicked}
+            onAt={setAt}
+            onOpen={(f) => (f.type === "directory" ? onOpen(f.path) : setAt(f.path))}
+            onRename={writes ? setRenaming : undefined}
+            onRemove={writes ? setRemoving : undefined}
+            onEnd={more && !text ? more : undefined}
+          />
           {shown ? (
-            <FileDetails folder={folder} file={shown} writes={writes} onClose={() => setAt(null)} onDownload={() => get(shown.path)} onOpen={() => onOpen(shown.path)} onRename={() => setRenaming(shown.path)}
-              onRelocate={(kind) => setRelocating({ kind, paths: [shown.path] })} onRemove={() => setRemoving([shown.path])} onSaved={reload} />
+            <FileDetails
+              folder={folder}
+              file={shown}
+              writes={writes}
+              onClose={() => setAt(null)}
+              onDownload={() => get(shown.path)}
+              onOpen={() => onOpen(shown.path)}
+              onRename={() => setRenaming(shown.path)}
+              onRelocate={(kind) => setRelocating({ kind, paths: [shown.path] })}
+              onRemove={() => setRemoving([shown.path])}
+              onSaved={reload}
+            />
           ) : null}
         </div>
       ) : null}
       {more ? (
         <div className="panel-foot row">
-          <span className="dim" role="status">{text ? t("{{n}} found so far", { n: rows.length }) : t("The first {{n}}. Scroll for more.", { n: rows.length.toLocaleString() })}</span>
-          <Button className="push" variant="subtle" size="compact-sm" loading={loading} onClick={more}>{text ? t("Continue search") : t("Show more")}</Button>
+          <span className="dim" role="status">
+            {text
+              ? t("{{n}} found so far", { n: rows.length })
+              : t("The first {{n}}. Scroll for more.", { n: rows.length.toLocaleString() })}
+          </span>
+          <Button className="push" variant="subtle" size="compact-sm" loading={loading} onClick={more}>
+            {text ? t("Continue search") : t("Show more")}
+          </Button>
         </div>
       ) : null}
-      <NameDialog opened={making} title={t("New directory")} action={t("Create")} initial="" mutation={make} valid={(n) => badName(n) === null} onClose={makeOpen.close}
-        onName={async (n) => { const done = await make.run({ input: { vfolder: folder, paths: [join(path, n)] } }); return done && one(done.makeDirectories.results); }} />
-      <NameDialog opened={renaming !== null} title={t("Rename {{name}}", { name: baseName(renaming ?? "") })} action={t("Rename")} initial={baseName(renaming ?? "")} mutation={rename}
-        valid={(n) => badName(n) === null} onClose={() => setRenaming(null)}
+      <NameDialog
+        opened={making}
+        title={t("New directory")}
+        action={t("Create")}
+        initial=""
+        mutation={make}
+        valid={(n) => badName(n) === null}
+        onClose={makeOpen.close}
+        onName={async (n) => {
+          const done = await make.run({ input: { vfolder: folder, paths: [join(path, n)] } });
+          return done && one(done.makeDirectories.results);
+        }}
+      />
+      <NameDialog
+        opened={renaming !== null}
+        title={t("Rename {{name}}", { name: baseName(renaming ?? "") })}
+        action={t("Rename")}
+        initial={baseName(renaming ?? "")}
+        mutation={rename}
+        valid={(n) => badName(n) === null}
+        onClose={() => setRenaming(null)}
         onName={async (n) => {
           const to = join(dirName(renaming!), n);
           const done = await rename.run({ input: { vfolder: folder, items: [{ from: renaming!, to }] } });
           if (done && refusals(done.moveFiles.results).length === 0) setAt(to);
           return done && one(done.moveFiles.results);
-        }} />
-      {relocating ? <Relocate kind={relocating.kind} folder={{ id: folder, name }} paths={relocating.paths} path={path} onClose={() => setRelocating(null)} onDone={() => { setPicked(new Set()); reload(); }} /> : null}
-      <Confirm opened={removing.length > 0} title={t("Delete {{count}} entries?", { count: removing.length })} action={refused.length > 0 ? t("Retry") : t("Delete")} busy={remove.busy} failure={remove.failure}
-        onConfirm={() => void removeAll()} onClose={() => { remove.clear(); setRefused([]); setRemoving([]); }}>
+        }}
+      />
+      {relocating ? (
+        <Relocate
+          kind={relocating.kind}
+          folder={{ id: folder, name }}
+          paths={relocating.paths}
+          path={path}
+          onClose={() => setRelocating(null)}
+          onDone={() => {
+            setPicked(new Set());
+            reload();
+          }}
+        />
+      ) : null}
+      <Confirm
+        opened={removing.length > 0}
+        title={t("Delete {{count}} entries?", { count: removing.length })}
+        action={refused.length > 0 ? t("Retry") : t("Delete")}
+        busy={remove.busy}
+        failure={remove.failure}
+        onConfirm={() => void removeAll()}
+        onClose={() => {
+          remove.clear();
+          setRefused([]);
+          setRemoving([]);
+        }}
+      >
         <div className="stack">
           <Refused rows={refused} />
           {refused.length > 0 ? null : (
             <>
               <span>{t("Directories are deleted with everything in them. Deleted files do not go to the trash.")}</span>
               <ul style={{ margin: 0, paddingLeft: 18 }}>
-                {removing.slice(0, 8).map((p) => <li key={p}><code>{p}</code></li>)}
+                {removing.slice(0, 8).map((p) => (
+                  <li key={p}>
+                    <code>{p}</code>
+                  </li>
+                ))}
                 {removing.length > 8 ? <li>{t("and {{count}} more", { count: removing.length - 8 })}</li> : null}
               </ul>
             </>

@@ -3,8 +3,8 @@ import { Link } from "@tanstack/react-router";
 import { useFocusBack } from "../../hooks/useFocusBack";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
-import { Cli } from "../Note";
 import { quote } from "../format";
+import { Cli } from "../Note";
 import { commands, inURL, placeOf } from "./connect";
 import { type Folder, whose } from "./folder";
 
@@ -24,7 +24,13 @@ export function Connect({ folder, path, writes, onClose }: Props) {
   const dav = `${location.origin}/storage/dav/`;
   const here = place && path ? `${place}/${path}` : place;
   return (
-    <Modal opened onClose={onClose} size={680} title={t("Access {{name}} from outside", { name: folder.name })} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal
+      opened
+      onClose={onClose}
+      size={680}
+      title={t("Access {{name}} from outside", { name: folder.name })}
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
       <Tabs defaultValue="cli" keepMounted={false}>
         <Tabs.List aria-label={t("Ways to connect")}>
           <Tabs.Tab value="cli">{t("Command line")}</Tabs.Tab>
@@ -35,7 +41,12 @@ export function Connect({ folder, path, writes, onClose }: Props) {
         <Tabs.Panel value="cli" pt="md" className="stack small">
           <span>{t("Log in once:")}</span>
           <Cli line={`berth login ${location.origin}`} />
-          {commands(folder.name, path, writes).map((c) => <div key={c.line} className="stack small"><span>{t(c.what)}:</span><Cli line={c.line} /></div>)}
+          {commands(folder.name, path, writes).map((c) => (
+            <div key={c.line} className="stack small">
+              <span>{t(c.what)}:</span>
+              <Cli line={c.line} />
+            </div>
+          ))}
           <span className="dim">{t("Interrupted transfers resume when you run the command again.")}</span>
         </Tabs.Panel>
         {here ? (
@@ -45,12 +56,16 @@ export function Connect({ folder, path, writes, onClose }: Props) {
               <Cli line={dav + inURL(here)} />
               <Login email={user.email} writes={writes} />
               <span>{t("With rclone:")}</span>
-              <Cli line={`rclone config create berth webdav url=${dav} vendor=other user=${quote(user.email)} pass=TOKEN`} />
+              <Cli
+                line={`rclone config create berth webdav url=${dav} vendor=other user=${quote(user.email)} pass=TOKEN`}
+              />
               <Cli line={`rclone copy ${quote(`berth:${here}`)} .`} />
               <Where volume={folder.quotaScope.volume.name} />
             </Tabs.Panel>
             <Tabs.Panel value="sftp" pt="md" className="stack small">
-              <span>{t("SFTP has its own port. Ask your administrator for the port and whether SFTP is enabled.")}</span>
+              <span>
+                {t("SFTP has its own port. Ask your administrator for the port and whether SFTP is enabled.")}
+              </span>
               <Cli line={`sftp -P PORT ${quote(`${user.email}@${location.hostname}`)}`} />
               <Login email={user.email} writes={writes} />
               <span>{t("Path of the folder:")}</span>
@@ -60,8 +75,14 @@ export function Connect({ folder, path, writes, onClose }: Props) {
           </>
         ) : null}
         <Tabs.Panel value="session" pt="md" className="stack small">
-          <span>{t("A session mounts it at {{path}}. On this page, use “Launch with this folder”. At the command line:", { path: `/home/work/${folder.name}` })}</span>
-          <Cli line={`berth run IMAGE -v ${quote(folder.name)}${writes ? "" : `:/home/work/${quote(folder.name)}:ro`} -- ls /home/work/${quote(folder.name)}`} />
+          <span>
+            {t("A session mounts it at {{path}}. On this page, use “Launch with this folder”. At the command line:", {
+              path: `/home/work/${folder.name}`,
+            })}
+          </span>
+          <Cli
+            line={`berth run IMAGE -v ${quote(folder.name)}${writes ? "" : `:/home/work/${quote(folder.name)}:ro`} -- ls /home/work/${quote(folder.name)}`}
+          />
         </Tabs.Panel>
       </Tabs>
     </Modal>
@@ -71,12 +92,20 @@ export function Connect({ folder, path, writes, onClose }: Props) {
 function Login({ email, writes }: { email: string; writes: boolean }) {
   return (
     <span>
-      {t("User name: {{email}}. Password: an access token, not your account password.", { email })} <Link to="/account/tokens">{t("Create a token")}</Link>
+      {t("User name: {{email}}. Password: an access token, not your account password.", { email })}{" "}
+      <Link to="/account/tokens">{t("Create a token")}</Link>
       {writes ? ` ${t("A token with the scope “folders” can also write.")}` : ""}
     </span>
   );
 }
 
 function Where({ volume }: { volume: string }) {
-  return <span className="dim">{t("If the platform has several storage proxies, this is the address of the one that serves {{volume}}. Ask your administrator for it.", { volume })}</span>;
+  return (
+    <span className="dim">
+      {t(
+        "If the platform has several storage proxies, this is the address of the one that serves {{volume}}. Ask your administrator for it.",
+        { volume },
+      )}
+    </span>
+  );
 }

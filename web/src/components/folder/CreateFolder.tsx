@@ -7,10 +7,10 @@ import { toast } from "../../hooks/useToasts";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { FormDialog } from "../admin/Form";
-import { PermissionSelect } from "./PermissionSelect";
-import { autoMounted } from "./Standing";
 import { goodFolderName } from "./dropped";
 import { type Folder, type UsageMode, usageModes } from "./folder";
+import { PermissionSelect } from "./PermissionSelect";
+import { autoMounted } from "./Standing";
 import type { FolderPermission } from "./share";
 
 const CreateVfolder = graphql(`
@@ -52,29 +52,106 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
   const bad = draft.name !== "" && !goodFolderName(draft.name);
   return (
     <>
-      <TextInput label={t("Name")} description={t("Letters, digits, dot, dash and underscore; at most 64. A folder whose name begins with a dot is mounted in every session.")} value={draft.name} data-autofocus
-        onChange={(e) => set({ name: e.currentTarget.value })} error={wrong.name ?? (bad ? t("This name is not allowed.") : undefined)} />
-      {draft.name.startsWith(".") && !bad ? <p className="dim" role="status">{autoMounted(draft.name, projects.find((p) => p.id === draft.project)?.name)} {t("Use it for settings, packages and caches.")}</p> : null}
-      <Select label={t("Purpose")} description={store ? t("The project is a model store, so its folders hold models. Members can read them, and project administrators can write.") : t("Only a note. It does not change the folder.")} value={draft.usageMode} error={wrong.usageMode} disabled={store && draft.usageMode === "model"} allowDeselect={false} data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
-        onChange={(v) => set({ usageMode: usageModes.find((m) => m.value === v)?.value ?? draft.usageMode })} />
-      {!placed && projects.length > 0 ? (
-        <Select label={t("Owner")} description={draft.project ? t("It counts toward the quota of the project and stays when you leave the project.") : t("It counts toward your quota. You can share it with others.")} value={draft.project} onChange={(p) => set({ project: p ?? "", ...(projects.some((one) => one.id === p && one.type === "model_store") ? { usageMode: "model", permission: "read_only" } : {}) })} error={wrong.project} allowDeselect={false}
-          data={[{ value: "", label: t("me") }, ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) }))]} />
+      <TextInput
+        label={t("Name")}
+        description={t(
+          "Letters, digits, dot, dash and underscore; at most 64. A folder whose name begins with a dot is mounted in every session.",
+        )}
+        value={draft.name}
+        data-autofocus
+        onChange={(e) => set({ name: e.currentTarget.value })}
+        error={wrong.name ?? (bad ? t("This name is not allowed.") : undefined)}
+      />
+      {draft.name.startsWith(".") && !bad ? (
+        <p className="dim" role="status">
+          {autoMounted(draft.name, projects.find((p) => p.id === draft.project)?.name)}{" "}
+          {t("Use it for settings, packages and caches.")}
+        </p>
       ) : null}
-      {draft.project && !(store && draft.permission === "read_only") ? <PermissionSelect label={t("Permission of members")} value={draft.permission} error={wrong.permission} onChange={(permission) => set({ permission })} /> : null}
+      <Select
+        label={t("Purpose")}
+        description={
+          store
+            ? t(
+                "The project is a model store, so its folders hold models. Members can read them, and project administrators can write.",
+              )
+            : t("Only a note. It does not change the folder.")
+        }
+        value={draft.usageMode}
+        error={wrong.usageMode}
+        disabled={store && draft.usageMode === "model"}
+        allowDeselect={false}
+        data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
+        onChange={(v) => set({ usageMode: usageModes.find((m) => m.value === v)?.value ?? draft.usageMode })}
+      />
+      {!placed && projects.length > 0 ? (
+        <Select
+          label={t("Owner")}
+          description={
+            draft.project
+              ? t("It counts toward the quota of the project and stays when you leave the project.")
+              : t("It counts toward your quota. You can share it with others.")
+          }
+          value={draft.project}
+          onChange={(p) =>
+            set({
+              project: p ?? "",
+              ...(projects.some((one) => one.id === p && one.type === "model_store")
+                ? { usageMode: "model", permission: "read_only" }
+                : {}),
+            })
+          }
+          error={wrong.project}
+          allowDeselect={false}
+          data={[
+            { value: "", label: t("me") },
+            ...projects.map((p) => ({ value: p.id, label: t("project {{name}}", { name: p.name }) })),
+          ]}
+        />
+      ) : null}
+      {draft.project && !(store && draft.permission === "read_only") ? (
+        <PermissionSelect
+          label={t("Permission of members")}
+          value={draft.permission}
+          error={wrong.permission}
+          onChange={(permission) => set({ permission })}
+        />
+      ) : null}
       {!placed && volumes.length > 1 ? (
-        <Select label={t("Volume")} value={draft.volume} onChange={(v) => set({ volume: v ?? "" })} error={wrong.volume} allowDeselect={false}
-          data={[{ value: "", label: anyVolume }, ...volumes.map((v) => ({ value: v.id, label: v.health === "healthy" ? v.name : `${v.name} (${t(v.health)})`, disabled: v.health === "unavailable" }))]} />
+        <Select
+          label={t("Volume")}
+          value={draft.volume}
+          onChange={(v) => set({ volume: v ?? "" })}
+          error={wrong.volume}
+          allowDeselect={false}
+          data={[
+            { value: "", label: anyVolume },
+            ...volumes.map((v) => ({
+              value: v.id,
+              label: v.health === "healthy" ? v.name : `${v.name} (${t(v.health)})`,
+              disabled: v.health === "unavailable",
+            })),
+          ]}
+        />
       ) : null}
     </>
   );
 }
 
-const placeOf = (d: Draft) => ({ ...(d.project ? { project: d.project, permission: d.permission } : {}), ...(d.volume ? { volume: d.volume } : {}) });
+const placeOf = (d: Draft) => ({
+  ...(d.project ? { project: d.project, permission: d.permission } : {}),
+  ...(d.volume ? { volume: d.volume } : {}),
+});
 
 /** Asks for what a new folder needs. */
 export function CreateFolder({ onClose, onCreated }: { onClose: () => void; onCreated: (id: string) => void }) {
-  const [draft, setDraft] = useState<Draft>({ name: "", usageMode: "general", project: "", permission: "read_write", volume: "" });
+  const [draft, setDraft] = useState<Draft>({
+    name: "",
+    usageMode: "general",
+    project: "",
+    permission: "read_write",
+    volume: "",
+  });
   const { run, busy, failure } = useAction(CreateVfolder);
   async function submit() {
     const done = await run({ input: { name: draft.name, usageMode: draft.usageMode, ...placeOf(draft) } });
@@ -83,32 +160,87 @@ export function CreateFolder({ onClose, onCreated }: { onClose: () => void; onCr
     onCreated(done.createVfolder.vfolder.id);
   }
   return (
-    <FormDialog title={t("New folder")} submit={t("Create")} busy={busy} failure={failure} fields={fields} disabled={!goodFolderName(draft.name)} onClose={onClose} onSubmit={() => void submit()}>
-      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed={false} anyVolume={t("any available volume")} />}
+    <FormDialog
+      title={t("New folder")}
+      submit={t("Create")}
+      busy={busy}
+      failure={failure}
+      fields={fields}
+      disabled={!goodFolderName(draft.name)}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+    >
+      {(wrong) => (
+        <Fields
+          draft={draft}
+          set={(some) => setDraft({ ...draft, ...some })}
+          wrong={wrong}
+          placed={false}
+          anyVolume={t("any available volume")}
+        />
+      )}
     </FormDialog>
   );
 }
 
 /** A copy of a folder with all its files; it is made while one goes on. */
 export function CloneFolder({ folder, onClose, onDone }: { folder: Folder; onClose: () => void; onDone: () => void }) {
-  const [draft, setDraft] = useState<Draft>({ name: `${folder.name.slice(0, 59)}-copy`, usageMode: folder.usageMode, project: "", permission: "read_write", volume: "" });
+  const [draft, setDraft] = useState<Draft>({
+    name: `${folder.name.slice(0, 59)}-copy`,
+    usageMode: folder.usageMode,
+    project: "",
+    permission: "read_write",
+    volume: "",
+  });
   const { run, busy, failure } = useAction(CloneVfolder);
   async function submit() {
-    if (!(await run({ input: { id: folder.id, name: draft.name, usageMode: draft.usageMode, ...placeOf(draft) } }))) return;
+    if (!(await run({ input: { id: folder.id, name: draft.name, usageMode: draft.usageMode, ...placeOf(draft) } })))
+      return;
     toast({ text: t("{{name}} is being copied.", { name: folder.name }) });
     onDone();
     onClose();
   }
   return (
-    <FormDialog title={t("Clone {{name}}", { name: folder.name })} submit={t("Clone")} busy={busy} failure={failure} fields={fields} disabled={!goodFolderName(draft.name)} onClose={onClose} onSubmit={() => void submit()}>
-      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed={false} anyVolume={t("same as the original")} />}
+    <FormDialog
+      title={t("Clone {{name}}", { name: folder.name })}
+      submit={t("Clone")}
+      busy={busy}
+      failure={failure}
+      fields={fields}
+      disabled={!goodFolderName(draft.name)}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+    >
+      {(wrong) => (
+        <Fields
+          draft={draft}
+          set={(some) => setDraft({ ...draft, ...some })}
+          wrong={wrong}
+          placed={false}
+          anyVolume={t("same as the original")}
+        />
+      )}
     </FormDialog>
   );
 }
 
 /** The name of a folder, what it is for, and what the members of its project may. */
-export function FolderSettings({ folder, onClose, onDone }: { folder: Folder; onClose: () => void; onDone?: () => void }) {
-  const [draft, setDraft] = useState<Draft>({ name: folder.name, usageMode: folder.usageMode, project: folder.project?.id ?? "", permission: folder.permission, volume: "" });
+export function FolderSettings({
+  folder,
+  onClose,
+  onDone,
+}: {
+  folder: Folder;
+  onClose: () => void;
+  onDone?: () => void;
+}) {
+  const [draft, setDraft] = useState<Draft>({
+    name: folder.name,
+    usageMode: folder.usageMode,
+    project: folder.project?.id ?? "",
+    permission: folder.permission,
+    volume: "",
+  });
   const { run, busy, failure } = useAction(UpdateVfolder);
   async function submit() {
     const changed = {
@@ -121,8 +253,19 @@ export function FolderSettings({ folder, onClose, onDone }: { folder: Folder; on
     onClose();
   }
   return (
-    <FormDialog title={t("Settings of {{name}}", { name: folder.name })} submit={t("Save")} busy={busy} failure={failure} fields={fields} disabled={!goodFolderName(draft.name)} onClose={onClose} onSubmit={() => void submit()}>
-      {(wrong) => <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed anyVolume="" />}
+    <FormDialog
+      title={t("Settings of {{name}}", { name: folder.name })}
+      submit={t("Save")}
+      busy={busy}
+      failure={failure}
+      fields={fields}
+      disabled={!goodFolderName(draft.name)}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+    >
+      {(wrong) => (
+        <Fields draft={draft} set={(some) => setDraft({ ...draft, ...some })} wrong={wrong} placed anyVolume="" />
+      )}
     </FormDialog>
   );
 }

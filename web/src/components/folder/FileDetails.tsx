@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
+import type { FileEntry } from "../../api/files";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
 import { Preview } from "./preview/Preview";
-import type { FileEntry } from "../../api/files";
 
 interface Props {
   folder: string;
@@ -18,31 +18,85 @@ interface Props {
 }
 
 /** The right pane: one entry, what may be done with it, and what is in it. */
-export function FileDetails({ folder, file, writes, onClose, onOpen, onDownload, onRename, onRelocate, onRemove, onSaved }: Props) {
+export function FileDetails({
+  folder,
+  file,
+  writes,
+  onClose,
+  onOpen,
+  onDownload,
+  onRename,
+  onRelocate,
+  onRemove,
+  onSaved,
+}: Props) {
   const directory = file.type === "directory";
   const plain = file.type === "file";
   return (
     <section className="details stack" aria-label={t("Details of {{name}}", { name: file.name })}>
       <div className="row">
         <h3 style={{ overflowWrap: "anywhere" }}>{file.name}</h3>
-        <Button className="push" variant="subtle" size="compact-xs" onClick={onClose}>{t("Close")}</Button>
+        <Button className="push" variant="subtle" size="compact-xs" onClick={onClose}>
+          {t("Close")}
+        </Button>
       </div>
       <dl className="facts">
         <dt>{t("Type")}</dt>
         <dd>{t(file.type)}</dd>
-        {plain ? <><dt>{t("Size")}</dt><dd>{bytes(file.size)}{file.size < 1024 ? null : <span className="dim"> ({file.size.toLocaleString()} B)</span>}</dd></> : null}
+        {plain ? (
+          <>
+            <dt>{t("Size")}</dt>
+            <dd>
+              {bytes(file.size)}
+              {file.size < 1024 ? null : <span className="dim"> ({file.size.toLocaleString()} B)</span>}
+            </dd>
+          </>
+        ) : null}
         <dt>{t("Modified")}</dt>
         <dd>{when(file.modifiedAt)}</dd>
         <dt>{t("Path")}</dt>
-        <dd><code>{file.path}</code></dd>
+        <dd>
+          <code>{file.path}</code>
+        </dd>
       </dl>
       <div className="row tool-bar">
-        {directory ? <Button variant="light" size="compact-sm" onClick={onOpen}>{t("Open")}</Button> : null}
-        {plain || directory ? <Button variant="default" size="compact-sm" aria-label={directory ? t("Download as zip {{name}}", { name: file.name }) : t("Download {{name}}", { name: file.name })} onClick={onDownload}>{directory ? t("Download as zip") : t("Download")}</Button> : null}
-        {writes ? <Button variant="default" size="compact-sm" onClick={onRename}>{t("Rename")}</Button> : null}
-        {writes ? <Button variant="default" size="compact-sm" onClick={() => onRelocate("move")}>{t("Move")}</Button> : null}
-        <Button variant="default" size="compact-sm" onClick={() => onRelocate("copy")}>{t("Copy")}</Button>
-        {writes ? <Button variant="outline" color="red" size="compact-sm" onClick={onRemove}>{t("Delete")}</Button> : null}
+        {directory ? (
+          <Button variant="light" size="compact-sm" onClick={onOpen}>
+            {t("Open")}
+          </Button>
+        ) : null}
+        {plain || directory ? (
+          <Button
+            variant="default"
+            size="compact-sm"
+            aria-label={
+              directory
+                ? t("Download as zip {{name}}", { name: file.name })
+                : t("Download {{name}}", { name: file.name })
+            }
+            onClick={onDownload}
+          >
+            {directory ? t("Download as zip") : t("Download")}
+          </Button>
+        ) : null}
+        {writes ? (
+          <Button variant="default" size="compact-sm" onClick={onRename}>
+            {t("Rename")}
+          </Button>
+        ) : null}
+        {writes ? (
+          <Button variant="default" size="compact-sm" onClick={() => onRelocate("move")}>
+            {t("Move")}
+          </Button>
+        ) : null}
+        <Button variant="default" size="compact-sm" onClick={() => onRelocate("copy")}>
+          {t("Copy")}
+        </Button>
+        {writes ? (
+          <Button variant="outline" color="red" size="compact-sm" onClick={onRemove}>
+            {t("Delete")}
+          </Button>
+        ) : null}
       </div>
       {plain ? <Preview key={file.path} folder={folder} file={file} writes={writes} onSaved={onSaved} /> : null}
     </section>

@@ -32,7 +32,15 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
   const body = useRef<HTMLTableSectionElement>(null);
   const last = useRef<string | null>(null);
   const wanted = useRef<number | null>(null);
-  const { box, first, last: end, before, after, onScroll, show } = useWindow(rows.length, found ? foundHeight : rowHeight, onEnd);
+  const {
+    box,
+    first,
+    last: end,
+    before,
+    after,
+    onScroll,
+    show,
+  } = useWindow(rows.length, found ? foundHeight : rowHeight, onEnd);
   const all = useMemo(() => rows.length > 0 && rows.every((r) => picked.has(r.path)), [rows, picked]);
 
   function toggle(path: string, range: boolean) {
@@ -73,7 +81,9 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
   function reach() {
     if (wanted.current === null) return;
     show(wanted.current);
-    const button = body.current?.querySelector<HTMLElement>(`tr[aria-rowindex="${wanted.current + 2}"] button.row-name`);
+    const button = body.current?.querySelector<HTMLElement>(
+      `tr[aria-rowindex="${wanted.current + 2}"] button.row-name`,
+    );
     if (!button) return;
     wanted.current = null;
     button.focus({ preventScroll: true });
@@ -82,11 +92,20 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
 
   return (
     <div className="list" ref={box} onScroll={onScroll}>
-      <table className={`grid files${found ? " found" : ""}`} aria-label={t("Files")} aria-rowcount={onEnd ? -1 : rows.length + 1}>
+      <table
+        className={`grid files${found ? " found" : ""}`}
+        aria-label={t("Files")}
+        aria-rowcount={onEnd ? -1 : rows.length + 1}
+      >
         <thead>
           <tr aria-rowindex={1}>
             <th className="pick">
-              <Checkbox aria-label={t("Select all")} checked={all} indeterminate={picked.size > 0 && !all} onChange={(e) => onPick(new Set(e.currentTarget.checked ? rows.map((r) => r.path) : []))} />
+              <Checkbox
+                aria-label={t("Select all")}
+                checked={all}
+                indeterminate={picked.size > 0 && !all}
+                onChange={(e) => onPick(new Set(e.currentTarget.checked ? rows.map((r) => r.path) : []))}
+              />
             </th>
             <th>{t("Name")}</th>
             <th className="num size">{t("Size")}</th>
@@ -96,12 +115,29 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
         <tbody ref={body}>
           <Gap key={`before ${before}`} height={before} />
           {rows.slice(first, end).map((f, n) => (
-            <tr key={f.path} aria-rowindex={first + n + 2} aria-selected={picked.has(f.path)} data-at={at === f.path} onClick={() => onAt(f.path)} onDoubleClick={() => onOpen(f)}>
+            <tr
+              key={f.path}
+              aria-rowindex={first + n + 2}
+              aria-selected={picked.has(f.path)}
+              data-at={at === f.path}
+              onClick={() => onAt(f.path)}
+              onDoubleClick={() => onOpen(f)}
+            >
               <td className="pick" onClick={(e) => e.stopPropagation()}>
-                <Checkbox aria-label={t("Select {{name}}", { name: f.name })} checked={picked.has(f.path)} onChange={(e) => toggle(f.path, (e.nativeEvent as MouseEvent).shiftKey)} />
+                <Checkbox
+                  aria-label={t("Select {{name}}", { name: f.name })}
+                  checked={picked.has(f.path)}
+                  onChange={(e) => toggle(f.path, (e.nativeEvent as MouseEvent).shiftKey)}
+                />
               </td>
               <td className="clip">
-                <button type="button" className="row-name" onKeyDown={(e) => keys(e, f, first + n)} onFocus={() => onAt(f.path)} onClick={() => (f.type === "directory" ? onOpen(f) : onAt(f.path))}>
+                <button
+                  type="button"
+                  className="row-name"
+                  onKeyDown={(e) => keys(e, f, first + n)}
+                  onFocus={() => onAt(f.path)}
+                  onClick={() => (f.type === "directory" ? onOpen(f) : onAt(f.path))}
+                >
                   {f.type === "directory" ? `${f.name}/` : f.name}
                 </button>
                 {f.type === "symlink" || f.type === "other" ? <span className="dim"> {t(f.type)}</span> : null}
@@ -124,5 +160,9 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
  * page does not have: a wider row would make it again.
  */
 function Gap({ height }: { height: number }) {
-  return height > 0 ? <tr aria-hidden="true" className="gap"><td colSpan={3} style={{ height }} /></tr> : null;
+  return height > 0 ? (
+    <tr aria-hidden="true" className="gap">
+      <td colSpan={3} style={{ height }} />
+    </tr>
+  ) : null;
 }

@@ -4,11 +4,11 @@ import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { TransferDialog } from "../objectstorage/TransferDialog";
 import { CloneFolder, FolderSettings } from "./CreateFolder";
+import type { Folder } from "./folder";
 import { HandOver } from "./HandOver";
 import { Leave } from "./Leave";
 import { ShareDialog } from "./ShareDialog";
 import { DeleteConfirm, RestoreButton, TrashConfirm } from "./Trash";
-import type { Folder } from "./folder";
 
 interface Props {
   folder: Folder;
@@ -34,33 +34,68 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
   const size = big ? {} : ({ size: "compact-xs" } as const);
   return (
     <>
-      {ready && owns ? <Button variant={big ? "default" : "subtle"} {...size} aria-label={t("Share {{name}}", { name: folder.name })} onClick={() => setOpen("share")}>{t("Share")}</Button> : null}
+      {ready && owns ? (
+        <Button
+          variant={big ? "default" : "subtle"}
+          {...size}
+          aria-label={t("Share {{name}}", { name: folder.name })}
+          onClick={() => setOpen("share")}
+        >
+          {t("Share")}
+        </Button>
+      ) : null}
       {ready ? (
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>
-            <Button variant={big ? "default" : "subtle"} {...size} aria-label={t("More actions for {{name}}", { name: folder.name })}>{t("More")}</Button>
+            <Button
+              variant={big ? "default" : "subtle"}
+              {...size}
+              aria-label={t("More actions for {{name}}", { name: folder.name })}
+            >
+              {t("More")}
+            </Button>
           </Menu.Target>
           <Menu.Dropdown>
             {owns ? <Menu.Item onClick={() => setOpen("settings")}>{t("Rename and settings")}</Menu.Item> : null}
             <Menu.Item onClick={() => setOpen("clone")}>{t("Clone")}</Menu.Item>
-            {folder.permissions.includes("write") ? <Menu.Item onClick={() => setOpen("import")}>{t("Import from an object storage")}</Menu.Item> : null}
-            {folder.permissions.includes("special") ? <Menu.Item onClick={() => setOpen("export")}>{t("Export to an object storage")}</Menu.Item> : null}
-            {handsOver ? <Menu.Item onClick={() => setOpen("handOver")}>{t("Hand over to another user")}</Menu.Item> : null}
+            {folder.permissions.includes("write") ? (
+              <Menu.Item onClick={() => setOpen("import")}>{t("Import from an object storage")}</Menu.Item>
+            ) : null}
+            {folder.permissions.includes("special") ? (
+              <Menu.Item onClick={() => setOpen("export")}>{t("Export to an object storage")}</Menu.Item>
+            ) : null}
+            {handsOver ? (
+              <Menu.Item onClick={() => setOpen("handOver")}>{t("Hand over to another user")}</Menu.Item>
+            ) : null}
             {shared ? <Menu.Item onClick={() => setOpen("leave")}>{t("Leave")}</Menu.Item> : null}
-            {folder.permissions.includes("delete") ? <Menu.Item color="red" onClick={() => setOpen("trash")}>{t("Move to trash")}</Menu.Item> : null}
+            {folder.permissions.includes("delete") ? (
+              <Menu.Item color="red" onClick={() => setOpen("trash")}>
+                {t("Move to trash")}
+              </Menu.Item>
+            ) : null}
           </Menu.Dropdown>
         </Menu>
       ) : null}
       {folder.status === "trash" && folder.permissions.includes("delete") ? (
         <>
           <RestoreButton folder={folder} onDone={onChanged} />
-          <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete permanently: {{name}}", { name: folder.name })} onClick={() => setOpen("delete")}>{t("Delete permanently")}</Button>
+          <Button
+            variant="subtle"
+            color="red"
+            size="compact-xs"
+            aria-label={t("Delete permanently: {{name}}", { name: folder.name })}
+            onClick={() => setOpen("delete")}
+          >
+            {t("Delete permanently")}
+          </Button>
         </>
       ) : null}
       {open === "share" ? <ShareDialog folder={folder} onClose={close} /> : null}
       {open === "settings" ? <FolderSettings folder={folder} onClose={close} onDone={onChanged} /> : null}
       {open === "clone" ? <CloneFolder folder={folder} onClose={close} onDone={onChanged} /> : null}
-      {open === "import" || open === "export" ? <TransferDialog way={open} folder={folder} onClose={close} onDone={onChanged} /> : null}
+      {open === "import" || open === "export" ? (
+        <TransferDialog way={open} folder={folder} onClose={close} onDone={onChanged} />
+      ) : null}
       {open === "handOver" ? <HandOver folder={folder} onClose={close} onDone={onChanged} /> : null}
       <TrashConfirm folder={open === "trash" ? folder : null} onClose={close} onDone={onGone} />
       <DeleteConfirm folder={open === "delete" ? folder : null} onClose={close} onDone={onGone} />

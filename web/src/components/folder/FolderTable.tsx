@@ -4,14 +4,22 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { bytes, when } from "../format";
 import { FolderTasks } from "./FolderTasks";
-import { autoMounted } from "./Standing";
 import { type Folder, modeWord, ownerOf, whose } from "./folder";
+import { autoMounted } from "./Standing";
 import { permissionWord } from "./share";
 
 const none = <span className="dim">–</span>;
 
 /** Folders as rows. */
-export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: boolean; actions: (folder: Folder) => ReactNode }) {
+export function FolderTable({
+  rows,
+  trash,
+  actions,
+}: {
+  rows: Folder[];
+  trash: boolean;
+  actions: (folder: Folder) => ReactNode;
+}) {
   const me = useViewer().user.id;
   return (
     <div className="panel scroll-x">
@@ -25,29 +33,68 @@ export function FolderTable({ rows, trash, actions }: { rows: Folder[]; trash: b
             <th className="num wide">{t("Files")}</th>
             {trash ? null : <th className="wide">{t("Mounted by")}</th>}
             <th className="roomy">{trash ? t("In the trash since") : t("Last used")}</th>
-            <th><span className="dim">{t("Actions")}</span></th>
+            <th>
+              <span className="dim">{t("Actions")}</span>
+            </th>
           </tr>
         </thead>
         <tbody>
           {rows.map((f) => (
             <tr key={f.id}>
               <td className="clip">
-                {f.status === "ready" ? <Link to="/data/$id" params={{ id: f.id }}><b>{f.name}</b></Link> : <>{f.name} {f.status === "trash" ? null : <span className="dim">{t(f.status)}</span>}</>}
+                {f.status === "ready" ? (
+                  <Link to="/data/$id" params={{ id: f.id }}>
+                    <b>{f.name}</b>
+                  </Link>
+                ) : (
+                  <>
+                    {f.name} {f.status === "trash" ? null : <span className="dim">{t(f.status)}</span>}
+                  </>
+                )}
                 {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} may={f.permissions.includes("update")} /> : null}
-                {f.autoMount ? <> <span className="badge dim" title={autoMounted(f.name, f.project?.name)}>{t("in every session")}</span></> : null}
-                {f.usageMode === "general" ? null : <> <span className="badge dim">{t(modeWord(f.usageMode))}</span></>}
+                {f.autoMount ? (
+                  <>
+                    {" "}
+                    <span className="badge dim" title={autoMounted(f.name, f.project?.name)}>
+                      {t("in every session")}
+                    </span>
+                  </>
+                ) : null}
+                {f.usageMode === "general" ? null : (
+                  <>
+                    {" "}
+                    <span className="badge dim">{t(modeWord(f.usageMode))}</span>
+                  </>
+                )}
               </td>
               <td className="clip roomy">
-                {f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.id === me ? t("me") : (ownerOf(f) ?? none)}
-                {f.project ? <div className="dim">{t("members can {{what}}", { what: t(permissionWord(f.permission)) })}</div> : null}
-                {whose(f, me) === "shared" ? <div className="dim">{t("you can {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div> : null}
+                {f.project
+                  ? t("project {{name}}", { name: f.project.name })
+                  : f.owner?.id === me
+                    ? t("me")
+                    : (ownerOf(f) ?? none)}
+                {f.project ? (
+                  <div className="dim">{t("members can {{what}}", { what: t(permissionWord(f.permission)) })}</div>
+                ) : null}
+                {whose(f, me) === "shared" ? (
+                  <div className="dim">{t("you can {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div>
+                ) : null}
               </td>
               <td className="wide">{f.quotaScope.volume.name}</td>
-              <td className="num nowrap" title={f.measuredAt ? t("measured {{when}}", { when: when(f.measuredAt) }) : undefined}>{f.usedBytes === null ? none : bytes(f.usedBytes)}</td>
+              <td
+                className="num nowrap"
+                title={f.measuredAt ? t("measured {{when}}", { when: when(f.measuredAt) }) : undefined}
+              >
+                {f.usedBytes === null ? none : bytes(f.usedBytes)}
+              </td>
               <td className="num wide">{f.fileCount === null ? none : f.fileCount.toLocaleString()}</td>
               {trash ? null : <td className="clip wide">{f.mountedBy.map((s) => s.name).join(", ") || none}</td>}
-              <td className="nowrap dim roomy">{trash ? (f.deletedAt ? when(f.deletedAt) : "") : f.lastUsedAt ? when(f.lastUsedAt) : t("never")}</td>
-              <td className="nowrap" style={{ width: 1 }}>{actions(f)}</td>
+              <td className="nowrap dim roomy">
+                {trash ? (f.deletedAt ? when(f.deletedAt) : "") : f.lastUsedAt ? when(f.lastUsedAt) : t("never")}
+              </td>
+              <td className="nowrap" style={{ width: 1 }}>
+                {actions(f)}
+              </td>
             </tr>
           ))}
         </tbody>

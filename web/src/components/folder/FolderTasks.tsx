@@ -4,9 +4,11 @@ import { t } from "../../i18n";
 import { WhatFailed } from "../objectstorage/WhatFailed";
 import { Progress } from "../task/Progress";
 import { TaskButtons } from "../task/TaskButtons";
-import { type Task, TaskFields, goesOn } from "../task/task";
+import { goesOn, type Task, TaskFields } from "../task/task";
 
-const TaskMoved = graphql(`subscription TaskMoved($subject: ID) { taskChanged(subject: $subject) { ...TaskFields } }`, [TaskFields]);
+const TaskMoved = graphql(`subscription TaskMoved($subject: ID) { taskChanged(subject: $subject) { ...TaskFields } }`, [
+  TaskFields,
+]);
 
 /** Keeps the tasks about one folder, or about any, as they are; tells of each that ends. */
 export function useTasksMove(subject: string | null, ended: () => void) {
@@ -22,7 +24,13 @@ export function FolderTasks({ tasks, may }: { tasks: Task[]; may: boolean }) {
   return shown.map((x) => (
     <div key={x.id} className="row" style={{ flexWrap: "wrap" }}>
       <span>{x.title || x.kind}</span>
-      {x.status === "failed" ? <span className="bad">{x.message || t("failed")}</span> : x.total === 0 ? <span className="dim">{x.status === "waiting" ? t("pending") : t("running")}</span> : <Progress task={x} />}
+      {x.status === "failed" ? (
+        <span className="bad">{x.message || t("failed")}</span>
+      ) : x.total === 0 ? (
+        <span className="dim">{x.status === "waiting" ? t("pending") : t("running")}</span>
+      ) : (
+        <Progress task={x} />
+      )}
       {x.status === "waiting" && x.message ? <span className="tone-wait">{x.message}</span> : null}
       <WhatFailed task={x} />
       {may ? <TaskButtons task={x} /> : null}

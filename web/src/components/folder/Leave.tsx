@@ -5,20 +5,37 @@ import { RemoveShare } from "./ShareDialog";
 import type { Share } from "./share";
 
 /** Asks before one leaves a folder that is shared with oneself. */
-export function Leave({ share, onClose, onLeft }: { share: Pick<Share, "id" | "vfolderName"> | null; onClose: () => void; onLeft: () => void }) {
+export function Leave({
+  share,
+  onClose,
+  onLeft,
+}: {
+  share: Pick<Share, "id" | "vfolderName"> | null;
+  onClose: () => void;
+  onLeft: () => void;
+}) {
   const { run, busy, failure, clear } = useAction(RemoveShare);
   function close() {
     clear();
     onClose();
   }
   return (
-    <Confirm opened={share !== null} title={t("Leave {{name}}?", { name: share?.vfolderName ?? "" })} action={t("Leave")} busy={busy} failure={failure} onClose={close}
+    <Confirm
+      opened={share !== null}
+      title={t("Leave {{name}}?", { name: share?.vfolderName ?? "" })}
+      action={t("Leave")}
+      busy={busy}
+      failure={failure}
+      onClose={close}
       onConfirm={async () => {
         if (!share || !(await run({ input: { id: share.id } }))) return;
         close();
         onLeft();
-      }}>
-      {t("You lose access to its files, and it is unmounted from your running sessions. To get access again, you need another invitation.")}
+      }}
+    >
+      {t(
+        "You lose access to its files, and it is unmounted from your running sessions. To get access again, you need another invitation.",
+      )}
     </Confirm>
   );
 }

@@ -27,12 +27,20 @@ export function NameDialog({ opened, title, action, initial, mutation, valid, on
   }
   return (
     <Modal opened={opened} onClose={close} title={title} closeButtonProps={{ "aria-label": t("Close") }}>
-      <form className="stack" onSubmit={async (event) => {
-        event.preventDefault();
-        if (await onName(name)) close();
-      }}>
-        <TextInput label={t("Name")} value={name} data-autofocus onChange={(e) => setName(e.currentTarget.value)}
-          error={name !== "" && !valid(name) ? t("This name is not allowed.") : undefined} />
+      <form
+        className="stack"
+        onSubmit={async (event) => {
+          event.preventDefault();
+          if (await onName(name)) close();
+        }}
+      >
+        <TextInput
+          label={t("Name")}
+          value={name}
+          data-autofocus
+          onChange={(e) => setName(e.currentTarget.value)}
+          error={name !== "" && !valid(name) ? t("This name is not allowed.") : undefined}
+        />
         <FailureNote failure={failure} />
         <Button type="submit" loading={busy} disabled={!valid(name) || name === initial}>
           {action}

@@ -1,7 +1,7 @@
 import { t } from "../../i18n";
-import { Meter } from "../Meter";
 import { bytes } from "../format";
-import { type HeldScope, enforcementWord, filled } from "./folder";
+import { Meter } from "../Meter";
+import { enforcementWord, filled, type HeldScope } from "./folder";
 
 /** How full one's own scopes and those of one's projects are, on each volume. */
 export function QuotaBars({ scopes }: { scopes: HeldScope[] }) {
@@ -11,7 +11,9 @@ export function QuotaBars({ scopes }: { scopes: HeldScope[] }) {
       <div className="quotas">
         {scopes.map((s) => {
           const part = filled(s.usedBytes, s.limitBytes);
-          const name = s.project ? t("Project {{name}} on {{volume}}", { name: s.project, volume: s.volume.name }) : t("Your storage on {{volume}}", { volume: s.volume.name });
+          const name = s.project
+            ? t("Project {{name}} on {{volume}}", { name: s.project, volume: s.volume.name })
+            : t("Your storage on {{volume}}", { volume: s.volume.name });
           return (
             <div key={s.id} className="stack small" style={{ gap: 4 }}>
               <div className="row">
@@ -21,12 +23,16 @@ export function QuotaBars({ scopes }: { scopes: HeldScope[] }) {
                   {s.limitBytes === null ? null : <span className="dim"> / {bytes(s.limitBytes)}</span>}
                 </span>
               </div>
-              {s.limitBytes === null ? null : (
-                <Meter label={name} used={s.usedBytes} limit={s.limitBytes} full={0.9} />
-              )}
+              {s.limitBytes === null ? null : <Meter label={name} used={s.usedBytes} limit={s.limitBytes} full={0.9} />}
               <span className={part >= 1 ? "bad" : "dim"}>
-                {s.limitBytes === null ? t("no limit") : part >= 1 ? t("full; the limit is {{kept}}", { kept: t(enforcementWord(s.enforcement)) }) : t("the limit is {{kept}}", { kept: t(enforcementWord(s.enforcement)) })}
-                {s.limitInodes === null ? null : ` · ${t("{{used}} of {{limit}} files", { used: s.usedInodes ?? "?", limit: s.limitInodes })}`}
+                {s.limitBytes === null
+                  ? t("no limit")
+                  : part >= 1
+                    ? t("full; the limit is {{kept}}", { kept: t(enforcementWord(s.enforcement)) })
+                    : t("the limit is {{kept}}", { kept: t(enforcementWord(s.enforcement)) })}
+                {s.limitInodes === null
+                  ? null
+                  : ` · ${t("{{used}} of {{limit}} files", { used: s.usedInodes ?? "?", limit: s.limitInodes })}`}
               </span>
             </div>
           );

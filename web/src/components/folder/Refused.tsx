@@ -18,7 +18,11 @@ export function Refused({ rows }: { rows: Refusal[] }) {
     <div className="failure" role="alert">
       <b>{t("These failed. All others are done:")}</b>
       <ul style={{ margin: 0, paddingLeft: 18, maxHeight: 180, overflow: "auto" }} tabIndex={0}>
-        {rows.slice(0, most).map((r) => <li key={r.path}><code>{r.path}</code> {r.error}</li>)}
+        {rows.slice(0, most).map((r) => (
+          <li key={r.path}>
+            <code>{r.path}</code> {r.error}
+          </li>
+        ))}
         {rows.length > most ? <li>{t("and {{count}} more", { count: rows.length - most })}</li> : null}
       </ul>
     </div>

@@ -6,15 +6,19 @@ import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
-import { FailureNote } from "../Note";
 import { nodesOf } from "../admin/usePages";
+import { FailureNote } from "../Note";
 import { Crumbs } from "./Crumbs";
-import { Refused, type Refusal, refusals } from "./Refused";
 import { inBatches, into } from "./files";
+import { type Refusal, Refused, refusals } from "./Refused";
 import { useFiles } from "./useFiles";
 
-const MoveFiles = graphql(`mutation MoveFiles($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`);
-const CopyFiles = graphql(`mutation CopyFiles($input: CopyFilesInput!) { copyFiles(input: $input) { task { id status } } }`);
+const MoveFiles = graphql(
+  `mutation MoveFiles($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`,
+);
+const CopyFiles = graphql(
+  `mutation CopyFiles($input: CopyFilesInput!) { copyFiles(input: $input) { task { id status } } }`,
+);
 const TargetsQuery = graphql(`
   query MoveTargets($where: VfolderWhereInput) { vfolders(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name permissions } } } }
 `);
@@ -36,10 +40,13 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
   const [quiet] = useDebouncedValue(typed.trim(), 200);
   // What the box shows of the chosen one is not looked for.
   const q = quiet === chosen.name ? "" : quiet;
-  const { data } = useLiveQuery({ query: TargetsQuery, variables: { where: { status: "ready", ...(q ? { nameContainsFold: q } : {}) } } });
+  const { data } = useLiveQuery({
+    query: TargetsQuery,
+    variables: { where: { status: "ready", ...(q ? { nameContainsFold: q } : {}) } },
+  });
   const move = useAction(MoveFiles);
   const copy = useAction(CopyFiles);
-    const [directory, setDirectory] = useState(path);
+  const [directory, setDirectory] = useState(path);
   const [overwrite, setOverwrite] = useState(false);
   const [refused, setRefused] = useState<Refusal[]>([]);
   /** What has moved is not moved again when one tries the rest once more. */
@@ -71,25 +78,70 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
     onClose();
   }
   return (
-    <Modal opened onClose={onClose} title={kind === "move" ? t("Move {{count}} entries", { count: left.length }) : t("Copy {{count}} entries", { count: left.length })} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={
+        kind === "move"
+          ? t("Move {{count}} entries", { count: left.length })
+          : t("Copy {{count}} entries", { count: left.length })
+      }
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
       <div className="stack">
-        <Select label={t("Destination folder")} searchable allowDeselect={false} filter={({ options }) => options} nothingFoundMessage={t("No matches")} value={chosen.id} data={targets.map((f) => ({ value: f.id, label: f.name }))} onSearchChange={setTyped}
-          onChange={(v, option) => { if (v && option) { setChosen({ id: v, name: option.label }); setDirectory(""); } }} />
+        <Select
+          label={t("Destination folder")}
+          searchable
+          allowDeselect={false}
+          filter={({ options }) => options}
+          nothingFoundMessage={t("No matches")}
+          value={chosen.id}
+          data={targets.map((f) => ({ value: f.id, label: f.name }))}
+          onSearchChange={setTyped}
+          onChange={(v, option) => {
+            if (v && option) {
+              setChosen({ id: v, name: option.label });
+              setDirectory("");
+            }
+          }}
+        />
         <Directories folder={chosen.id} name={chosen.name} path={directory} onOpen={setDirectory} />
-        <Checkbox label={t("Replace files with the same name")} checked={overwrite} onChange={(e) => setOverwrite(e.currentTarget.checked)} />
+        <Checkbox
+          label={t("Replace files with the same name")}
+          checked={overwrite}
+          onChange={(e) => setOverwrite(e.currentTarget.checked)}
+        />
         <FailureNote failure={move.failure ?? copy.failure} />
         <Refused rows={refused} />
         <div className="row" style={{ justifyContent: "flex-end" }}>
-          {items ? null : <span className="dim">{t("The files are already there, or the destination is inside one of the selected directories.")}</span>}
-          <Button variant="default" onClick={onClose}>{t("Cancel")}</Button>
-          <Button loading={move.busy || copy.busy} disabled={!items} onClick={() => void go()}>{refused.length > 0 ? t("Retry") : kind === "move" ? t("Move here") : t("Copy here")}</Button>
+          {items ? null : (
+            <span className="dim">
+              {t("The files are already there, or the destination is inside one of the selected directories.")}
+            </span>
+          )}
+          <Button variant="default" onClick={onClose}>
+            {t("Cancel")}
+          </Button>
+          <Button loading={move.busy || copy.busy} disabled={!items} onClick={() => void go()}>
+            {refused.length > 0 ? t("Retry") : kind === "move" ? t("Move here") : t("Copy here")}
+          </Button>
         </div>
       </div>
     </Modal>
   );
 }
 
-function Directories({ folder, name, path, onOpen }: { folder: string; name: string; path: string; onOpen: (path: string) => void }) {
+function Directories({
+  folder,
+  name,
+  path,
+  onOpen,
+}: {
+  folder: string;
+  name: string;
+  path: string;
+  onOpen: (path: string) => void;
+}) {
   const { list, failure, more } = useFiles(folder, path, "");
   const dirs = (list?.files ?? []).filter((f) => f.type === "directory");
   return (
@@ -97,9 +149,21 @@ function Directories({ folder, name, path, onOpen }: { folder: string; name: str
       <Crumbs name={name} path={path} onOpen={onOpen} />
       <FailureNote failure={failure} />
       <ul className="rows directories">
-        {dirs.map((d) => <li key={d.path}><button type="button" className="linkish" onClick={() => onOpen(d.path)}>{d.name}/</button></li>)}
+        {dirs.map((d) => (
+          <li key={d.path}>
+            <button type="button" className="linkish" onClick={() => onOpen(d.path)}>
+              {d.name}/
+            </button>
+          </li>
+        ))}
         {list && dirs.length === 0 ? <li className="dim">{t("No directories here")}</li> : null}
-        {more ? <li><button type="button" className="linkish" onClick={more}>{t("Show more")}</button></li> : null}
+        {more ? (
+          <li>
+            <button type="button" className="linkish" onClick={more}>
+              {t("Show more")}
+            </button>
+          </li>
+        ) : null}
       </ul>
     </section>
   );

@@ -7,10 +7,32 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
   const { project, myShare, status, name } = folder;
   const mine = myShare?.status === "accepted" ? myShare : null;
   const told = [
-    ...(project ? [t("A folder of the project {{project}}. Its members can {{what}}.", { project: project.name, what: t(permissionWord(folder.permission)) })] : []),
-    ...(project && !mine && writes && folder.permission === "read_only" ? [t("You can also change its files, because you administer the project.")] : []),
-    ...(project && mine ? [t("You have your own permission, which takes precedence: you can {{what}}.", { what: t(permissionWord(mine.permission)) })] : []),
-    ...(!project && mine ? [t("{{who}} shares it with you. You can {{what}}.", { who: ownerOf(folder) ?? t("someone"), what: t(permissionWord(mine.permission)) })] : []),
+    ...(project
+      ? [
+          t("A folder of the project {{project}}. Its members can {{what}}.", {
+            project: project.name,
+            what: t(permissionWord(folder.permission)),
+          }),
+        ]
+      : []),
+    ...(project && !mine && writes && folder.permission === "read_only"
+      ? [t("You can also change its files, because you administer the project.")]
+      : []),
+    ...(project && mine
+      ? [
+          t("You have your own permission, which takes precedence: you can {{what}}.", {
+            what: t(permissionWord(mine.permission)),
+          }),
+        ]
+      : []),
+    ...(!project && mine
+      ? [
+          t("{{who}} shares it with you. You can {{what}}.", {
+            who: ownerOf(folder) ?? t("someone"),
+            what: t(permissionWord(mine.permission)),
+          }),
+        ]
+      : []),
     ...(status === "ready" && !writes && !mine ? [t("You can read the files here, but not change them.")] : []),
     ...(folder.autoMount ? [autoMounted(name, project?.name)] : []),
   ];
@@ -20,5 +42,10 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
 /** What becomes of a folder whose name begins with a dot. */
 export const autoMounted = (name: string, project?: string) =>
   project
-    ? t("Its name begins with a dot, so every new session in {{project}} mounts it at {{path}}.", { project, path: `/home/work/${name}` })
-    : t("Its name begins with a dot, so every new session of its owner mounts it at {{path}}.", { path: `/home/work/${name}` });
+    ? t("Its name begins with a dot, so every new session in {{project}} mounts it at {{path}}.", {
+        project,
+        path: `/home/work/${name}`,
+      })
+    : t("Its name begins with a dot, so every new session of its owner mounts it at {{path}}.", {
+        path: `/home/work/${name}`,
+      });

@@ -22,22 +22,54 @@ function Ask({ question: { folderName, count, unchanged, clashes } }: { question
   const first = clashes[0]!;
   const several = clashes.length > 1;
   const one = !several || !forAll;
-  const answer = (label: string, what: Answer, more = {}) => <Button variant="default" onClick={() => incoming.answer(what, forAll)} {...more}>{label}</Button>;
+  const answer = (label: string, what: Answer, more = {}) => (
+    <Button variant="default" onClick={() => incoming.answer(what, forAll)} {...more}>
+      {label}
+    </Button>
+  );
   return (
-    <Modal opened onClose={() => incoming.cancel()} closeButtonProps={{ "aria-label": t("Close") }}
-      title={several ? t("{{taken}} of {{count}} files already exist", { taken: clashes.length, count }) : t("{{name}} already exists", { name: baseName(first.path) })}>
+    <Modal
+      opened
+      onClose={() => incoming.cancel()}
+      closeButtonProps={{ "aria-label": t("Close") }}
+      title={
+        several
+          ? t("{{taken}} of {{count}} files already exist", { taken: clashes.length, count })
+          : t("{{name}} already exists", { name: baseName(first.path) })
+      }
+    >
       <div className="stack">
-        {one ? <Both key={first.path} clash={first} folder={folderName} /> : (
+        {one ? (
+          <Both key={first.path} clash={first} folder={folderName} />
+        ) : (
           <ul style={{ margin: 0, paddingLeft: 18 }} aria-label={t("Existing names")}>
-            {clashes.slice(0, most).map((c) => <li key={c.path}><code className="breaks">{c.path}</code></li>)}
+            {clashes.slice(0, most).map((c) => (
+              <li key={c.path}>
+                <code className="breaks">{c.path}</code>
+              </li>
+            ))}
             {clashes.length > most ? <li>{t("and {{count}} more", { count: clashes.length - most })}</li> : null}
           </ul>
         )}
-        {several ? <Checkbox label={t("Do the same for all {{count}}", { count: clashes.length })} checked={forAll} onChange={(e) => setForAll(e.currentTarget.checked)} /> : null}
-        {unchanged > 0 ? <p style={{ margin: 0 }}>{t("{{count}} files already exist unchanged and are not uploaded again.", { count: unchanged })}</p> : null}
-        <p className="dim" style={{ margin: 0 }}>{t("Replaced files do not go to the trash. If you keep both, a number is added to the name of your file.")}</p>
+        {several ? (
+          <Checkbox
+            label={t("Do the same for all {{count}}", { count: clashes.length })}
+            checked={forAll}
+            onChange={(e) => setForAll(e.currentTarget.checked)}
+          />
+        ) : null}
+        {unchanged > 0 ? (
+          <p style={{ margin: 0 }}>
+            {t("{{count}} files already exist unchanged and are not uploaded again.", { count: unchanged })}
+          </p>
+        ) : null}
+        <p className="dim" style={{ margin: 0 }}>
+          {t("Replaced files do not go to the trash. If you keep both, a number is added to the name of your file.")}
+        </p>
         <div className="row" style={{ justifyContent: "flex-end", flexWrap: "wrap" }}>
-          <Button variant="subtle" onClick={() => incoming.cancel()}>{t("Upload nothing")}</Button>
+          <Button variant="subtle" onClick={() => incoming.cancel()}>
+            {t("Upload nothing")}
+          </Button>
           {answer(t("Skip"), "skip", { "data-autofocus": true })}
           {answer(t("Keep both"), "both")}
           {answer(t("Replace"), "replace", { variant: "outline", color: "red" })}
@@ -53,7 +85,11 @@ function Both({ clash: { path, file, there }, folder }: { clash: Clash; folder: 
   return (
     <dl className="facts">
       <dt>{t("File")}</dt>
-      <dd><code className="breaks">{folder}: {path}</code></dd>
+      <dd>
+        <code className="breaks">
+          {folder}: {path}
+        </code>
+      </dd>
       <dt>{t("Existing file")}</dt>
       <dd>{there.type === "file" ? facts(there.size, there.modifiedAt) : t(there.type)}</dd>
       <dt>{t("Your file")}</dt>

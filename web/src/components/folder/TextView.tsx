@@ -1,14 +1,14 @@
 import { Button, Modal, Textarea } from "@mantine/core";
 import { useEffect, useState } from "react";
 import type { Failure } from "../../api/errors";
+import type { FileEntry } from "../../api/files";
 import { useFocusBack } from "../../hooks/useFocusBack";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
-import { FailureNote } from "../Note";
 import { bytes } from "../format";
+import { FailureNote } from "../Note";
 import { type Read, readText, saveText } from "./fetchFile";
 import { mostText } from "./files";
-import type { FileEntry } from "../../api/files";
 
 interface Props {
   folder: string;
@@ -28,7 +28,10 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
     setFailure(null);
     if (big) return;
     let current = true;
-    readText(folder, file.path).then((r) => current && setRead(r), (error: Failure) => current && setFailure(error));
+    readText(folder, file.path).then(
+      (r) => current && setRead(r),
+      (error: Failure) => current && setFailure(error),
+    );
     return () => {
       current = false;
     };
@@ -40,9 +43,33 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
   if (read.text === null) return <p className="dim">{t("This is not a text file. Download it to see it.")}</p>;
   return (
     <>
-      {read.text === "" ? <p className="dim">{t("The file is empty.")}</p> : <pre className="text-view" tabIndex={0} aria-label={t("Text of {{name}}", { name: file.name })}>{read.text}</pre>}
-      {writes ? <div><Button variant="default" size="compact-sm" onClick={() => setEditing(true)}>{t("Edit")}</Button></div> : null}
-      {editing ? <Editor folder={folder} file={file} opened={read} onClose={() => setEditing(false)} onSaved={() => { setSaved((n) => n + 1); setEditing(false); onSaved(); }} /> : null}
+      {read.text === "" ? (
+        <p className="dim">{t("The file is empty.")}</p>
+      ) : (
+        <pre className="text-view" tabIndex={0} aria-label={t("Text of {{name}}", { name: file.name })}>
+          {read.text}
+        </pre>
+      )}
+      {writes ? (
+        <div>
+          <Button variant="default" size="compact-sm" onClick={() => setEditing(true)}>
+            {t("Edit")}
+          </Button>
+        </div>
+      ) : null}
+      {editing ? (
+        <Editor
+          folder={folder}
+          file={file}
+          opened={read}
+          onClose={() => setEditing(false)}
+          onSaved={() => {
+            setSaved((n) => n + 1);
+            setEditing(false);
+            onSaved();
+          }}
+        />
+      ) : null}
     </>
   );
 }
@@ -82,10 +109,11 @@ function Editor({ folder, file, opened, onClose, onSaved }: EditorProps) {
     setBusy(false);
   }
   /** What is there now; nothing, if it was deleted. */
-  const now = () => readText(folder, file.path).catch((error: Failure): Read => {
-    if (error.code === "NOT_FOUND") return { text: "", etag: null };
-    throw error;
-  });
+  const now = () =>
+    readText(folder, file.path).catch((error: Failure): Read => {
+      if (error.code === "NOT_FOUND") return { text: "", etag: null };
+      throw error;
+    });
   function take(read: Read) {
     setBase(read);
     setText(read.text ?? "");
@@ -93,29 +121,80 @@ function Editor({ folder, file, opened, onClose, onSaved }: EditorProps) {
   }
   const close = () => (unsaved && !leaving ? setLeaving(true) : onClose());
   return (
-    <Modal opened onClose={close} size="xl" title={t("Edit {{name}}", { name: file.name })} closeButtonProps={{ "aria-label": t("Close") }} closeOnClickOutside={!unsaved}>
-      <form className="stack" onSubmit={(event) => { event.preventDefault(); void save(theirs ?? base); }}>
-        <Textarea aria-label={t("Text of {{name}}", { name: file.name })} value={text} autosize minRows={12} maxRows={24} spellCheck={false} data-autofocus styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", fontSize: 12 } }}
-          onChange={(e) => { setText(e.currentTarget.value); setLeaving(false); }}
-          error={size > mostText ? t("Only files up to {{limit}} can be edited here.", { limit: bytes(mostText) }) : undefined} />
+    <Modal
+      opened
+      onClose={close}
+      size="xl"
+      title={t("Edit {{name}}", { name: file.name })}
+      closeButtonProps={{ "aria-label": t("Close") }}
+      closeOnClickOutside={!unsaved}
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save(theirs ?? base);
+        }}
+      >
+        <Textarea
+          aria-label={t("Text of {{name}}", { name: file.name })}
+          value={text}
+          autosize
+          minRows={12}
+          maxRows={24}
+          spellCheck={false}
+          data-autofocus
+          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", fontSize: 12 } }}
+          onChange={(e) => {
+            setText(e.currentTarget.value);
+            setLeaving(false);
+          }}
+          error={
+            size > mostText
+              ? t("Only files up to {{limit}} can be edited here.", { limit: bytes(mostText) })
+              : undefined
+          }
+        />
         {theirs ? (
           <div className="failure" role="alert">
-            <b>{theirs.etag === null ? t("Someone deleted the file after you opened it.") : t("Someone changed the file after you opened it. Your changes are not saved yet.")}</b>
-            {theirs.etag === null ? null : theirs.text === null ? <p>{t("The file is no longer text.")}</p> : (
+            <b>
+              {theirs.etag === null
+                ? t("Someone deleted the file after you opened it.")
+                : t("Someone changed the file after you opened it. Your changes are not saved yet.")}
+            </b>
+            {theirs.etag === null ? null : theirs.text === null ? (
+              <p>{t("The file is no longer text.")}</p>
+            ) : (
               <details>
                 <summary>{t("Current contents")}</summary>
-                <pre className="text-view" tabIndex={0} aria-label={t("Current contents")}>{theirs.text}</pre>
+                <pre className="text-view" tabIndex={0} aria-label={t("Current contents")}>
+                  {theirs.text}
+                </pre>
               </details>
             )}
-            {theirs.text === null || theirs.etag === null ? null : <div><Button variant="default" size="compact-sm" onClick={() => take(theirs)}>{t("Load the current contents and discard mine")}</Button></div>}
+            {theirs.text === null || theirs.etag === null ? null : (
+              <div>
+                <Button variant="default" size="compact-sm" onClick={() => take(theirs)}>
+                  {t("Load the current contents and discard mine")}
+                </Button>
+              </div>
+            )}
           </div>
         ) : null}
-        {leaving ? <p className="tone-wait" role="alert">{t("Your changes are not saved.")}</p> : null}
+        {leaving ? (
+          <p className="tone-wait" role="alert">
+            {t("Your changes are not saved.")}
+          </p>
+        ) : null}
         <FailureNote failure={failure} what={t("Unsaved changes")} />
         <div className="row" style={{ justifyContent: "flex-end" }}>
           <span className="dim">{bytes(size)}</span>
-          <Button variant="default" onClick={onClose}>{unsaved ? t("Discard") : t("Close")}</Button>
-          <Button type="submit" loading={busy} disabled={!unsaved || size > mostText}>{theirs ? t("Overwrite with mine") : t("Save")}</Button>
+          <Button variant="default" onClick={onClose}>
+            {unsaved ? t("Discard") : t("Close")}
+          </Button>
+          <Button type="submit" loading={busy} disabled={!unsaved || size > mostText}>
+            {theirs ? t("Overwrite with mine") : t("Save")}
+          </Button>
         </div>
       </form>
     </Modal>

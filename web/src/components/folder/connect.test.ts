@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { commands, inURL, placeOf } from "./connect";
 import type { Folder } from "./folder";
 
-const folder = (over: Partial<Folder>) => ({ name: "digits", owner: null, project: null, myShare: null, ...over }) as Folder;
+const folder = (over: Partial<Folder>) =>
+  ({ name: "digits", owner: null, project: null, myShare: null, ...over }) as Folder;
 
 describe("a folder stands", () => {
   it.each([
@@ -18,6 +19,12 @@ describe("a folder stands", () => {
 it("writes paths into addresses", () => expect(inURL("mine/a b/<x>#1")).toBe("mine/a%20b/%3Cx%3E%231"));
 
 describe("commands", () => {
-  it("are quoted for a shell", () => expect(commands("digits", "my run/$(x)", true).map((c) => c.line)).toEqual(["berth folder get 'digits:my run/$(x)'", "berth folder put 'digits:my run/$(x)' ./data", "berth folder sync ./data 'digits:my run/$(x)'"]));
-  it("of who may only read do not write", () => expect(commands("digits", "", false).map((c) => c.line)).toEqual(["berth folder get digits:"]));
+  it("are quoted for a shell", () =>
+    expect(commands("digits", "my run/$(x)", true).map((c) => c.line)).toEqual([
+      "berth folder get 'digits:my run/$(x)'",
+      "berth folder put 'digits:my run/$(x)' ./data",
+      "berth folder sync ./data 'digits:my run/$(x)'",
+    ]));
+  it("of who may only read do not write", () =>
+    expect(commands("digits", "", false).map((c) => c.line)).toEqual(["berth folder get digits:"]));
 });

@@ -1,5 +1,5 @@
 import { quote } from "../format";
-import { type Folder, type Whose, ownerOf } from "./folder";
+import { type Folder, ownerOf, type Whose } from "./folder";
 
 /** Where a folder stands in the tree that WebDAV and SFTP show; null for one that is only seen by a role. */
 export function placeOf(folder: Pick<Folder, "name" | "owner" | "project" | "myShare">, of: Whose): string | null {
@@ -17,6 +17,11 @@ export function commands(name: string, path: string, writes: boolean): { what: s
   const there = quote(`${name}:${path}`);
   return [
     { what: "Download", line: `berth folder get ${there}` },
-    ...(writes ? [{ what: "Upload", line: `berth folder put ${there} ./data` }, { what: "Mirror a local directory", line: `berth folder sync ./data ${there}` }] : []),
+    ...(writes
+      ? [
+          { what: "Upload", line: `berth folder put ${there} ./data` },
+          { what: "Mirror a local directory", line: `berth folder sync ./data ${there}` },
+        ]
+      : []),
   ];
 }

@@ -4,11 +4,14 @@ import { graphql } from "../../api/graphql";
 import { sendOne } from "../../api/transfer";
 import { asText, mostText } from "./files";
 
-const CreateDownload = graphql(`mutation CreateDownload($input: CreateDownloadInput!) { createDownload(input: $input) { url expiresAt } }`);
+const CreateDownload = graphql(
+  `mutation CreateDownload($input: CreateDownloadInput!) { createDownload(input: $input) { url expiresAt } }`,
+);
 
 async function address(vfolder: string, path: string): Promise<string> {
   const { data, error } = await client.mutation(CreateDownload, { input: { vfolder, path } }).toPromise();
-  if (error || !data) throw error ? fromGraphQL(error) : ({ code: "INTERNAL", message: "the server did not respond" } satisfies Failure);
+  if (error || !data)
+    throw error ? fromGraphQL(error) : ({ code: "INTERNAL", message: "the server did not respond" } satisfies Failure);
   return data.createDownload.url;
 }
 
@@ -28,7 +31,12 @@ export interface Read {
 }
 
 /** All bytes of a file; null when it is larger than that. */
-export async function readBytes(vfolder: string, path: string, most: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null> {
+export async function readBytes(
+  vfolder: string,
+  path: string,
+  most: number,
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer> | null> {
   const response = await fetch(await address(vfolder, path), { cache: "no-store", signal });
   if (!response.ok) throw await fromResponse(response);
   if (Number(response.headers.get("Content-Length")) > most) {
@@ -47,4 +55,5 @@ export async function readText(vfolder: string, path: string): Promise<Read> {
 }
 
 /** Writes the text in place of the file, whole or not at all. Tells false when the file is no longer the one that was read. */
-export const saveText = (vfolder: string, path: string, text: string, etag: string | null): Promise<boolean> => sendOne(vfolder, path, new TextEncoder().encode(text), etag);
+export const saveText = (vfolder: string, path: string, text: string, etag: string | null): Promise<boolean> =>
+  sendOne(vfolder, path, new TextEncoder().encode(text), etag);

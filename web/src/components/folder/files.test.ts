@@ -3,7 +3,13 @@ import type { FileEntry } from "../../api/files";
 import { baseName, dirName } from "../../api/path";
 import { asText, inBatches, inOrder, into, mostOrdered } from "./files";
 
-const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({ name, path: name, type, size: 0, modifiedAt: "" });
+const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({
+  name,
+  path: name,
+  type,
+  size: 0,
+  modifiedAt: "",
+});
 
 describe("inOrder", () => {
   const files = [entry("b10"), entry("b9"), entry("z", "directory")];
@@ -12,14 +18,24 @@ describe("inOrder", () => {
     const many = [...Array.from({ length: mostOrdered }, (_, i) => entry(`a${i}`)), entry("z", "directory")];
     expect(inOrder(many, true).at(-1)?.name).toBe("z");
   });
-  it("keeps the server's order while there is more", () => expect(inOrder(files, false).map((f) => f.name)).toEqual(["b10", "b9", "z"]));
+  it("keeps the server's order while there is more", () =>
+    expect(inOrder(files, false).map((f) => f.name)).toEqual(["b10", "b9", "z"]));
 });
 
-it("takes paths apart", () => expect([baseName("a/b/c"), baseName("c"), dirName("a/b/c"), dirName("c")]).toEqual(["c", "c", "a/b", ""]));
+it("takes paths apart", () =>
+  expect([baseName("a/b/c"), baseName("c"), dirName("a/b/c"), dirName("c")]).toEqual(["c", "c", "a/b", ""]));
 
 describe("into", () => {
   it.each([
-    [["a/x", "y"], "to", true, [{ from: "a/x", to: "to/x" }, { from: "y", to: "to/y" }]],
+    [
+      ["a/x", "y"],
+      "to",
+      true,
+      [
+        { from: "a/x", to: "to/x" },
+        { from: "y", to: "to/y" },
+      ],
+    ],
     [["a/x"], "", true, [{ from: "a/x", to: "x" }]],
     [["a"], "a", true, null],
     [["a"], "a/b", true, null],
@@ -30,12 +46,22 @@ describe("into", () => {
 });
 
 describe("inBatches", () => {
-  it.each([[[], []], [[1], [[1]]], [[1, 2], [[1, 2]]], [[1, 2, 3], [[1, 2], [3]]]])("%j", (list, want) => expect(inBatches(list, 2)).toEqual(want));
-  it("are of what the server takes at most", () => expect(inBatches(Array.from({ length: 2001 }, (_, i) => i)).map((b) => b.length)).toEqual([1000, 1000, 1]));
+  it.each([
+    [[], []],
+    [[1], [[1]]],
+    [[1, 2], [[1, 2]]],
+    [
+      [1, 2, 3],
+      [[1, 2], [3]],
+    ],
+  ])("%j", (list, want) => expect(inBatches(list, 2)).toEqual(want));
+  it("are of what the server takes at most", () =>
+    expect(inBatches(Array.from({ length: 2001 }, (_, i) => i)).map((b) => b.length)).toEqual([1000, 1000, 1]));
 });
 
 describe("asText", () => {
   it("reads UTF-8", () => expect(asText(new TextEncoder().encode("grüß\n"))).toBe("grüß\n"));
-  it("keeps a byte order mark, so that saving changes nothing", () => expect(asText(new Uint8Array([0xef, 0xbb, 0xbf, 65]))).toBe("\ufeffA"));
+  it("keeps a byte order mark, so that saving changes nothing", () =>
+    expect(asText(new Uint8Array([0xef, 0xbb, 0xbf, 65]))).toBe("\ufeffA"));
   it.each([[[65, 0, 66]], [[0xff, 0xfe]]])("%j is none", (bytes) => expect(asText(new Uint8Array(bytes))).toBeNull());
 });

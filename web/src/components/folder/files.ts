@@ -8,11 +8,18 @@ export const mostOrdered = 1000;
 /** Directories first, names as people count; only when all are there. */
 export const inOrder = (files: readonly FileEntry[], complete: boolean): readonly FileEntry[] =>
   complete && files.length <= mostOrdered
-    ? [...files].sort((a, b) => Number(b.type === "directory") - Number(a.type === "directory") || asPeopleCount.compare(a.name, b.name))
+    ? [...files].sort(
+        (a, b) =>
+          Number(b.type === "directory") - Number(a.type === "directory") || asPeopleCount.compare(a.name, b.name),
+      )
     : files;
 
 /** Each path with its new one in the directory; null when something would go into itself or stay where it is. */
-export function into(paths: readonly string[], directory: string, here: boolean): { from: string; to: string }[] | null {
+export function into(
+  paths: readonly string[],
+  directory: string,
+  here: boolean,
+): { from: string; to: string }[] | null {
   const wrong = (p: string) => here && (dirName(p) === directory || directory === p || directory.startsWith(`${p}/`));
   return paths.some(wrong) ? null : paths.map((from) => ({ from, to: join(directory, baseName(from)) }));
 }
@@ -21,7 +28,8 @@ export function into(paths: readonly string[], directory: string, here: boolean)
 const mostAtOnce = 1000;
 
 /** The list in parts that the server takes, in order. */
-export const inBatches = <T>(list: readonly T[], size = mostAtOnce): T[][] => Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
+export const inBatches = <T>(list: readonly T[], size = mostAtOnce): T[][] =>
+  Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
 
 /** As much of a file is shown and edited as text. */
 export const mostText = 1024 * 1024;

@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { type Folder, filled, scopesOf, whose } from "./folder";
 
 const folder = (over: Partial<Folder>, scope = "s"): Folder =>
-  ({ id: scope + Math.random(), owner: null, project: null, myShare: null, quotaScope: { id: scope, volume: { id: "v", name: `volume-${scope}` } }, ...over }) as Folder;
+  ({
+    id: scope + Math.random(),
+    owner: null,
+    project: null,
+    myShare: null,
+    quotaScope: { id: scope, volume: { id: "v", name: `volume-${scope}` } },
+    ...over,
+  }) as Folder;
 const share = (status: string) => ({ status }) as Folder["myShare"];
 
 describe("whose", () => {
@@ -17,9 +24,18 @@ describe("whose", () => {
 
 it("shows each scope once, one's own first", () => {
   const project = { id: "p", name: "vision" };
-  expect(scopesOf([folder({ project }, "b"), folder({}, "a"), folder({}, "a")]).map((s) => [s.id, s.project])).toEqual([["a", null], ["b", "vision"]]);
+  expect(scopesOf([folder({ project }, "b"), folder({}, "a"), folder({}, "a")]).map((s) => [s.id, s.project])).toEqual([
+    ["a", null],
+    ["b", "vision"],
+  ]);
 });
 
 describe("filled", () => {
-  it.each([[5, 10, 0.5], [20, 10, 1], [null, 10, 0], [5, null, 0], [0, 0, 1]])("%s of %s", (used, limit, want) => expect(filled(used, limit)).toBe(want));
+  it.each([
+    [5, 10, 0.5],
+    [20, 10, 1],
+    [null, 10, 0],
+    [5, null, 0],
+    [0, 0, 1],
+  ])("%s of %s", (used, limit, want) => expect(filled(used, limit)).toBe(want));
 });

@@ -1,11 +1,12 @@
-import { type ResultOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf } from "../../api/graphql";
 import { TaskFields } from "../task/task";
 import { ShareFields } from "./share";
 
 export const HeldFields = graphql(`
   fragment HeldFields on QuotaScope { id kind usedBytes limitBytes: effectiveLimitBytes usedInodes limitInodes enforcement volume { id name health healthMessage } }
 `);
-export const FolderFields = graphql(`
+export const FolderFields = graphql(
+  `
   fragment FolderFields on Vfolder {
     id name status createdAt deletedAt usageMode permission permissions autoMount
     usedBytes fileCount measuredAt lastUsedAt
@@ -14,16 +15,21 @@ export const FolderFields = graphql(`
     mountedBy { id version name status }
     myShare { ...ShareFields } tasks { ...TaskFields }
   }
-`, [HeldFields, ShareFields, TaskFields]);
+`,
+  [HeldFields, ShareFields, TaskFields],
+);
 export type Folder = ResultOf<typeof FolderFields>;
 
-export const FoldersQuery = graphql(`
+export const FoldersQuery = graphql(
+  `
   query Folders($where: VfolderWhereInput, $first: Int, $after: Cursor) {
     vfolders(first: $first, after: $after, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
       totalCount pageInfo { hasNextPage endCursor } edges { node { ...FolderFields } }
     }
   }
-`, [FolderFields]);
+`,
+  [FolderFields],
+);
 export type Scope = ResultOf<typeof HeldFields>;
 export type UsageMode = Folder["usageMode"];
 
@@ -46,7 +52,8 @@ export function whose(folder: Pick<Folder, "owner" | "project" | "myShare">, vie
 }
 
 /** Whose a user's folder is; who is out of sight is known by his invitation. */
-export const ownerOf = (folder: Pick<Folder, "owner" | "myShare">): string | null => folder.owner?.email ?? folder.myShare?.inviterEmail ?? null;
+export const ownerOf = (folder: Pick<Folder, "owner" | "myShare">): string | null =>
+  folder.owner?.email ?? folder.myShare?.inviterEmail ?? null;
 
 export interface HeldScope extends Scope {
   /** Null: the viewer's own. */
@@ -56,7 +63,9 @@ export interface HeldScope extends Scope {
 /** The scopes of folders, each once; one's own first. */
 export function scopesOf(folders: readonly { quotaScope: Scope; project: { name: string } | null }[]): HeldScope[] {
   const byID = new Map(folders.map((f) => [f.quotaScope.id, { ...f.quotaScope, project: f.project?.name ?? null }]));
-  return [...byID.values()].sort((a, b) => (a.project ?? "").localeCompare(b.project ?? "") || a.volume.name.localeCompare(b.volume.name));
+  return [...byID.values()].sort(
+    (a, b) => (a.project ?? "").localeCompare(b.project ?? "") || a.volume.name.localeCompare(b.volume.name),
+  );
 }
 
 const kept: Record<string, string> = {
@@ -69,4 +78,5 @@ const kept: Record<string, string> = {
 export const enforcementWord = (enforcement: string) => kept[enforcement] ?? enforcement;
 
 /** What of a limit is used, between 0 and 1. */
-export const filled = (used: number | null, limit: number | null) => (limit === null ? 0 : limit === 0 ? 1 : Math.min(1, (used ?? 0) / limit));
+export const filled = (used: number | null, limit: number | null) =>
+  limit === null ? 0 : limit === 0 ? 1 : Math.min(1, (used ?? 0) / limit);

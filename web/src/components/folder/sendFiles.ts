@@ -12,7 +12,8 @@ export async function sendFiles(folder: { id: string; name: string }, directory:
   const slow = setTimeout(() => toast({ text: t("Checking which files already exist…") }), quick);
   try {
     const unchanged = await incoming.send(folder.id, directory, files, folder.name);
-    if (unchanged > 0) toast({ text: t("{{count}} files already exist unchanged and are not uploaded again.", { count: unchanged }) });
+    if (unchanged > 0)
+      toast({ text: t("{{count}} files already exist unchanged and are not uploaded again.", { count: unchanged }) });
   } catch (failure) {
     toast({ failure: failure as Failure });
   } finally {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useClient } from "urql";
 import type { Failure } from "../../api/errors";
-import { type FileEntry, type Page, filesPage, foundPage, page } from "../../api/files";
+import { type FileEntry, filesPage, foundPage, type Page, page } from "../../api/files";
 import { useGeneration } from "../../api/live";
 
 /** The server searches for at most so many at once. */
@@ -20,7 +20,8 @@ export function useFiles(folder: string, path: string, text: string) {
   const loaded = useRef(0);
 
   const fetchPage = useCallback(
-    (first: number, after: string | null) => (text ? foundPage(client, folder, path, text, first, after) : filesPage(client, folder, path, first, after)),
+    (first: number, after: string | null) =>
+      text ? foundPage(client, folder, path, text, first, after) : filesPage(client, folder, path, first, after),
     [client, folder, path, text],
   );
 

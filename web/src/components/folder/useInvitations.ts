@@ -1,18 +1,23 @@
 import { useSubscription } from "urql";
-import { type ResultOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf } from "../../api/graphql";
 import { useGathered } from "../../hooks/useGathered";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { ShareFields } from "./share";
 
-const InvitationsQuery = graphql(`
+const InvitationsQuery = graphql(
+  `
   query Invitations {
     vfolderShares(first: 100, mine: true, where: { status: pending }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       totalCount edges { node { ...ShareFields } }
     }
   }
-`, [ShareFields]);
+`,
+  [ShareFields],
+);
 
-export const SharesChanged = graphql(`subscription SharesChanged { vfolderShareChanged { ...ShareFields } }`, [ShareFields]);
+export const SharesChanged = graphql(`subscription SharesChanged { vfolderShareChanged { ...ShareFields } }`, [
+  ShareFields,
+]);
 
 export type SharesChange = ResultOf<typeof SharesChanged>;
 

@@ -4,7 +4,7 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { printSize } from "../admin/rules/amounts";
-import { type Wish, diskOf } from "./request";
+import { diskOf, type Wish } from "./request";
 
 const DiskQuery = graphql(`
   query LaunchDisk($user: ID!, $project: ID, $group: ID) {
@@ -21,13 +21,27 @@ interface Props {
 /** What each container may write on its machine, with the limit and the policy that sets it. */
 export function Disk({ wish, error, onChange }: Props) {
   const viewer = useViewer();
-  const { data } = useLiveQuery({ query: DiskQuery, variables: { user: viewer.user.id, project: wish.project, group: wish.group } });
+  const { data } = useLiveQuery({
+    query: DiskQuery,
+    variables: { user: viewer.user.id, project: wish.project, group: wish.group },
+  });
   const { usual, most, policy, holder } = diskOf(data?.effectiveLimits ?? []);
   const description = policy
-    ? t("At most {{size}}, from policy {{policy}} of {{holder}}. Folders do not count.", { size: printSize(most), policy, holder })
+    ? t("At most {{size}}, from policy {{policy}} of {{holder}}. Folders do not count.", {
+        size: printSize(most),
+        policy,
+        holder,
+      })
     : t("At most {{size}}, unless a policy allows more. Folders do not count.", { size: printSize(most) });
   return (
-    <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Disk per container")} placeholder={printSize(usual)} description={description}
-      value={wish.disk} error={error} onChange={(e) => onChange(e.currentTarget.value)} />
+    <TextInput
+      inputWrapperOrder={["label", "input", "description", "error"]}
+      label={t("Disk per container")}
+      placeholder={printSize(usual)}
+      description={description}
+      value={wish.disk}
+      error={error}
+      onChange={(e) => onChange(e.currentTarget.value)}
+    />
   );
 }

@@ -25,23 +25,52 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
   return (
     <fieldset className="legendless">
       <legend>{t("Folders")}</legend>
-      {all.length === 0 ? <p className="dim">{t("No folders yet. Files outside folders are lost when the session ends.")}</p> : null}
-      <div className="stack small" style={{ maxHeight: 160, overflow: "auto" }} tabIndex={all.length > 5 ? 0 : undefined}>
-        {all.filter((f) => f.permissions.includes("special")).map((f) => (
-          <div key={f.id} className="row">
-            <Checkbox label={f.name} checked={picked.has(f.id)}
-              onChange={(e) => onChoose(e.currentTarget.checked ? [...chosen, { id: f.id, readOnly: !writes(f) }] : chosen.filter((c) => c.id !== f.id))} />
-            {f.myShare?.status === "accepted" ? <span className="dim clip">{t("from {{who}}", { who: f.owner?.email ?? f.myShare.inviterEmail ?? t("someone") })}</span> : null}
-            {writes(f) ? null : <span className="badge dim">{t("you can only read it")}</span>}
-            {picked.has(f.id) ? (
-              <>
-                <code className="dim">/home/work/{f.name}</code>
-                <Checkbox className="push" label={t("read-only")} aria-label={t("{{name}} read-only", { name: f.name })} checked={picked.get(f.id)!.readOnly} disabled={!writes(f)}
-                  onChange={(e) => onChoose(chosen.map((c) => (c.id === f.id ? { ...c, readOnly: e.currentTarget.checked } : c)))} />
-              </>
-            ) : null}
-          </div>
-        ))}
+      {all.length === 0 ? (
+        <p className="dim">{t("No folders yet. Files outside folders are lost when the session ends.")}</p>
+      ) : null}
+      <div
+        className="stack small"
+        style={{ maxHeight: 160, overflow: "auto" }}
+        tabIndex={all.length > 5 ? 0 : undefined}
+      >
+        {all
+          .filter((f) => f.permissions.includes("special"))
+          .map((f) => (
+            <div key={f.id} className="row">
+              <Checkbox
+                label={f.name}
+                checked={picked.has(f.id)}
+                onChange={(e) =>
+                  onChoose(
+                    e.currentTarget.checked
+                      ? [...chosen, { id: f.id, readOnly: !writes(f) }]
+                      : chosen.filter((c) => c.id !== f.id),
+                  )
+                }
+              />
+              {f.myShare?.status === "accepted" ? (
+                <span className="dim clip">
+                  {t("from {{who}}", { who: f.owner?.email ?? f.myShare.inviterEmail ?? t("someone") })}
+                </span>
+              ) : null}
+              {writes(f) ? null : <span className="badge dim">{t("you can only read it")}</span>}
+              {picked.has(f.id) ? (
+                <>
+                  <code className="dim">/home/work/{f.name}</code>
+                  <Checkbox
+                    className="push"
+                    label={t("read-only")}
+                    aria-label={t("{{name}} read-only", { name: f.name })}
+                    checked={picked.get(f.id)!.readOnly}
+                    disabled={!writes(f)}
+                    onChange={(e) =>
+                      onChoose(chosen.map((c) => (c.id === f.id ? { ...c, readOnly: e.currentTarget.checked } : c)))
+                    }
+                  />
+                </>
+              ) : null}
+            </div>
+          ))}
       </div>
       {error ? (
         <p className="bad" role="alert">

@@ -27,20 +27,54 @@ interface Props {
 /** With which others a session is placed: apart from them or near them. */
 export function GroupOfSessions({ project, value, error, onChange }: Props) {
   const viewer = useViewer();
-  const { data, refetch } = useLiveQuery({ query: GroupsQuery, variables: { where: { ownerID: viewer.user.id, ...(project ? { projectID: project } : {}) } } });
+  const { data, refetch } = useLiveQuery({
+    query: GroupsQuery,
+    variables: { where: { ownerID: viewer.user.id, ...(project ? { projectID: project } : {}) } },
+  });
   const [making, setMaking] = useState(false);
   const groups = nodesOf(data?.sessionGroups);
   return (
     <div className="row" style={{ alignItems: "flex-end" }}>
-      <Select style={{ flex: 1 }} label={t("Session group")} placeholder={t("none")} clearable clearButtonProps={{ "aria-label": t("Clear") }} value={value} error={error} onChange={onChange}
-        data={groups.map((g) => ({ value: g.id, label: `${g.name} (${t(words[g.placement])}${g.strict ? `, ${t("strict")}` : ""})` }))} />
-      <Button variant="default" onClick={() => setMaking(true)}>{t("New session group")}</Button>
-      {making ? <NewGroup project={project} onClose={() => setMaking(false)} onMade={(id) => { refetch(); onChange(id); }} /> : null}
+      <Select
+        style={{ flex: 1 }}
+        label={t("Session group")}
+        placeholder={t("none")}
+        clearable
+        clearButtonProps={{ "aria-label": t("Clear") }}
+        value={value}
+        error={error}
+        onChange={onChange}
+        data={groups.map((g) => ({
+          value: g.id,
+          label: `${g.name} (${t(words[g.placement])}${g.strict ? `, ${t("strict")}` : ""})`,
+        }))}
+      />
+      <Button variant="default" onClick={() => setMaking(true)}>
+        {t("New session group")}
+      </Button>
+      {making ? (
+        <NewGroup
+          project={project}
+          onClose={() => setMaking(false)}
+          onMade={(id) => {
+            refetch();
+            onChange(id);
+          }}
+        />
+      ) : null}
     </div>
   );
 }
 
-function NewGroup({ project, onClose, onMade }: { project: string | null; onClose: () => void; onMade: (id: string) => void }) {
+function NewGroup({
+  project,
+  onClose,
+  onMade,
+}: {
+  project: string | null;
+  onClose: () => void;
+  onMade: (id: string) => void;
+}) {
   const { run, busy, failure } = useAction(CreateGroup);
   const [name, setName] = useState("");
   const [placement, setPlacement] = useState<keyof typeof words>("spread");
@@ -52,13 +86,42 @@ function NewGroup({ project, onClose, onMade }: { project: string | null; onClos
     onClose();
   }
   return (
-    <FormDialog title={t("New session group")} submit={t("Create")} busy={busy} failure={failure} disabled={!name.trim()} onClose={onClose} onSubmit={() => void submit()} fields={["name", "placement", "strict", "project"]}>
+    <FormDialog
+      title={t("New session group")}
+      submit={t("Create")}
+      busy={busy}
+      failure={failure}
+      disabled={!name.trim()}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      fields={["name", "placement", "strict", "project"]}
+    >
       {(wrong) => (
         <>
-          <TextInput label={t("Name")} required data-autofocus maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
-          <SegmentedControl aria-label={t("Placement")} value={placement} onChange={(v) => setPlacement(v as typeof placement)}
-            data={[{ value: "spread", label: t("Each session on a different agent") }, { value: "pack", label: t("On as few agents as possible") }]} />
-          <Switch label={t("Strict")} description={t("Otherwise, the placement is only a preference.")} checked={strict} onChange={(e) => setStrict(e.currentTarget.checked)} />
+          <TextInput
+            label={t("Name")}
+            required
+            data-autofocus
+            maxLength={64}
+            value={name}
+            error={wrong.name}
+            onChange={(e) => setName(e.currentTarget.value)}
+          />
+          <SegmentedControl
+            aria-label={t("Placement")}
+            value={placement}
+            onChange={(v) => setPlacement(v as typeof placement)}
+            data={[
+              { value: "spread", label: t("Each session on a different agent") },
+              { value: "pack", label: t("On as few agents as possible") },
+            ]}
+          />
+          <Switch
+            label={t("Strict")}
+            description={t("Otherwise, the placement is only a preference.")}
+            checked={strict}
+            onChange={(e) => setStrict(e.currentTarget.checked)}
+          />
         </>
       )}
     </FormDialog>

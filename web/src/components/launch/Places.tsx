@@ -16,11 +16,22 @@ export function Places({ viewer, wish, wrong, onChange }: Props) {
   return (
     <div className="row" style={{ alignItems: "flex-start" }}>
       {viewer.projects.length > 1 || wrong.project ? (
-        <Select label={t("Project")} data={options(viewer.projects)} value={wish.project} error={wrong.project} onChange={(project) => onChange({ project })} />
+        <Select
+          label={t("Project")}
+          data={options(viewer.projects)}
+          value={wish.project}
+          error={wrong.project}
+          onChange={(project) => onChange({ project })}
+        />
       ) : null}
       {viewer.resourceGroups.length > 1 || wrong.resourceGroup ? (
-        <Select label={t("Resource group")} data={options(viewer.resourceGroups)} value={wish.group} error={wrong.resourceGroup}
-          onChange={(group) => onChange({ group })} />
+        <Select
+          label={t("Resource group")}
+          data={options(viewer.resourceGroups)}
+          value={wish.group}
+          error={wrong.resourceGroup}
+          onChange={(group) => onChange({ group })}
+        />
       ) : null}
     </div>
   );

@@ -1,7 +1,12 @@
 import { t } from "../../i18n";
 
 const tones = { now: "tone-ok", when_free: "tone-wait", never: "tone-bad", refused: "tone-bad" } as const;
-const words = { now: "available now", when_free: "would be pending", never: "never possible", refused: "not allowed" } as const;
+const words = {
+  now: "available now",
+  when_free: "would be pending",
+  never: "never possible",
+  refused: "not allowed",
+} as const;
 
 interface Props {
   fit: { state: keyof typeof words; reason: string };

@@ -2,11 +2,11 @@ import { Button } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "urql";
 import { fromGraphQL } from "../../api/errors";
-import { type ResultOf, type VariablesOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf, type VariablesOf } from "../../api/graphql";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
 import { duration } from "../format";
-import { type Wish, byHand, check, inputOf, sizeOf } from "./request";
+import { byHand, check, inputOf, sizeOf, type Wish } from "./request";
 
 const DryRunQuery = graphql(`
   query DryRun($input: CreateSessionInput!) {
@@ -34,24 +34,51 @@ export function Preview({ wish, onChange }: Props) {
   // Empty while something is missing: the server never sees a request that is not complete.
   const input = complete ? JSON.stringify(wanted) : "";
   const [asked] = useDebouncedValue(input, 400);
-  const [{ data, error, fetching }] = useQuery({ query: DryRunQuery, variables: { input: JSON.parse(asked || "{}") as VariablesOf<typeof DryRunQuery>["input"] }, pause: !complete || !asked, requestPolicy: "network-only" });
+  const [{ data, error, fetching }] = useQuery({
+    query: DryRunQuery,
+    variables: { input: JSON.parse(asked || "{}") as VariablesOf<typeof DryRunQuery>["input"] },
+    pause: !complete || !asked,
+    requestPolicy: "network-only",
+  });
   const trial = complete && asked ? data?.dryRun : null;
   const current = asked === input && !fetching;
   return (
-    <div className="stack small preview" role="status" aria-busy={!current} style={{ flex: 1, minWidth: 0, opacity: current ? 1 : 0.75 }}>
-      {error && complete ? <span className="tone-bad">{fromGraphQL(error).message}</span> : trial ? <Verdict trial={trial} onChange={onChange} /> : <span className="dim">{complete ? "…" : t("Fill in the form to see when the session would start.")}</span>}
+    <div
+      className="stack small preview"
+      role="status"
+      aria-busy={!current}
+      style={{ flex: 1, minWidth: 0, opacity: current ? 1 : 0.75 }}
+    >
+      {error && complete ? (
+        <span className="tone-bad">{fromGraphQL(error).message}</span>
+      ) : trial ? (
+        <Verdict trial={trial} onChange={onChange} />
+      ) : (
+        <span className="dim">{complete ? "…" : t("Fill in the form to see when the session would start.")}</span>
+      )}
     </div>
   );
 }
 
 function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"] }) {
   const now = useNow(Boolean(trial.pending?.estimatedStart), 5000);
-  if (trial.verdict === "now") return <span className="tone-ok">{trial.agents.length > 0 ? t("Starts now on {{agents}}", { agents: trial.agents.map((a) => a.name).join(", ") }) : t("Starts now")}</span>;
+  if (trial.verdict === "now")
+    return (
+      <span className="tone-ok">
+        {trial.agents.length > 0
+          ? t("Starts now on {{agents}}", { agents: trial.agents.map((a) => a.name).join(", ") })
+          : t("Starts now")}
+      </span>
+    );
   if (trial.verdict === "refused" || trial.verdict === "never") {
     return (
       <>
-        <b className="tone-bad">{trial.verdict === "never" ? t("This session could never start") : t("This launch would be refused")}</b>
-        {trial.refusals.slice(0, 3).map((r) => <span key={r.message}>{r.message}</span>)}
+        <b className="tone-bad">
+          {trial.verdict === "never" ? t("This session could never start") : t("This launch would be refused")}
+        </b>
+        {trial.refusals.slice(0, 3).map((r) => (
+          <span key={r.message}>{r.message}</span>
+        ))}
       </>
     );
   }
@@ -59,14 +86,18 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
   return (
     <>
       <span className="tone-wait">
-        {t("Would be pending")}: {trial.pending?.summary} {start ? t("It starts in {{time}} at the latest.", { time: duration(Date.parse(start) - now) }) : null}
+        {t("Would be pending")}: {trial.pending?.summary}{" "}
+        {start ? t("It starts in {{time}} at the latest.", { time: duration(Date.parse(start) - now) }) : null}
       </span>
       <div className="row" style={{ gap: 6 }}>
-        {(trial.pending?.suggestions ?? []).filter((s) => s.kind !== "end_session").slice(0, 3).map((s) => (
-          <Button key={s.text} variant="light" size="compact-xs" onClick={() => onChange(changeOf(s))} title={s.text}>
-            {short(s)}
-          </Button>
-        ))}
+        {(trial.pending?.suggestions ?? [])
+          .filter((s) => s.kind !== "end_session")
+          .slice(0, 3)
+          .map((s) => (
+            <Button key={s.text} variant="light" size="compact-xs" onClick={() => onChange(changeOf(s))} title={s.text}>
+              {short(s)}
+            </Button>
+          ))}
       </div>
     </>
   );
@@ -80,6 +111,9 @@ function changeOf(s: Suggestion): Partial<Wish> {
 
 /** The same on a button. */
 function short(s: Suggestion): string {
-  if (s.kind === "slots") return t("Start now with {{to}}", { to: s.field.replace(/^slots\./, "").replace(/\.(shares|device)$/, "") + ` ${s.to}` });
+  if (s.kind === "slots")
+    return t("Start now with {{to}}", {
+      to: s.field.replace(/^slots\./, "").replace(/\.(shares|device)$/, "") + ` ${s.to}`,
+    });
   return s.kind === "resource_group" ? t("Start now in {{to}}", { to: s.to }) : t("Start now on any agent");
 }

@@ -20,12 +20,30 @@ export function Several({ label, description, none, options, value, error, onCha
   const name = (id: string) => options.find((o) => o.value === id)?.label ?? id;
   return (
     <div className="stack small">
-      <Select key={value.length} label={label} description={description} placeholder={value.length > 0 ? t("Add another") : none} searchable openOnFocus={false} disabled={value.length >= most} nothingFoundMessage={t("No matches")} error={error}
-        data={options.filter((o) => !value.includes(o.value))} value={null} onChange={(id) => id && onChange([...value, id])} />
+      <Select
+        key={value.length}
+        label={label}
+        description={description}
+        placeholder={value.length > 0 ? t("Add another") : none}
+        searchable
+        openOnFocus={false}
+        disabled={value.length >= most}
+        nothingFoundMessage={t("No matches")}
+        error={error}
+        data={options.filter((o) => !value.includes(o.value))}
+        value={null}
+        onChange={(id) => id && onChange([...value, id])}
+      />
       {value.length > 0 ? (
         <div className="chips">
           {value.map((id) => (
-            <button key={id} type="button" className="chip" aria-label={t("Remove {{name}}", { name: name(id) })} onClick={() => onChange(value.filter((x) => x !== id))}>
+            <button
+              key={id}
+              type="button"
+              className="chip"
+              aria-label={t("Remove {{name}}", { name: name(id) })}
+              onClick={() => onChange(value.filter((x) => x !== id))}
+            >
               {name(id)} <span aria-hidden="true">×</span>
             </button>
           ))}

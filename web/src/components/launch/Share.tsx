@@ -36,14 +36,28 @@ export function Share({ slots, slot, share, most, quantum, counts, error, onSlot
           </div>
           <div className="row">
             {slots.length > 1 ? (
-              <Select aria-label={t("Type of accelerator")} w={150} data={slots.map((s) => ({ value: s, label: slotName(s) }))} value={slot}
-                onChange={(s) => s && onSlot(s)} />
+              <Select
+                aria-label={t("Type of accelerator")}
+                w={150}
+                data={slots.map((s) => ({ value: s, label: slotName(s) }))}
+                value={slot}
+                onChange={(s) => s && onSlot(s)}
+              />
             ) : (
               <span className="dim">{slotName(slot)}</span>
             )}
             {counts.length > 0 ? null : (
-              <NumberInput aria-label={t("Exact amount")} w={90} min={0} max={most} step={shares ? Math.max(quantum, 0.05) : 1} decimalScale={shares ? 3 : 0}
-                value={share} onChange={(v) => onShare(Math.max(0, Number(v) || 0))} error={Boolean(error)} />
+              <NumberInput
+                aria-label={t("Exact amount")}
+                w={90}
+                min={0}
+                max={most}
+                step={shares ? Math.max(quantum, 0.05) : 1}
+                decimalScale={shares ? 3 : 0}
+                value={share}
+                onChange={(v) => onShare(Math.max(0, Number(v) || 0))}
+                error={Boolean(error)}
+              />
             )}
             <span className="dim">{t("up to {{most}} on one agent", { most: trim(most.toFixed(3)) })}</span>
           </div>

@@ -1,10 +1,10 @@
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "urql";
-import { type VariablesOf, graphql } from "../../api/graphql";
+import { graphql, type VariablesOf } from "../../api/graphql";
 import { t } from "../../i18n";
 import { PresetFit } from "./PresetFit";
+import { fitOf, sizeInput, sizes, type Wish } from "./request";
 import { Tiles } from "./Tiles";
-import { type Wish, fitOf, sizeInput, sizes } from "./request";
 
 const SizesQuery = graphql(`
   query Sizes($s: CreateSessionInput!, $m: CreateSessionInput!, $l: CreateSessionInput!) {
@@ -24,17 +24,30 @@ export function Sizes({ wish, onChoose }: Props) {
   const [s, m, l] = sizes.map((size) => sizeInput(wish, size));
   const [asked] = useDebouncedValue(JSON.stringify({ s, m, l }), 400);
   const variables = JSON.parse(asked) as VariablesOf<typeof SizesQuery>;
-  const [{ data }] = useQuery({ query: SizesQuery, variables, pause: !variables.s.image, requestPolicy: "network-only" });
+  const [{ data }] = useQuery({
+    query: SizesQuery,
+    variables,
+    pause: !variables.s.image,
+    requestPolicy: "network-only",
+  });
   const chosen = wish.preset ? undefined : sizes.find((size) => size.cpu === wish.cpu && size.mem === wish.mem);
   return (
-    <Tiles label={t("Size")} chosen={chosen?.key ?? null}
-      onChoose={(key) => { const { cpu, mem } = sizes.find((size) => size.key === key)!; onChoose({ cpu, mem }); }}
+    <Tiles
+      label={t("Size")}
+      chosen={chosen?.key ?? null}
+      onChoose={(key) => {
+        const { cpu, mem } = sizes.find((size) => size.key === key)!;
+        onChoose({ cpu, mem });
+      }}
       tiles={sizes.map(({ key, cpu, mem }) => {
         const fit = data ? fitOf(data[key]) : null;
         return {
-          key, title: `${key} · ${cpu} CPU · ${mem} GiB`, off: fit?.state === "never",
+          key,
+          title: `${key} · ${cpu} CPU · ${mem} GiB`,
+          off: fit?.state === "never",
           note: fit ? <PresetFit fit={fit} /> : <span className="dim">…</span>,
         };
-      })} />
+      })}
+    />
   );
 }

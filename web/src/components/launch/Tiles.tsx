@@ -51,8 +51,16 @@ export function Tiles({ label, first, wide, tiles, chosen, onChoose, error }: Pr
       <legend>{label}</legend>
       <div className={wide ? "tiles wide" : "tiles"} ref={group} role="radiogroup" aria-label={label} onKeyDown={press}>
         {tiles.map((tile, i) => (
-          <button key={tile.key} type="button" role="radio" className="tile" aria-checked={tile.key === chosen}
-            aria-disabled={tile.off || undefined} tabIndex={i === Math.max(0, at) ? 0 : -1} onClick={() => (tile.off ? undefined : onChoose(tile.key))}>
+          <button
+            key={tile.key}
+            type="button"
+            role="radio"
+            className="tile"
+            aria-checked={tile.key === chosen}
+            aria-disabled={tile.off || undefined}
+            tabIndex={i === Math.max(0, at) ? 0 : -1}
+            onClick={() => (tile.off ? undefined : onChoose(tile.key))}
+          >
             <b className="clip">{tile.title}</b>
             {tile.note}
           </button>

@@ -1,20 +1,55 @@
 import { describe, expect, it } from "vitest";
-import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, diskOf, fitOf, inputOf, lineOf, marks, sizeInput, sizeOf, sizes, slotsOf, usual } from "./request";
+import {
+  acceleratorSlots,
+  byHand,
+  byPreset,
+  byRecent,
+  check,
+  diskOf,
+  fitOf,
+  inputOf,
+  lineOf,
+  marks,
+  sizeInput,
+  sizeOf,
+  sizes,
+  slotsOf,
+  usual,
+  type Wish,
+} from "./request";
 
 const wish: Wish = {
-  image: "r/python:3", mode: "interactive", command: "", name: " ", cpu: 1, mem: 0.5, slot: "cuda.shares", share: 0, preset: null, disk: "",
-  folders: [], project: null, group: null, ...usual,
+  image: "r/python:3",
+  mode: "interactive",
+  command: "",
+  name: " ",
+  cpu: 1,
+  mem: 0.5,
+  slot: "cuda.shares",
+  share: 0,
+  preset: null,
+  disk: "",
+  folders: [],
+  project: null,
+  group: null,
+  ...usual,
 };
 
 describe("inputOf", () => {
   it("sends only what was chosen", () => {
     expect(inputOf(wish, "k")).toEqual({
-      image: "r/python:3", type: "interactive", slots: { cpu: "1", mem: "536870912" }, idempotencyKey: "k",
+      image: "r/python:3",
+      type: "interactive",
+      slots: { cpu: "1", mem: "536870912" },
+      idempotencyKey: "k",
     });
   });
 
   it("runs a batch command in a shell, with exact amounts", () => {
-    const sent = inputOf({ ...wish, mode: "batch", command: "echo $HOME | wc", share: 0.3, folders: [{ id: "f", readOnly: true }] }, "k");
+    const sent = inputOf(
+      { ...wish, mode: "batch", command: "echo $HOME | wc", share: 0.3, folders: [{ id: "f", readOnly: true }] },
+      "k",
+    );
     expect(sent.command).toEqual(["/bin/sh", "-c", "echo $HOME | wc"]);
     expect(sent.slots["cuda.shares"]).toBe("0.3");
     expect(sent.mounts).toEqual([{ vfolder: "f", readOnly: true }]);
@@ -23,10 +58,35 @@ describe("inputOf", () => {
 
 describe("when and where", () => {
   it("is sent where it is asked for", () => {
-    const sent = inputOf({ ...wish, mode: "batch", command: "true", startsAt: "2030-01-02T03:04", dependsOn: ["a"], lifetime: "1h 30min", priority: 20, preemptible: true, agents: ["n"], strict: true, sessionGroup: "g" }, "k");
-    expect(sent).toMatchObject({ startsAt: new Date("2030-01-02T03:04").toISOString(), dependsOn: ["a"], lifetime: 5400, priority: 20, preemptible: true, agents: ["n"], strictAgents: true, sessionGroup: "g" });
+    const sent = inputOf(
+      {
+        ...wish,
+        mode: "batch",
+        command: "true",
+        startsAt: "2030-01-02T03:04",
+        dependsOn: ["a"],
+        lifetime: "1h 30min",
+        priority: 20,
+        preemptible: true,
+        agents: ["n"],
+        strict: true,
+        sessionGroup: "g",
+      },
+      "k",
+    );
+    expect(sent).toMatchObject({
+      startsAt: new Date("2030-01-02T03:04").toISOString(),
+      dependsOn: ["a"],
+      lifetime: 5400,
+      priority: 20,
+      preemptible: true,
+      agents: ["n"],
+      strictAgents: true,
+      sessionGroup: "g",
+    });
   });
-  it("has no start for who waits at a terminal", () => expect(inputOf({ ...wish, startsAt: "2030-01-02T03:04" }, "k")).not.toHaveProperty("startsAt"));
+  it("has no start for who waits at a terminal", () =>
+    expect(inputOf({ ...wish, startsAt: "2030-01-02T03:04" }, "k")).not.toHaveProperty("startsAt"));
   it("is checked", () => {
     expect(Object.keys(check({ ...wish, lifetime: "long", priority: 101 }))).toEqual(["lifetime", "priority"]);
     expect(check({ ...wish, lifetime: "2h", priority: 0 })).toEqual({});
@@ -40,7 +100,10 @@ describe("the disk", () => {
   });
   it("is checked", () => expect(Object.keys(check({ ...wish, disk: "much" }))).toEqual(["diskBytes"]));
   it("has the default and the limit of the policy", () => {
-    const limit = (n: number) => [{ what: "cpu", limit: "4", policy: "p", holder: "h" }, { what: "disk bytes", limit: String(n * 1024 ** 3), policy: "lab", holder: "thesis" }];
+    const limit = (n: number) => [
+      { what: "cpu", limit: "4", policy: "p", holder: "h" },
+      { what: "disk bytes", limit: String(n * 1024 ** 3), policy: "lab", holder: "thesis" },
+    ];
     expect(diskOf([])).toEqual({ usual: 20 * 1024 ** 3, most: 20 * 1024 ** 3, policy: "", holder: "" });
     expect(diskOf(limit(5))).toEqual({ usual: 5 * 1024 ** 3, most: 5 * 1024 ** 3, policy: "lab", holder: "thesis" });
     expect(diskOf(limit(100))).toMatchObject({ usual: 20 * 1024 ** 3, most: 100 * 1024 ** 3 });
@@ -79,13 +142,20 @@ describe("check", () => {
   it("passes a plain wish", () => expect(check(wish)).toEqual({}));
   it("names each field at fault", () => {
     expect(Object.keys(check({ ...wish, image: "", mode: "batch", name: "n".repeat(65), cpu: 0 })).sort()).toEqual([
-      "command", "image", "name", "slots.cpu",
+      "command",
+      "image",
+      "name",
+      "slots.cpu",
     ]);
   });
 });
 
 it("offers accelerators that exist", () => {
-  const capacities: Record<string, string>[] = [{ cpu: "4" }, { "rocm.device": "1" }, { "cuda.mem": "9", "cuda.shares": "1" }];
+  const capacities: Record<string, string>[] = [
+    { cpu: "4" },
+    { "rocm.device": "1" },
+    { "cuda.mem": "9", "cuda.shares": "1" },
+  ];
   const agents = [{ devices: capacities.map((capacity) => ({ capacity })) }];
   expect(acceleratorSlots(agents)).toEqual(["cuda.shares", "rocm.device"]);
 });
@@ -103,10 +173,26 @@ it("puts recent images first", () => {
 
 describe("sizes", () => {
   it("are tried with what decides where a session runs, and nothing else", () => {
-    const half: Wish = { ...wish, mode: "batch", command: "", name: "-", lifetime: "soon", disk: "1 PiB", group: "g", agents: ["a"], strict: true };
+    const half: Wish = {
+      ...wish,
+      mode: "batch",
+      command: "",
+      name: "-",
+      lifetime: "soon",
+      disk: "1 PiB",
+      group: "g",
+      agents: ["a"],
+      strict: true,
+    };
     expect(sizeInput(half, sizes[2]!)).toEqual({
-      image: wish.image, type: "batch", command: ["/bin/sh", "-c", "true"], slots: { cpu: "4", mem: String(8 * 2 ** 30) },
-      ...(wish.project ? { project: wish.project } : {}), resourceGroup: "g", agents: ["a"], strictAgents: true,
+      image: wish.image,
+      type: "batch",
+      command: ["/bin/sh", "-c", "true"],
+      slots: { cpu: "4", mem: String(8 * 2 ** 30) },
+      ...(wish.project ? { project: wish.project } : {}),
+      resourceGroup: "g",
+      agents: ["a"],
+      strictAgents: true,
     });
   });
 
@@ -114,6 +200,9 @@ describe("sizes", () => {
     const reason = "No agent of the resource group has more cpu than 2.";
     expect(fitOf({ verdict: "never", refusals: [{ message: reason }] })).toEqual({ state: "never", reason });
     expect(fitOf({ verdict: "waits", refusals: [] })).toEqual({ state: "when_free", reason: "" });
-    expect(fitOf({ verdict: "refused", refusals: [{ message: "a" }, { message: "b" }] })).toEqual({ state: "refused", reason: "a b" });
+    expect(fitOf({ verdict: "refused", refusals: [{ message: "a" }, { message: "b" }] })).toEqual({
+      state: "refused",
+      reason: "a b",
+    });
   });
 });

@@ -51,8 +51,18 @@ export interface Wish {
 }
 
 /** What a session gets that says nothing about when and where. */
-export const usual: Pick<Wish, "startsAt" | "dependsOn" | "lifetime" | "priority" | "preemptible" | "agents" | "strict" | "sessionGroup"> = {
-  startsAt: "", dependsOn: [], lifetime: "", priority: 10, preemptible: false, agents: [], strict: false, sessionGroup: null,
+export const usual: Pick<
+  Wish,
+  "startsAt" | "dependsOn" | "lifetime" | "priority" | "preemptible" | "agents" | "strict" | "sessionGroup"
+> = {
+  startsAt: "",
+  dependsOn: [],
+  lifetime: "",
+  priority: 10,
+  preemptible: false,
+  agents: [],
+  strict: false,
+  sessionGroup: null,
 };
 
 export const gib = 1024 ** 3;
@@ -67,7 +77,9 @@ export function diskOf(limits: readonly { what: string; limit: string; policy: s
   return { usual: Math.min(usualDisk, most), most, policy: limit?.policy ?? "", holder: limit?.holder ?? "" };
 }
 
-export function slotsOf(wish: Pick<Wish, "cpu" | "mem" | "slot" | "share"> & { preset?: Preset | null }): Record<string, string> {
+export function slotsOf(
+  wish: Pick<Wish, "cpu" | "mem" | "slot" | "share"> & { preset?: Preset | null },
+): Record<string, string> {
   if (wish.preset) return wish.preset.slots;
   return {
     cpu: String(wish.cpu),
@@ -79,7 +91,8 @@ export function slotsOf(wish: Pick<Wish, "cpu" | "mem" | "slot" | "share"> & { p
 /** Slots of an earlier session as the sheet holds them; without, the smallest size. */
 export function sizeOf(slots?: Record<string, string>): Pick<Wish, "cpu" | "mem" | "slot" | "share"> {
   if (!slots) return { cpu: sizes[0]!.cpu, mem: sizes[0]!.mem, slot: "", share: 0 };
-  const [slot = "", share = "0"] = Object.entries(slots).find(([s, n]) => s !== "cpu" && !s.endsWith("mem") && Number(n) > 0) ?? [];
+  const [slot = "", share = "0"] =
+    Object.entries(slots).find(([s, n]) => s !== "cpu" && !s.endsWith("mem") && Number(n) > 0) ?? [];
   return { cpu: Number(slots.cpu ?? 0), mem: Number(slots.mem ?? 0) / gib, slot, share: Number(share) };
 }
 
@@ -91,7 +104,10 @@ export const byPreset = (preset: Preset): Pick<Wish, "preset" | "cpu" | "mem" | 
 };
 
 /** Amounts by hand, in place of a preset's. */
-export const byHand = (more: Partial<Pick<Wish, "cpu" | "mem" | "slot" | "share">>): Partial<Wish> => ({ ...more, preset: null });
+export const byHand = (more: Partial<Pick<Wish, "cpu" | "mem" | "slot" | "share">>): Partial<Wish> => ({
+  ...more,
+  preset: null,
+});
 
 /** The line that a shell was given, or the words as one would type them. */
 export function lineOf(command: readonly string[]): string {
@@ -126,12 +142,29 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
 /** What is sent to learn whether a session of a size would start: nothing that has no part in that, so that half a form has an answer. */
 export function sizeInput(wish: Wish, size: Size) {
   const { idempotencyKey: _, ...input } = inputOf(
-    { ...wish, ...usual, agents: wish.agents, strict: wish.strict, cpu: size.cpu, mem: size.mem, preset: null, command: "true", name: "", folders: [], disk: "" }, "");
+    {
+      ...wish,
+      ...usual,
+      agents: wish.agents,
+      strict: wish.strict,
+      cpu: size.cpu,
+      mem: size.mem,
+      preset: null,
+      command: "true",
+      name: "",
+      folders: [],
+      disk: "",
+    },
+    "",
+  );
   return input;
 }
 
 /** The answer of a dry run in the words of a preset. */
-export function fitOf(trial: { verdict: "now" | "waits" | "never" | "refused"; refusals: readonly { message: string }[] }) {
+export function fitOf(trial: {
+  verdict: "now" | "waits" | "never" | "refused";
+  refusals: readonly { message: string }[];
+}) {
   const states = { now: "now", waits: "when_free", never: "never", refused: "refused" } as const;
   return { state: states[trial.verdict], reason: trial.refusals.map((r) => r.message).join(" ") };
 }
@@ -142,19 +175,25 @@ export function check(wish: Wish): Record<string, string> {
   if (!wish.image) wrong.image = "Choose an image.";
   if (wish.mode === "batch" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
   const name = wish.name.trim();
-  if (name && (name.length > 64)) wrong.name = "Use at most 64 characters.";
+  if (name && name.length > 64) wrong.name = "Use at most 64 characters.";
   if (!(wish.cpu > 0)) wrong["slots.cpu"] = "Enter a number above 0.";
   if (!(wish.mem > 0)) wrong["slots.mem"] = "Enter a number above 0.";
-  if (wish.mode === "batch" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt))) wrong.startsAt = "Enter a date and a time.";
-  if (wish.lifetime.trim() && parseTime(wish.lifetime) === null) wrong.lifetime = "Enter a time such as 30min, 12h or 2d, or leave empty.";
-  if (wish.disk.trim() && parseSize(wish.disk) === null) wrong.diskBytes = "Enter a size such as 40 GiB, or leave empty.";
+  if (wish.mode === "batch" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt)))
+    wrong.startsAt = "Enter a date and a time.";
+  if (wish.lifetime.trim() && parseTime(wish.lifetime) === null)
+    wrong.lifetime = "Enter a time such as 30min, 12h or 2d, or leave empty.";
+  if (wish.disk.trim() && parseSize(wish.disk) === null)
+    wrong.diskBytes = "Enter a size such as 40 GiB, or leave empty.";
   const priority = Number(wish.priority);
-  if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100) wrong.priority = "Enter a number from 0 to 100.";
+  if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100)
+    wrong.priority = "Enter a number from 0 to 100.";
   return wrong;
 }
 
 /** Accelerator slots that some device has, shares before pieces; memory of a device is not asked for by itself. */
-export function acceleratorSlots(agents: readonly { devices: readonly { capacity: Record<string, string> }[] }[]): string[] {
+export function acceleratorSlots(
+  agents: readonly { devices: readonly { capacity: Record<string, string> }[] }[],
+): string[] {
   const all = new Set(agents.flatMap((a) => a.devices.flatMap((d) => Object.keys(d.capacity))));
   return [...all]
     .filter((s) => s !== "cpu" && s !== "mem" && !s.endsWith(".mem"))
@@ -170,7 +209,10 @@ export function marks(slot: string, most: number, counts: readonly number[] = []
 }
 
 /** Images launched lately come first, in that order. */
-export function byRecent<T extends { reference: string; name: string }>(images: readonly T[], recent: readonly string[]): T[] {
+export function byRecent<T extends { reference: string; name: string }>(
+  images: readonly T[],
+  recent: readonly string[],
+): T[] {
   const place = (i: T) => {
     const at = recent.indexOf(i.reference);
     return at < 0 ? recent.length : at;

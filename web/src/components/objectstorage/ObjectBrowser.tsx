@@ -1,12 +1,12 @@
 import { Button } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { type ResultOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
-import { FailureNote } from "../Note";
 import { type Column, Table } from "../admin/Table";
 import { Crumbs } from "../folder/Crumbs";
 import { bytes, when } from "../format";
+import { FailureNote } from "../Note";
 
 const ObjectsQuery = graphql(`
   query StoredObjects($id: ID!, $path: String, $after: String) {
@@ -28,16 +28,32 @@ interface Props {
 export function ObjectBrowser({ storage, path, onOpen, onChoose }: Props) {
   const [after, setAfter] = useState<string | null>(null);
   const [before, setBefore] = useState<Row[]>([]);
-  useEffect(() => { setAfter(null); setBefore([]); }, [storage.id, path]);
+  useEffect(() => {
+    setAfter(null);
+    setBefore([]);
+  }, [storage.id, path]);
   const { data, failure } = useLiveQuery({ query: ObjectsQuery, variables: { id: storage.id, path, after } });
   const page = data?.node && "objects" in data.node ? data.node.objects : null;
   const shown = new Set(before.map((o) => o.id)); // the page before stands until the next one is there
   const next = (page?.objects ?? []).map((o) => ({ ...o, id: o.directory ? `${o.path}/` : o.path }));
   const rows = [...before, ...next.filter((o) => !shown.has(o.id))];
   const columns: Column<Row>[] = [
-    { head: t("Name"), cell: (o) => o.directory ? <button type="button" className="linkish" onClick={() => onOpen(o.path)}>{o.name}/</button>
-      : onChoose ? <button type="button" className="linkish" onClick={() => onChoose(o.path)}>{o.name}</button> : o.name },
-    { head: t("Size"), num: true, cell: (o) => o.directory ? "" : bytes(o.size) },
+    {
+      head: t("Name"),
+      cell: (o) =>
+        o.directory ? (
+          <button type="button" className="linkish" onClick={() => onOpen(o.path)}>
+            {o.name}/
+          </button>
+        ) : onChoose ? (
+          <button type="button" className="linkish" onClick={() => onChoose(o.path)}>
+            {o.name}
+          </button>
+        ) : (
+          o.name
+        ),
+    },
+    { head: t("Size"), num: true, cell: (o) => (o.directory ? "" : bytes(o.size)) },
     { head: t("Modified"), cell: (o) => <span className="dim nowrap">{o.modifiedAt ? when(o.modifiedAt) : ""}</span> },
   ];
   return (
@@ -52,7 +68,16 @@ export function ObjectBrowser({ storage, path, onOpen, onChoose }: Props) {
       ) : null}
       {page?.endCursor ? (
         <div className="row" style={{ justifyContent: "center" }}>
-          <Button variant="default" size="compact-sm" onClick={() => { setBefore(rows); setAfter(page.endCursor); }}>{t("Show more")}</Button>
+          <Button
+            variant="default"
+            size="compact-sm"
+            onClick={() => {
+              setBefore(rows);
+              setAfter(page.endCursor);
+            }}
+          >
+            {t("Show more")}
+          </Button>
         </div>
       ) : null}
     </div>

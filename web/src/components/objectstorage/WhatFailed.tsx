@@ -3,8 +3,8 @@ import { useDisclosure } from "@mantine/hooks";
 import { graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
-import { FailureNote } from "../Note";
 import { type Column, Table } from "../admin/Table";
+import { FailureNote } from "../Note";
 import type { Task } from "../task/task";
 
 const TransferQuery = graphql(`
@@ -23,8 +23,21 @@ export function WhatFailed({ task }: { task: Task }) {
   if (!task.kind.startsWith("objectstorage.") || task.status !== "failed") return null;
   return (
     <>
-      <Button variant="subtle" size="compact-xs" aria-label={t("Failures of {{name}}", { name: task.title })} onClick={open}>{t("Failures")}</Button>
-      <Modal opened={opened} onClose={close} size="lg" title={task.title} closeButtonProps={{ "aria-label": t("Close") }}>
+      <Button
+        variant="subtle"
+        size="compact-xs"
+        aria-label={t("Failures of {{name}}", { name: task.title })}
+        onClick={open}
+      >
+        {t("Failures")}
+      </Button>
+      <Modal
+        opened={opened}
+        onClose={close}
+        size="lg"
+        title={task.title}
+        closeButtonProps={{ "aria-label": t("Close") }}
+      >
         {opened ? <Failures id={task.id} message={task.message} /> : null}
       </Modal>
     </>
@@ -45,7 +58,13 @@ function Failures({ id, message }: { id: string; message: string }) {
       {of && of.failures.length === 0 ? <p>{message}</p> : null}
       {of && of.failures.length > 0 ? (
         <>
-          <p className="dim">{t("{{moved}} transferred, {{left}} already there, {{failed}} failed.", { moved: of.files - of.left - of.failed, left: of.left, failed: of.failed })}</p>
+          <p className="dim">
+            {t("{{moved}} transferred, {{left}} already there, {{failed}} failed.", {
+              moved: of.files - of.left - of.failed,
+              left: of.left,
+              failed: of.failed,
+            })}
+          </p>
           <Table label={t("Failures")} rows={of.failures.map((f, i) => ({ id: String(i), ...f }))} columns={columns} />
           {more > 0 ? <p className="dim">{t("and {{count}} more", { count: more })}</p> : null}
         </>

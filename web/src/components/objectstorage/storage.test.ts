@@ -1,15 +1,28 @@
 import { describe, expect, it } from "vitest";
-import { type Storage, changes, draftOf, needsSecret, placeIn } from "./storage";
+import { changes, draftOf, needsSecret, placeIn, type Storage } from "./storage";
 
 const lake: Storage = {
-  id: "1", name: "lake", endpoint: "https://s3.example.org", region: "", bucket: "lake", prefix: "team/", addressing: "path",
-  accessKeyID: "AKIA", readOnly: false, permissions: [], domain: null, owner: null,
+  id: "1",
+  name: "lake",
+  endpoint: "https://s3.example.org",
+  region: "",
+  bucket: "lake",
+  prefix: "team/",
+  addressing: "path",
+  accessKeyID: "AKIA",
+  readOnly: false,
+  permissions: [],
+  domain: null,
+  owner: null,
 };
 
 describe("an object storage in a form", () => {
   it("sends only what changed", () => {
     expect(changes(lake, draftOf(lake))).toEqual({});
-    expect(changes(lake, { ...draftOf(lake), region: "eu-1", readOnly: true })).toEqual({ region: "eu-1", readOnly: true });
+    expect(changes(lake, { ...draftOf(lake), region: "eu-1", readOnly: true })).toEqual({
+      region: "eu-1",
+      readOnly: true,
+    });
     expect(changes(lake, { ...draftOf(lake), secret: "s" })).toEqual({ secret: "s" });
   });
   it("asks for the secret again when it would go elsewhere", () => {

@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf } from "../../api/graphql";
 
 export const StorageFields = graphql(`
   fragment StorageFields on ObjectStorage {
@@ -7,13 +7,16 @@ export const StorageFields = graphql(`
 `);
 export type Storage = ResultOf<typeof StorageFields>;
 
-export const StoragesQuery = graphql(`
+export const StoragesQuery = graphql(
+  `
   query ObjectStorages($first: Int, $after: Cursor) {
     objectStorages(first: $first, after: $after, orderBy: [{ field: NAME, direction: ASC }]) {
       totalCount pageInfo { hasNextPage endCursor } edges { node { ...StorageFields } }
     }
   }
-`, [StorageFields]);
+`,
+  [StorageFields],
+);
 
 /** What is written in the form of a storage. */
 export interface Draft {
@@ -31,8 +34,16 @@ export interface Draft {
 }
 
 export const draftOf = (s: Storage | null): Draft => ({
-  name: s?.name ?? "", endpoint: s?.endpoint ?? "https://", region: s?.region ?? "", bucket: s?.bucket ?? "", prefix: s?.prefix ?? "",
-  addressing: s?.addressing ?? "path", accessKeyID: s?.accessKeyID ?? "", secret: "", readOnly: s?.readOnly ?? false, shared: s?.domain != null,
+  name: s?.name ?? "",
+  endpoint: s?.endpoint ?? "https://",
+  region: s?.region ?? "",
+  bucket: s?.bucket ?? "",
+  prefix: s?.prefix ?? "",
+  addressing: s?.addressing ?? "path",
+  accessKeyID: s?.accessKeyID ?? "",
+  secret: "",
+  readOnly: s?.readOnly ?? false,
+  shared: s?.domain != null,
 });
 
 const said = ["name", "endpoint", "region", "bucket", "prefix", "addressing", "accessKeyID", "readOnly"] as const;

@@ -1,6 +1,6 @@
 import { t } from "../../i18n";
 import { bytes, trim } from "../format";
-import { type Series, isCounter, rates } from "./series";
+import { isCounter, rates, type Series } from "./series";
 
 export function say(value: number, unit: string): string {
   if (unit === "bytes") return bytes(value);
@@ -23,7 +23,12 @@ export function Chart({ series, name, frank }: Props) {
   const counter = isCounter(series.name);
   const points = counter ? rates(series.points) : series.points;
   const last = points.at(-1);
-  const ceiling = Math.max(counter ? 0 : series.capacity, series.unit === "percent" && !counter ? 100 : 0, ...points.map((p) => p.value), 1e-9);
+  const ceiling = Math.max(
+    counter ? 0 : series.capacity,
+    series.unit === "percent" && !counter ? 100 : 0,
+    ...points.map((p) => p.value),
+    1e-9,
+  );
   const from = points[0]?.at ?? 0;
   const span = Math.max(1, (last?.at ?? 1) - from);
   const at = (p: { at: number; value: number }) => `${((p.at - from) / span) * 300},${62 - (p.value / ceiling) * 58}`;
@@ -35,9 +40,17 @@ export function Chart({ series, name, frank }: Props) {
         <span>{name}</span>
         {frank || series.quality !== "measured" ? <span className="dim">{t(series.quality)}</span> : null}
         <b className="push">{value}</b>
-        {series.capacity > 0 && !counter && series.unit !== "percent" ? <span className="dim">/ {say(series.capacity, series.unit)}</span> : null}
+        {series.capacity > 0 && !counter && series.unit !== "percent" ? (
+          <span className="dim">/ {say(series.capacity, series.unit)}</span>
+        ) : null}
       </figcaption>
-      <svg className="spark" viewBox="0 0 300 64" preserveAspectRatio="none" role="img" aria-label={`${name}: ${value}`}>
+      <svg
+        className="spark"
+        viewBox="0 0 300 64"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${name}: ${value}`}
+      >
         {points.length > 1 ? (
           <>
             <polygon className="area" points={`0,63 ${line} 300,63`} />

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { t } from "../../i18n";
-import { Copy } from "../Note";
 import { amount, bySlot, bytes, duration, quote, slotName, when } from "../format";
+import { Copy } from "../Note";
 import { Mounts } from "./Mounts";
 import type { SessionDetail } from "./session";
 
@@ -13,28 +13,92 @@ function whenAndWhere(s: SessionDetail): [string, React.ReactNode][] {
   const facts: [string, React.ReactNode][] = [];
   if (s.startsAt) facts.push([t("Earliest start"), when(s.startsAt)]);
   if (s.dependsOn.length > 0) {
-    facts.push([t("Start after"), s.dependsOn.map((d, i) => (
-      <span key={d.id}>{i > 0 ? ", " : null}{d.needed ? <Link to="/sessions/$id" params={{ id: d.needed.id }}>{d.name}</Link> : d.name}{d.satisfied ? ` (${t("must succeed")})` : null}</span>
-    ))]);
+    facts.push([
+      t("Start after"),
+      s.dependsOn.map((d, i) => (
+        <span key={d.id}>
+          {i > 0 ? ", " : null}
+          {d.needed ? (
+            <Link to="/sessions/$id" params={{ id: d.needed.id }}>
+              {d.name}
+            </Link>
+          ) : (
+            d.name
+          )}
+          {d.satisfied ? ` (${t("must succeed")})` : null}
+        </span>
+      )),
+    ]);
   }
-  if (s.diskBytes > 0) facts.push([t("Disk per container"), t("{{size}}, without folders", { size: bytes(s.diskBytes) })]);
-  if (s.lifetime) facts.push([t("Time limit"), `${duration(s.lifetime * 1000)}${s.endsAt ? `, ${t("until {{at}}", { at: when(s.endsAt) })}` : ""}`]);
-  if (s.agents.length > 0) facts.push([t("Agents"), `${s.agents.map((a) => a.name).join(", ")}${s.strictAgents ? "" : ` ${t("(preferred)")}`}`]);
-  if (s.sessionGroup) facts.push([t("Session group"), `${s.sessionGroup.name} (${t(s.sessionGroup.placement === "spread" ? "spread" : "together")}${s.sessionGroup.strict ? `, ${t("strict")}` : ""})`]);
+  if (s.diskBytes > 0)
+    facts.push([t("Disk per container"), t("{{size}}, without folders", { size: bytes(s.diskBytes) })]);
+  if (s.lifetime)
+    facts.push([
+      t("Time limit"),
+      `${duration(s.lifetime * 1000)}${s.endsAt ? `, ${t("until {{at}}", { at: when(s.endsAt) })}` : ""}`,
+    ]);
+  if (s.agents.length > 0)
+    facts.push([
+      t("Agents"),
+      `${s.agents.map((a) => a.name).join(", ")}${s.strictAgents ? "" : ` ${t("(preferred)")}`}`,
+    ]);
+  if (s.sessionGroup)
+    facts.push([
+      t("Session group"),
+      `${s.sessionGroup.name} (${t(s.sessionGroup.placement === "spread" ? "spread" : "together")}${s.sessionGroup.strict ? `, ${t("strict")}` : ""})`,
+    ]);
   if (s.preemptible) facts.push([t("Preemptible"), t("yes")]);
   return facts;
 }
 
 export function Config({ session }: { session: SessionDetail }) {
   const facts: [string, React.ReactNode][] = [
-    [t("ID"), <span key="id"><code>{session.id}</code> <Copy value={session.id} label={t("Copy ID")} /></span>],
-    [t("Image"), <code key="image" title={session.image.digest}>{session.image.reference}</code>],
+    [
+      t("ID"),
+      <span key="id">
+        <code>{session.id}</code> <Copy value={session.id} label={t("Copy ID")} />
+      </span>,
+    ],
+    [
+      t("Image"),
+      <code key="image" title={session.image.digest}>
+        {session.image.reference}
+      </code>,
+    ],
     [t("Type"), t(session.type)],
-    [t("Requested"), Object.keys(session.slots).sort(bySlot).map((s) => `${slotName(s)} ${amount(s, session.slots[s]!)}`).join(", ")],
-    [t("Command"), session.command.length > 0 ? <code key="command">{session.command.map(quote).join(" ")}</code> : <span key="none" className="dim">{t("none")}</span>],
-    [t("Environment"), Object.keys(session.environment).length === 0 ? <span key="none" className="dim">{t("none")}</span> : (
-      <div key="environment" className="stack small">{Object.entries(session.environment).map(([k, v]) => <code key={k}>{k}={v}</code>)}</div>
-    )],
+    [
+      t("Requested"),
+      Object.keys(session.slots)
+        .sort(bySlot)
+        .map((s) => `${slotName(s)} ${amount(s, session.slots[s]!)}`)
+        .join(", "),
+    ],
+    [
+      t("Command"),
+      session.command.length > 0 ? (
+        <code key="command">{session.command.map(quote).join(" ")}</code>
+      ) : (
+        <span key="none" className="dim">
+          {t("none")}
+        </span>
+      ),
+    ],
+    [
+      t("Environment"),
+      Object.keys(session.environment).length === 0 ? (
+        <span key="none" className="dim">
+          {t("none")}
+        </span>
+      ) : (
+        <div key="environment" className="stack small">
+          {Object.entries(session.environment).map(([k, v]) => (
+            <code key={k}>
+              {k}={v}
+            </code>
+          ))}
+        </div>
+      ),
+    ],
     [t("Folders"), <Mounts key="mounts" session={session} />],
     [t("Owner"), session.owner?.email ?? gone()],
     [t("Project"), session.project?.name ?? gone()],
@@ -56,7 +120,8 @@ export function Config({ session }: { session: SessionDetail }) {
       {session.kernels.map((k) => (
         <div key={k.id}>
           <h3>
-            {t("Container {{name}}", { name: k.hostname || String(k.index) })} <span className="dim">{k.agent ? t("on {{agent}}", { agent: k.agent.name }) : null}</span>
+            {t("Container {{name}}", { name: k.hostname || String(k.index) })}{" "}
+            <span className="dim">{k.agent ? t("on {{agent}}", { agent: k.agent.name }) : null}</span>
           </h3>
           <ul style={{ margin: "4px 0 0", paddingLeft: 18 }}>
             {k.allocations.map((a) => (

@@ -1,7 +1,7 @@
 import { Fragment } from "react";
 import { t } from "../../i18n";
-import { Empty } from "../Note";
 import { brief, clock, when } from "../format";
+import { Empty } from "../Note";
 
 interface Event {
   id: string;
@@ -16,7 +16,13 @@ interface Event {
   steps: { name: string; startedAt: string; endedAt: string; ok: boolean; message: string }[];
 }
 
-const tone: Record<string, string> = { success: "tone-ok", retry: "tone-wait", failure: "tone-bad", expired: "tone-bad", info: "tone-done" };
+const tone: Record<string, string> = {
+  success: "tone-ok",
+  retry: "tone-wait",
+  failure: "tone-bad",
+  expired: "tone-bad",
+  info: "tone-done",
+};
 
 export function Events({ events }: { events: Event[] }) {
   if (events.length === 0) return <Empty title={t("No events yet")} />;

@@ -1,16 +1,21 @@
 import { Switch } from "@mantine/core";
-import { type ResultOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { duration, when } from "../format";
 
-export const IdleParts = graphql(`fragment IdleParts on Session { idleExempt idle { checker kind endsAt reason warnedAt } }`);
+export const IdleParts = graphql(
+  `fragment IdleParts on Session { idleExempt idle { checker kind endsAt reason warnedAt } }`,
+);
 type Parts = ResultOf<typeof IdleParts>;
 export type IdleState = Parts["idle"];
 
-const Exempt = graphql(`
+const Exempt = graphql(
+  `
   mutation SetIdleExempt($input: SetSessionIdleExemptInput!) { setSessionIdleExempt(input: $input) { session { id version ...IdleParts } } }
-`, [IdleParts]);
+`,
+  [IdleParts],
+);
 
 /** An end that is nearer than this shows in lists. */
 const near = 3600_000;
@@ -22,7 +27,9 @@ export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
   if (left > near && !idle.warnedAt) return null;
   return (
     <span className="badge tone-wait" title={`${idle.checker}: ${idle.reason} ${when(idle.endsAt)}`}>
-      {idle.kind === "lifetime" ? t("stops in {{time}}", { time: duration(left) }) : t("idle, stops in {{time}}", { time: duration(left) })}
+      {idle.kind === "lifetime"
+        ? t("stops in {{time}}", { time: duration(left) })
+        : t("idle, stops in {{time}}", { time: duration(left) })}
     </span>
   );
 }
@@ -38,11 +45,30 @@ export function IdleNote({ session, now, may }: { session: Parts & { id: string 
       <span role={idle?.warnedAt ? "alert" : undefined}>
         {idle ? (
           <>
-            <b className={idle.warnedAt || left < near ? "tone-wait" : undefined} title={when(idle.endsAt)}>{left > 0 ? t("Stops in {{time}}", { time: duration(left) }) : t("Stops now")}</b>: {idle.reason} <span className="dim">({t("idle checker {{name}}", { name: idle.checker })}{idle.kind === "lifetime" ? null : `; ${t("any activity resets the time")}`})</span>
+            <b className={idle.warnedAt || left < near ? "tone-wait" : undefined} title={when(idle.endsAt)}>
+              {left > 0 ? t("Stops in {{time}}", { time: duration(left) }) : t("Stops now")}
+            </b>
+            : {idle.reason}{" "}
+            <span className="dim">
+              ({t("idle checker {{name}}", { name: idle.checker })}
+              {idle.kind === "lifetime" ? null : `; ${t("any activity resets the time")}`})
+            </span>
           </>
-        ) : idleExempt ? t("This session is exempt from idle checks.") : <span className="dim">{t("No idle checker would stop this session.")}</span>}
+        ) : idleExempt ? (
+          t("This session is exempt from idle checks.")
+        ) : (
+          <span className="dim">{t("No idle checker would stop this session.")}</span>
+        )}
       </span>
-      {may ? <Switch className="push" label={t("Exempt from idle checks")} checked={idleExempt} disabled={busy} onChange={(e) => void run({ input: { id: session.id, exempt: e.currentTarget.checked } })} /> : null}
+      {may ? (
+        <Switch
+          className="push"
+          label={t("Exempt from idle checks")}
+          checked={idleExempt}
+          disabled={busy}
+          onChange={(e) => void run({ input: { id: session.id, exempt: e.currentTarget.checked } })}
+        />
+      ) : null}
     </section>
   );
 }

@@ -2,11 +2,11 @@ import { Button, Checkbox, TextInput } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useSubscription } from "urql";
 import { fromGraphQL } from "../../api/errors";
-import { type ResultOf, type VariablesOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf, type VariablesOf } from "../../api/graphql";
 import { useThrottled } from "../../hooks/useThrottled";
 import { t } from "../../i18n";
 import { Empty, FailureNote } from "../Note";
-import { type LogBuffer, append, emptyLog, keepLines, visible } from "./logbuffer";
+import { append, emptyLog, keepLines, type LogBuffer, visible } from "./logbuffer";
 
 const KernelLogs = graphql(`
   subscription KernelLogs($kernel: ID!, $tailLines: Int) {
@@ -45,13 +45,24 @@ export function Logs({ session, name, kernel, begun }: Props) {
     if (follow && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [follow, shown]);
 
-  if (!begun || !kernel) return <Empty title={t("No output before the session runs")}>{t("Lines appear here as they are written.")}</Empty>;
+  if (!begun || !kernel)
+    return <Empty title={t("No output before the session runs")}>{t("Lines appear here as they are written.")}</Empty>;
   return (
     <div className="stack small">
       <div className="row">
-        <TextInput data-filter placeholder={t("Search the log  /")} aria-label={t("Search the log")} value={find} w={240}
-          onChange={(e) => setFind(e.currentTarget.value)} />
-        {find ? <span className="dim" role="status">{t("{{count}} lines match", { count: shown.length })}</span> : null}
+        <TextInput
+          data-filter
+          placeholder={t("Search the log  /")}
+          aria-label={t("Search the log")}
+          value={find}
+          w={240}
+          onChange={(e) => setFind(e.currentTarget.value)}
+        />
+        {find ? (
+          <span className="dim" role="status">
+            {t("{{count}} lines match", { count: shown.length })}
+          </span>
+        ) : null}
         <div className="push row">
           <Checkbox label={t("Follow")} checked={follow} onChange={(e) => setFollow(e.currentTarget.checked)} />
           <Checkbox label={t("Wrap")} checked={wrap} onChange={(e) => setWrap(e.currentTarget.checked)} />
@@ -61,8 +72,17 @@ export function Logs({ session, name, kernel, begun }: Props) {
         </div>
       </div>
       {error ? <FailureNote failure={fromGraphQL(error)} what={t("The log could not be loaded")} /> : null}
-      <pre ref={box} className={`logs${wrap ? " wrap" : ""}`} tabIndex={0} role="log" aria-label={t("Log of {{name}}", { name })} aria-live="off"
-        onWheel={(e) => { if (e.deltaY < 0) setFollow(false); }}>
+      <pre
+        ref={box}
+        className={`logs${wrap ? " wrap" : ""}`}
+        tabIndex={0}
+        role="log"
+        aria-label={t("Log of {{name}}", { name })}
+        aria-live="off"
+        onWheel={(e) => {
+          if (e.deltaY < 0) setFollow(false);
+        }}
+      >
         {shown.length === 0 ? <span className="line dim">{find ? "" : t("No output yet.")}</span> : null}
         {shown.slice(-painted).map((l) => (
           <div key={l.number} className="line">

@@ -7,13 +7,20 @@ import type { SessionDetail } from "./session";
 type Mount = SessionDetail["mounts"][number];
 type Session = Pick<SessionDetail, "mounts" | "history">;
 
-const Why = ({ text }: { text: string | null }) => (text === null ? null : <>{t("The folder {{why}}.", { why: text })}</>);
+const Why = ({ text }: { text: string | null }) =>
+  text === null ? null : <>{t("The folder {{why}}.", { why: text })}</>;
 
 function Name({ mount, kept }: { mount: Mount; kept: string | null }) {
   const folder = mount.vfolder;
   return (
     <>
-      {folder ? <Link to="/data/$id" params={{ id: folder.id }}>{folder.name}</Link> : kept ?? <span className="dim">{t("a folder that you cannot see")}</span>}
+      {folder ? (
+        <Link to="/data/$id" params={{ id: folder.id }}>
+          {folder.name}
+        </Link>
+      ) : (
+        (kept ?? <span className="dim">{t("a folder that you cannot see")}</span>)
+      )}
       {mount.subpath ? `/${mount.subpath}` : ""}
     </>
   );
@@ -32,7 +39,9 @@ export function Mounts({ session }: { session: Session }) {
             {kind === "taken" ? (
               <>
                 <span className="bad">{t("unmounted ({{when}})", { when: when(since!) })}</span>
-                <div className="dim"><Why text={why} /></div>
+                <div className="dim">
+                  <Why text={why} />
+                </div>
               </>
             ) : (
               <span className="dim">
@@ -57,14 +66,25 @@ export function MountsNote({ session }: { session: Session }) {
     <section className="panel pad stack small warned" role="status" aria-label={t("Changed folders")}>
       {taken.map(({ mount, since, name, why }) => (
         <div key={mount.id}>
-          <b className="bad"><Name mount={mount} kept={name} /> {t("was unmounted from this session ({{when}}).", { when: when(since!) })}</b>{" "}
-          <Why text={why} /> {t("{{target}} is empty now and stays empty in this session. Programs that had it open were stopped.", { target: mount.target })}
+          <b className="bad">
+            <Name mount={mount} kept={name} />{" "}
+            {t("was unmounted from this session ({{when}}).", { when: when(since!) })}
+          </b>{" "}
+          <Why text={why} />{" "}
+          {t("{{target}} is empty now and stays empty in this session. Programs that had it open were stopped.", {
+            target: mount.target,
+          })}
         </div>
       ))}
       {limited.map(({ mount, since, name }) => (
         <div key={mount.id}>
-          <b className="tone-wait"><Name mount={mount} kept={name} /> {t("has been read-only since {{when}}.", { when: when(since!) })}</b>{" "}
-          {t("The owner of the session can read its files, but not change them. Writes to {{target}} fail until the owner can write again.", { target: mount.target })}
+          <b className="tone-wait">
+            <Name mount={mount} kept={name} /> {t("has been read-only since {{when}}.", { when: when(since!) })}
+          </b>{" "}
+          {t(
+            "The owner of the session can read its files, but not change them. Writes to {{target}} fail until the owner can write again.",
+            { target: mount.target },
+          )}
         </div>
       ))}
     </section>

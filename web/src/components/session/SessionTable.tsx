@@ -2,8 +2,8 @@ import { Checkbox } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
-import { Status } from "../Status";
 import { duration, slotsLine, when } from "../format";
+import { Status } from "../Status";
 import { IdleBadge, type IdleState } from "./Idle";
 import { ended } from "./timeline";
 
@@ -44,10 +44,13 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
         <thead>
           <tr>
             <th className="pick">
-              <Checkbox aria-label={t("Select all sessions that can be stopped")} disabled={open.length === 0}
+              <Checkbox
+                aria-label={t("Select all sessions that can be stopped")}
+                disabled={open.length === 0}
                 checked={open.length > 0 && open.every((r) => picked.has(r.id))}
                 indeterminate={picked.size > 0 && !open.every((r) => picked.has(r.id))}
-                onChange={(e) => onPick(new Set(e.currentTarget.checked ? open.map((r) => r.id) : []))} />
+                onChange={(e) => onPick(new Set(e.currentTarget.checked ? open.map((r) => r.id) : []))}
+              />
             </th>
             <th>{t("Session")}</th>
             <th>{t("Status")}</th>
@@ -62,8 +65,12 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
           {rows.map((r) => (
             <tr key={r.id} aria-selected={picked.has(r.id)}>
               <td className="pick">
-                <Checkbox aria-label={t("Select {{name}}", { name: r.name })} disabled={ended(r.status)} checked={picked.has(r.id)}
-                  onChange={() => toggle(r.id)} />
+                <Checkbox
+                  aria-label={t("Select {{name}}", { name: r.name })}
+                  disabled={ended(r.status)}
+                  checked={picked.has(r.id)}
+                  onChange={() => toggle(r.id)}
+                />
               </td>
               <td className="clip">
                 <Link to="/sessions/$id" params={{ id: r.id }}>
@@ -72,13 +79,16 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
                 <span className="dim">{r.type === "batch" ? t("batch") : null}</span>
               </td>
               <td>
-                <Status status={r.status} exitCode={r.exitCode} result={r.result} /> {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
+                <Status status={r.status} exitCode={r.exitCode} result={r.result} />{" "}
+                {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
               </td>
               <td className="clip">{r.image.name}</td>
               <td className="nowrap">{slotsLine(r.slots)}</td>
               {owners ? <td className="clip">{r.owner?.email}</td> : null}
               <td className="num nowrap">
-                {r.startedAt ? duration((r.terminatedAt ? Date.parse(r.terminatedAt) : now) - Date.parse(r.startedAt)) : "–"}
+                {r.startedAt
+                  ? duration((r.terminatedAt ? Date.parse(r.terminatedAt) : now) - Date.parse(r.startedAt))
+                  : "–"}
               </td>
               <td className="nowrap dim">{when(r.createdAt)}</td>
             </tr>

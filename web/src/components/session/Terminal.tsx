@@ -14,7 +14,11 @@ type State =
   | { is: "refused"; message: string };
 
 const theme = {
-  background: "#0b1110", foreground: "#dfe8e5", cursor: "#3cc7b4", cursorAccent: "#0b1110", selectionBackground: "#23534c",
+  background: "#0b1110",
+  foreground: "#dfe8e5",
+  cursor: "#3cc7b4",
+  cursorAccent: "#0b1110",
+  selectionBackground: "#23534c",
 };
 
 /** How often a connection is tried before the person is asked. */

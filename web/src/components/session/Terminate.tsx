@@ -33,7 +33,12 @@ export function Terminate({ sessions, opened, onClose, onDone }: Props) {
     for (const { id } of sessions) if (await run({ input: { id, force } })) ended++;
     setBusy(false);
     if (ended < sessions.length) return;
-    toast({ text: ended === 1 ? t("{{name}} is stopping.", { name: sessions[0]!.name }) : t("{{count}} sessions are stopping.", { count: ended }) });
+    toast({
+      text:
+        ended === 1
+          ? t("{{name}} is stopping.", { name: sessions[0]!.name })
+          : t("{{count}} sessions are stopping.", { count: ended }),
+    });
     close();
     onDone?.();
   }
@@ -44,8 +49,17 @@ export function Terminate({ sessions, opened, onClose, onDone }: Props) {
   }
 
   return (
-    <Confirm opened={opened} title={sessions.length === 1 ? t("Stop this session?") : t("Stop {{count}} sessions?", { count: sessions.length })}
-      action={t("Stop")} busy={busy} failure={failure as Failure | null} onConfirm={confirm} onClose={close}>
+    <Confirm
+      opened={opened}
+      title={
+        sessions.length === 1 ? t("Stop this session?") : t("Stop {{count}} sessions?", { count: sessions.length })
+      }
+      action={t("Stop")}
+      busy={busy}
+      failure={failure as Failure | null}
+      onConfirm={confirm}
+      onClose={close}
+    >
       <div className="stack small">
         <ul style={{ margin: 0, paddingLeft: 18 }}>
           {sessions.slice(0, 8).map((s) => (
@@ -60,7 +74,11 @@ export function Terminate({ sessions, opened, onClose, onDone }: Props) {
             ? t("The session has not started. It is removed from the queue.")
             : t("Running processes stop, and files outside mounted folders are lost. Folders stay.")}
         </p>
-        <Checkbox label={t("Force stop, without a grace period")} checked={force} onChange={(e) => setForce(e.currentTarget.checked)} />
+        <Checkbox
+          label={t("Force stop, without a grace period")}
+          checked={force}
+          onChange={(e) => setForce(e.currentTarget.checked)}
+        />
       </div>
     </Confirm>
   );

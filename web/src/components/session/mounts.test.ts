@@ -2,7 +2,11 @@ import { describe, expect, it } from "vitest";
 import { mountState } from "./mounts";
 
 const mount = { target: "/home/work/digits", readOnly: false, revokedAt: null };
-const event = (at: string, code: string, target: string, rest: string) => ({ at, code, message: `folder digits is ${rest}: ${target} is so` });
+const event = (at: string, code: string, target: string, rest: string) => ({
+  at,
+  code,
+  message: `folder digits is ${rest}: ${target} is so`,
+});
 const history = [
   event("2026-11-22T10:00:00Z", "folder_read_only", "/home/work/digits", "for its owner to read only"),
   event("2026-11-22T10:05:00Z", "folder_writable", "/home/work/digits", "for its owner to write"),
@@ -11,18 +15,29 @@ const history = [
 ];
 
 describe("a mount", () => {
-  it("is as it was made when nothing was told", () => expect(mountState({ ...mount, readOnly: true }, [])).toEqual({ kind: "read_only", since: null, name: null, why: null }));
+  it("is as it was made when nothing was told", () =>
+    expect(mountState({ ...mount, readOnly: true }, [])).toEqual({
+      kind: "read_only",
+      since: null,
+      name: null,
+      why: null,
+    }));
   it("became writable at the last change of its own, whatever the order", () => {
     const expected = { kind: "writable", since: "2026-11-22T10:05:00Z", name: "digits", why: null };
     expect(mountState(mount, history)).toEqual(expected);
     expect(mountState(mount, [...history].reverse())).toEqual(expected);
   });
-  it("is not explained by a change that it has not made yet", () => expect(mountState({ ...mount, readOnly: true }, history).since).toBeNull());
+  it("is not explained by a change that it has not made yet", () =>
+    expect(mountState({ ...mount, readOnly: true }, history).since).toBeNull());
   it.each([
     ["while it ran", "/home/work/digits is empty"],
     ["while it waited", "the session starts without /home/work/digits"],
   ])("was taken away %s, at its own time and for one reason, and keeps its name", (_, end) => {
-    const told = { at: "2026-11-22T10:20:00Z", code: "folder_revoked", message: `folder digits is in the trash: ${end}` };
+    const told = {
+      at: "2026-11-22T10:20:00Z",
+      code: "folder_revoked",
+      message: `folder digits is in the trash: ${end}`,
+    };
     const expected = { kind: "taken", since: "2026-11-22T10:20:00Z", name: "digits", why: "is in the trash" };
     expect(mountState({ ...mount, revokedAt: told.at }, [...history, told])).toEqual(expected);
   });

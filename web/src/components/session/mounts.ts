@@ -26,7 +26,10 @@ const codes = new Set(["folder_read_only", "folder_writable", "folder_revoked", 
 /** How a mount is, and since when, by what the session's history tells of it. */
 export function mountState(mount: Mount, history: readonly Told[]): MountState {
   const told = history
-    .filter((e) => codes.has(e.code) && (e.message.includes(`: ${mount.target} is `) || e.message.endsWith(` ${mount.target}`)))
+    .filter(
+      (e) =>
+        codes.has(e.code) && (e.message.includes(`: ${mount.target} is `) || e.message.endsWith(` ${mount.target}`)),
+    )
     .reduce<Told | null>((last, e) => (last === null || Date.parse(e.at) >= Date.parse(last.at) ? e : last), null);
   const name = told ? (/^folder (\S+) is /.exec(told.message)?.[1] ?? null) : null;
   if (mount.revokedAt !== null) {

@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { type Sample, extend, isCounter, keepPoints, rates } from "./series";
+import { extend, isCounter, keepPoints, rates, type Sample } from "./series";
 
 const sample = (value: number, more: Partial<Sample> = {}): Sample => ({
-  name: "mem_used", deviceId: "", value, capacity: 100, unit: "bytes", quality: "measured", ...more,
+  name: "mem_used",
+  deviceId: "",
+  value,
+  capacity: 100,
+  unit: "bytes",
+  quality: "measured",
+  ...more,
 });
 
 describe("extend", () => {
@@ -28,7 +34,11 @@ describe("extend", () => {
 });
 
 it("turns a counter into a rate, also over a restart", () => {
-  const points = [{ at: 0, value: 100 }, { at: 2000, value: 300 }, { at: 3000, value: 10 }];
+  const points = [
+    { at: 0, value: 100 },
+    { at: 2000, value: 300 },
+    { at: 3000, value: 10 },
+  ];
   expect(rates(points).map((p) => p.value)).toEqual([100, 0]);
   expect([isCounter("net_rx"), isCounter("cpu_used_ms"), isCounter("mem_used")]).toEqual([true, true, false]);
 });

@@ -2,7 +2,8 @@ import { type FragmentOf, graphql } from "../../api/graphql";
 import { IdleParts } from "./Idle";
 import { PendingParts } from "./pending/report";
 
-const SessionParts = graphql(`
+const SessionParts = graphql(
+  `
   fragment SessionParts on Session {
     id version name type status result exitCode priority slots command environment terminationReason statusMessage
     createdAt scheduledAt startedAt terminatedAt deadlineAt
@@ -21,12 +22,11 @@ const SessionParts = graphql(`
     ...IdleParts
     usage { slot slotSeconds }
   }
-`, [IdleParts, PendingParts]);
-
-export const SessionQuery = graphql(
-  `query Session($id: ID!) { node(id: $id) { ...SessionParts } }`,
-  [SessionParts],
+`,
+  [IdleParts, PendingParts],
 );
+
+export const SessionQuery = graphql(`query Session($id: ID!) { node(id: $id) { ...SessionParts } }`, [SessionParts]);
 
 export const SessionChanged = graphql(
   `subscription SessionChanged($id: ID!) { sessionChanged(id: $id) { ...SessionParts } }`,

@@ -16,7 +16,12 @@ export function decode(data: ArrayBuffer | string): Frame {
   }
 }
 
-export function address(origin: { protocol: string; host: string }, session: string, cols: number, rows: number): string {
+export function address(
+  origin: { protocol: string; host: string },
+  session: string,
+  cols: number,
+  rows: number,
+): string {
   const scheme = origin.protocol === "https:" ? "wss" : "ws";
   return `${scheme}://${origin.host}/sessions/${encodeURIComponent(session)}/terminal?tty=1&cols=${cols}&rows=${rows}`;
 }

@@ -46,7 +46,12 @@ describe("timeline", () => {
   it("skips what a cancelled session never reached", () => {
     const s = session({ status: "cancelled", terminatedAt: at(9) });
     expect(states(s)).toEqual([
-      "queued:done", "placed:todo", "pulling:todo", "starting:todo", "running:todo", "ended:done",
+      "queued:done",
+      "placed:todo",
+      "pulling:todo",
+      "starting:todo",
+      "running:todo",
+      "ended:done",
     ]);
     expect(timeline(s, now)[0]!.took).toBe(9_000);
   });
@@ -56,9 +61,18 @@ describe("timeline", () => {
       status: "running",
       scheduledAt: at(5),
       startedAt: at(8),
-      history: [{ at: at(6), toStatus: "prepared" }, { at: at(7), toStatus: "creating" }],
+      history: [
+        { at: at(6), toStatus: "prepared" },
+        { at: at(7), toStatus: "creating" },
+      ],
     });
-    expect(states(s).slice(0, 5)).toEqual(["queued:done", "placed:done", "pulling:skipped", "starting:done", "running:now"]);
+    expect(states(s).slice(0, 5)).toEqual([
+      "queued:done",
+      "placed:done",
+      "pulling:skipped",
+      "starting:done",
+      "running:now",
+    ]);
   });
 
   it("forgets a placement that was taken back", () => {

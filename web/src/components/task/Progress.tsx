@@ -1,6 +1,6 @@
 import { t } from "../../i18n";
 import { bytes } from "../format";
-import { type Task, countsBytes } from "./task";
+import { countsBytes, type Task } from "./task";
 
 /** How far a task is, in what it counts; nothing while that is not known. */
 export function Progress({ task }: { task: Pick<Task, "kind" | "title" | "done" | "total"> }) {
@@ -9,7 +9,15 @@ export function Progress({ task }: { task: Pick<Task, "kind" | "title" | "done" 
   const counted = countsBytes(kind) ? bytes : (n: number) => n.toLocaleString();
   return (
     <div className="row tight keep" style={{ minWidth: 140 }}>
-      <div className="meter" style={{ flex: 1 }} role="progressbar" aria-label={t("Progress of {{name}}", { name: title })} aria-valuemin={0} aria-valuemax={total} aria-valuenow={done}>
+      <div
+        className="meter"
+        style={{ flex: 1 }}
+        role="progressbar"
+        aria-label={t("Progress of {{name}}", { name: title })}
+        aria-valuemin={0}
+        aria-valuemax={total}
+        aria-valuenow={done}
+      >
         <i style={{ width: `${Math.min(100, (100 * done) / total)}%` }} />
       </div>
       <span className="dim nowrap">{t("{{done}} of {{total}}", { done: counted(done), total: counted(total) })}</span>

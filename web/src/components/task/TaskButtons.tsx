@@ -4,10 +4,16 @@ import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { Confirm } from "../Confirm";
-import { type Task, TaskFields, cancelWord, goesOn, mayCancel, mayRetry } from "./task";
+import { cancelWord, goesOn, mayCancel, mayRetry, type Task, TaskFields } from "./task";
 
-const CancelTask = graphql(`mutation CancelTask($input: CancelTaskInput!) { cancelTask(input: $input) { task { ...TaskFields } } }`, [TaskFields]);
-const RetryTask = graphql(`mutation RetryTask($input: RetryTaskInput!) { retryTask(input: $input) { task { ...TaskFields } } }`, [TaskFields]);
+const CancelTask = graphql(
+  `mutation CancelTask($input: CancelTaskInput!) { cancelTask(input: $input) { task { ...TaskFields } } }`,
+  [TaskFields],
+);
+const RetryTask = graphql(
+  `mutation RetryTask($input: RetryTaskInput!) { retryTask(input: $input) { task { ...TaskFields } } }`,
+  [TaskFields],
+);
 
 /** Ends a task that goes on, and runs one again that failed or was cancelled. */
 export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () => void }) {
@@ -17,21 +23,49 @@ export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () =>
   const name = task.title || task.kind;
   const input = { input: { id: task.id } };
   const going = goesOn(task);
-  const close = () => { cancel.clear(); ask.close(); };
+  const close = () => {
+    cancel.clear();
+    ask.close();
+  };
   return (
     <>
       {mayRetry(task) ? (
-        <Button variant="subtle" size="compact-xs" loading={retry.busy} aria-label={t("Retry {{name}}", { name })} onClick={async () => { if (await retry.run(input)) onChanged?.(); }}>{t("Retry")}</Button>
+        <Button
+          variant="subtle"
+          size="compact-xs"
+          loading={retry.busy}
+          aria-label={t("Retry {{name}}", { name })}
+          onClick={async () => {
+            if (await retry.run(input)) onChanged?.();
+          }}
+        >
+          {t("Retry")}
+        </Button>
       ) : null}
       {mayCancel(task) ? (
-        <Button variant="subtle" color="red" size="compact-xs" aria-label={going ? t("Cancel {{name}}", { name }) : t("Abandon {{name}}", { name })} onClick={ask.open}>{going ? t("Cancel") : t("Abandon")}</Button>
+        <Button
+          variant="subtle"
+          color="red"
+          size="compact-xs"
+          aria-label={going ? t("Cancel {{name}}", { name }) : t("Abandon {{name}}", { name })}
+          onClick={ask.open}
+        >
+          {going ? t("Cancel") : t("Abandon")}
+        </Button>
       ) : null}
-      <Confirm opened={asking} title={going ? t("Cancel {{name}}?", { name }) : t("Abandon {{name}}?", { name })} action={going ? t("Cancel task") : t("Abandon task")} busy={cancel.busy} failure={cancel.failure} onClose={close}
+      <Confirm
+        opened={asking}
+        title={going ? t("Cancel {{name}}?", { name }) : t("Abandon {{name}}?", { name })}
+        action={going ? t("Cancel task") : t("Abandon task")}
+        busy={cancel.busy}
+        failure={cancel.failure}
+        onClose={close}
         onConfirm={async () => {
           if (!(await cancel.run(input))) return;
           close();
           onChanged?.();
-        }}>
+        }}
+      >
         {t(cancelWord(task.kind))}
       </Confirm>
     </>

@@ -18,7 +18,9 @@ export function TaskState({ id, onClose }: { id: string; onClose: () => void }) 
           </div>
           {task.message ? <p className={task.status === "failed" ? "bad" : "dim"}>{task.message}</p> : null}
         </>
-      ) : <p className="dim">{t("Loading…")}</p>}
+      ) : (
+        <p className="dim">{t("Loading…")}</p>
+      )}
       {task && !goesOn(task) ? null : (
         <p className="dim">
           {t("It continues even if you leave this page.")} <Link to="/admin/tasks">{t("All tasks")}</Link>

@@ -1,11 +1,15 @@
 import { useEffect } from "react";
-import { type ResultOf, graphql } from "../../api/graphql";
+import { graphql, type ResultOf } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 
-export const TaskFields = graphql(`fragment TaskFields on Task { id kind title status done total message attempt createdAt startedAt endedAt }`);
+export const TaskFields = graphql(
+  `fragment TaskFields on Task { id kind title status done total message attempt createdAt startedAt endedAt }`,
+);
 export type Task = ResultOf<typeof TaskFields>;
 
-const GoingOnQuery = graphql(`query GoingOn($ids: [ID!]!) { nodes(ids: $ids) { id ... on Task { ...TaskFields } } }`, [TaskFields]);
+const GoingOnQuery = graphql(`query GoingOn($ids: [ID!]!) { nodes(ids: $ids) { id ... on Task { ...TaskFields } } }`, [
+  TaskFields,
+]);
 
 const every = 2000;
 /** As many nodes as the server gives at once. */
@@ -22,23 +26,33 @@ const undone = new Set(["vfolder.clone", "vfolder.hand_over", "objectstorage.exp
 /** A deletion is not taken back once it was asked for. */
 const forEver = new Set(["vfolder.delete"]);
 
-export const mayCancel = (task: Pick<Task, "kind" | "status">) => !forEver.has(task.kind) && (goesOn(task) || (task.status === "failed" && undone.has(task.kind)));
+export const mayCancel = (task: Pick<Task, "kind" | "status">) =>
+  !forEver.has(task.kind) && (goesOn(task) || (task.status === "failed" && undone.has(task.kind)));
 /** A clone that was cancelled is not there any more to be gone on with. */
-export const mayRetry = (task: Pick<Task, "kind" | "status">) => task.status === "failed" || (task.status === "cancelled" && task.kind !== "vfolder.clone");
+export const mayRetry = (task: Pick<Task, "kind" | "status">) =>
+  task.status === "failed" || (task.status === "cancelled" && task.kind !== "vfolder.clone");
 
 const cancelWords: Record<string, string> = {
   "vfolder.clone": "The clone is deleted. The original folder is not affected.",
   "vfolder.copy_files": "The task stops after its current step. Copied files stay.",
   "objectstorage.import": "The task stops at once. Transferred files stay, and you can retry the task to continue.",
-  "objectstorage.export": "The task stops at once. Transferred objects stay, and the parts of an incomplete object are removed.",
-  "vfolder.hand_over": "The folder stays with its owner. The task cannot be cancelled after the transfer of the files has started.",
+  "objectstorage.export":
+    "The task stops at once. Transferred objects stay, and the parts of an incomplete object are removed.",
+  "vfolder.hand_over":
+    "The folder stays with its owner. The task cannot be cancelled after the transfer of the files has started.",
 };
 /** What becomes of a task that is cancelled, as a phrase to translate. */
-export const cancelWord = (kind: string) => cancelWords[kind] ?? "The task stops after its current step. Completed work stays, and you can retry the task to continue.";
+export const cancelWord = (kind: string) =>
+  cancelWords[kind] ??
+  "The task stops after its current step. Completed work stays, and you can retry the task to continue.";
 
 /** Reads tasks again and again while they go on; lists that show them follow. */
 export function useFollowed(ids: string[]): Task[] {
-  const { data, refetch } = useLiveQuery({ query: GoingOnQuery, variables: { ids: ids.slice(0, most) }, pause: ids.length === 0 });
+  const { data, refetch } = useLiveQuery({
+    query: GoingOnQuery,
+    variables: { ids: ids.slice(0, most) },
+    pause: ids.length === 0,
+  });
   const key = ids.join();
   const tasks = (data?.nodes ?? []).flatMap((n) => (n && "attempt" in n ? [n] : []));
   const open = ids.length > 0 && (tasks.length === 0 || tasks.some(goesOn));

@@ -1,8 +1,8 @@
 import { SegmentedControl } from "@mantine/core";
 import { useState } from "react";
-import { type VariablesOf, graphql } from "../../api/graphql";
-import { Outcome } from "../../components/account/Outcome";
+import { graphql, type VariablesOf } from "../../api/graphql";
 import { agentName } from "../../components/account/agent";
+import { Outcome } from "../../components/account/Outcome";
 import { actionName, outcomes } from "../../components/account/trail";
 import { PagedTable } from "../../components/admin/Table";
 import { usePages } from "../../components/admin/usePages";
@@ -35,31 +35,59 @@ export function Activity() {
       <div className="page-head">
         <h1>{t("Activity")}</h1>
         <span className="dim">{t("your actions, and actions of others as you or on your account")}</span>
-        <SegmentedControl className="push" aria-label={t("Filter the activity")} value={show} onChange={setShow}
-          data={[{ value: "all", label: t("All") }, { value: "failed", label: t("Failed") }, { value: "others", label: t("By others") }]} />
+        <SegmentedControl
+          className="push"
+          aria-label={t("Filter the activity")}
+          value={show}
+          onChange={setShow}
+          data={[
+            { value: "all", label: t("All") },
+            { value: "failed", label: t("Failed") },
+            { value: "others", label: t("By others") },
+          ]}
+        />
       </div>
-      <PagedTable label={t("Activity")} pages={pages} empty={show === "failed" ? t("No failures") : show === "others" ? t("No activity by others") : t("No entries yet")}
+      <PagedTable
+        label={t("Activity")}
+        pages={pages}
+        empty={
+          show === "failed" ? t("No failures") : show === "others" ? t("No activity by others") : t("No entries yet")
+        }
         columns={[
           { head: t("Time"), cell: (e) => <span className="nowrap">{when(e.at)}</span> },
-          { head: t("Action"), cell: (e) => (
-            <>
-              {t(actionName(e.action))} {e.entityId && e.entityId !== user.id ? <b>{names[e.entityId]}</b> : null}
-              {e.actorId === user.id ? null : <div className="dim">{e.actorEmail ? t("by {{name}}", { name: e.actorEmail }) : t("by the platform")}</div>}
-            </>
-          ) },
-          { head: t("Result"), cell: (e) => (
-            <>
-              <Outcome tone={e.result === "OK" ? "ok" : "bad"}>{outcomes[e.result] ?? e.result}</Outcome>
-              {e.message ? <div className="dim">{e.message}</div> : null}
-            </>
-          ) },
-          { head: t("Address"), cell: (e) => (
-            <>
-              {e.clientAddress}
-              <div className="dim nowrap">{(e.credentialId && agentName(names[e.credentialId] ?? "")) || null}</div>
-            </>
-          ) },
-        ]} />
+          {
+            head: t("Action"),
+            cell: (e) => (
+              <>
+                {t(actionName(e.action))} {e.entityId && e.entityId !== user.id ? <b>{names[e.entityId]}</b> : null}
+                {e.actorId === user.id ? null : (
+                  <div className="dim">
+                    {e.actorEmail ? t("by {{name}}", { name: e.actorEmail }) : t("by the platform")}
+                  </div>
+                )}
+              </>
+            ),
+          },
+          {
+            head: t("Result"),
+            cell: (e) => (
+              <>
+                <Outcome tone={e.result === "OK" ? "ok" : "bad"}>{outcomes[e.result] ?? e.result}</Outcome>
+                {e.message ? <div className="dim">{e.message}</div> : null}
+              </>
+            ),
+          },
+          {
+            head: t("Address"),
+            cell: (e) => (
+              <>
+                {e.clientAddress}
+                <div className="dim nowrap">{(e.credentialId && agentName(names[e.credentialId] ?? "")) || null}</div>
+              </>
+            ),
+          },
+        ]}
+      />
     </>
   );
 }

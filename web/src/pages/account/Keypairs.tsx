@@ -2,14 +2,14 @@ import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
-import { Empty, FailureNote } from "../../components/Note";
 import { EditKeypair } from "../../components/account/EditKeypair";
 import { KeypairRow } from "../../components/account/KeypairRow";
+import { type Keypair, KeypairsQuery, type Made } from "../../components/account/keypair";
 import { NewKeypair } from "../../components/account/NewKeypair";
 import { Secret } from "../../components/account/Secret";
-import { KeypairsQuery, type Keypair, type Made } from "../../components/account/keypair";
 import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
+import { Empty, FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
@@ -18,7 +18,9 @@ import { t } from "../../i18n";
 const RotateKeypair = graphql(`
   mutation RotateKeypair($input: RotateKeypairInput!) { rotateKeypair(input: $input) { secret keypair { id accessKey name rotatedAt } } }
 `);
-const DeleteKeypair = graphql(`mutation DeleteKeypair($input: DeleteKeypairInput!) { deleteKeypair(input: $input) { id } }`);
+const DeleteKeypair = graphql(
+  `mutation DeleteKeypair($input: DeleteKeypairInput!) { deleteKeypair(input: $input) { id } }`,
+);
 
 export function Keypairs() {
   const { data, failure, refetch } = useLiveQuery({ query: KeypairsQuery });
@@ -62,28 +64,57 @@ export function Keypairs() {
       </div>
       <FailureNote failure={failure} />
       {made ? (
-        <Secret key={made.secret} title={t("The secret of {{name}}", { name: made.name })} onClose={() => setMade(null)}
-          values={[{ label: t("Access key"), value: made.accessKey }, { label: t("Secret"), value: made.secret }]} />
+        <Secret
+          key={made.secret}
+          title={t("The secret of {{name}}", { name: made.name })}
+          onClose={() => setMade(null)}
+          values={[
+            { label: t("Access key"), value: made.accessKey },
+            { label: t("Secret"), value: made.secret },
+          ]}
+        />
       ) : null}
       <section className="panel" aria-label={t("Your keypairs")}>
-        {data && list.length === 0 ? <Empty title={t("No keypairs")}>{t("A keypair signs requests, so that its secret is never sent. It has all your permissions.")}</Empty> : null}
+        {data && list.length === 0 ? (
+          <Empty title={t("No keypairs")}>
+            {t("A keypair signs requests, so that its secret is never sent. It has all your permissions.")}
+          </Empty>
+        ) : null}
         <ul className="rows">
           {list.map((k) => (
-            <KeypairRow key={k.id} keypair={k} onEdit={() => setEditing(k)} onAsk={(what) => setAsking({ what, keypair: k })} onChanged={refetch} />
+            <KeypairRow
+              key={k.id}
+              keypair={k}
+              onEdit={() => setEditing(k)}
+              onAsk={(what) => setAsking({ what, keypair: k })}
+              onChanged={refetch}
+            />
           ))}
         </ul>
       </section>
       {creating ? (
-        <NewKeypair onClose={close} onMade={(fresh) => {
-          setMade(fresh);
-          refetch();
-          close();
-        }} />
+        <NewKeypair
+          onClose={close}
+          onMade={(fresh) => {
+            setMade(fresh);
+            refetch();
+            close();
+          }}
+        />
       ) : null}
       {editing ? <EditKeypair keypair={editing} onClose={() => setEditing(null)} /> : null}
-      <Confirm opened={asking !== null} onConfirm={() => void confirmed()} onClose={calm} busy={rotate.busy || remove.busy} failure={rotate.failure ?? remove.failure}
-        title={asking?.what === "rotate" ? t("A new secret for {{name}}?", { name }) : t("Delete {{name}}?", { name })} action={asking?.what === "rotate" ? t("Create a new secret") : t("Delete")}>
-        {asking?.what === "rotate" ? t("The old secret stops working at once. Update your programs with the new one.") : t("Programs that sign with it are refused at once. This cannot be undone.")}
+      <Confirm
+        opened={asking !== null}
+        onConfirm={() => void confirmed()}
+        onClose={calm}
+        busy={rotate.busy || remove.busy}
+        failure={rotate.failure ?? remove.failure}
+        title={asking?.what === "rotate" ? t("A new secret for {{name}}?", { name }) : t("Delete {{name}}?", { name })}
+        action={asking?.what === "rotate" ? t("Create a new secret") : t("Delete")}
+      >
+        {asking?.what === "rotate"
+          ? t("The old secret stops working at once. Update your programs with the new one.")
+          : t("Programs that sign with it are refused at once. This cannot be undone.")}
       </Confirm>
     </>
   );

@@ -1,18 +1,22 @@
 import { Button } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { type ResultOf, graphql } from "../../api/graphql";
-import { Confirm } from "../../components/Confirm";
-import { FailureNote } from "../../components/Note";
-import { LoginHistory } from "../../components/account/LoginHistory";
+import { graphql, type ResultOf } from "../../api/graphql";
 import { agentName } from "../../components/account/agent";
+import { LoginHistory } from "../../components/account/LoginHistory";
+import { Confirm } from "../../components/Confirm";
 import { when } from "../../components/format";
+import { FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 
-const LoginsQuery = graphql(`query Logins { loginSessions { id createdAt lastSeenAt expiresAt clientAddress userAgent current } }`);
-const RevokeLogin = graphql(`mutation RevokeLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`);
+const LoginsQuery = graphql(
+  `query Logins { loginSessions { id createdAt lastSeenAt expiresAt clientAddress userAgent current } }`,
+);
+const RevokeLogin = graphql(
+  `mutation RevokeLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`,
+);
 
 /** How often the list is read again while somebody looks at it. */
 const pace = 10_000;
@@ -29,7 +33,9 @@ export function Logins() {
     const timer = setInterval(() => document.visibilityState === "visible" && refetch(), pace);
     return () => clearInterval(timer);
   }, []);
-  const logins = [...(data?.loginSessions ?? [])].sort((a, b) => Number(b.current) - Number(a.current) || b.lastSeenAt.localeCompare(a.lastSeenAt));
+  const logins = [...(data?.loginSessions ?? [])].sort(
+    (a, b) => Number(b.current) - Number(a.current) || b.lastSeenAt.localeCompare(a.lastSeenAt),
+  );
   const others = logins.filter((l) => !l.current);
 
   async function end() {
@@ -67,12 +73,23 @@ export function Logins() {
                   <b>{agentName(l.userAgent) || t("unknown browser")}</b> <span className="dim">{l.clientAddress}</span>
                 </div>
                 <div className="dim">
-                  {t("last seen {{at}}", { at: when(l.lastSeenAt) })} · {t("since {{at}}", { at: when(l.createdAt) })} · {t("expires {{at}}", { at: when(l.expiresAt) })}
+                  {t("last seen {{at}}", { at: when(l.lastSeenAt) })} · {t("since {{at}}", { at: when(l.createdAt) })} ·{" "}
+                  {t("expires {{at}}", { at: when(l.expiresAt) })}
                 </div>
               </div>
-              {l.current ? <span className="tag on">{t("this login")}</span> : (
-                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the login from {{address}}, last seen {{at}}", { address: l.clientAddress, at: when(l.lastSeenAt) })}
-                  onClick={() => setEnding([l])}>
+              {l.current ? (
+                <span className="tag on">{t("this login")}</span>
+              ) : (
+                <Button
+                  variant="subtle"
+                  color="red"
+                  size="compact-xs"
+                  aria-label={t("Revoke the login from {{address}}, last seen {{at}}", {
+                    address: l.clientAddress,
+                    at: when(l.lastSeenAt),
+                  })}
+                  onClick={() => setEnding([l])}
+                >
                   {t("Revoke")}
                 </Button>
               )}
@@ -81,12 +98,21 @@ export function Logins() {
         </ul>
       </section>
       <LoginHistory turn={turn} />
-      <Confirm opened={ending.length > 0} title={t("Revoke {{count}} logins?", { count: ending.length })} action={t("Revoke")} busy={busy} failure={revoke.failure} onConfirm={() => void end()}
+      <Confirm
+        opened={ending.length > 0}
+        title={t("Revoke {{count}} logins?", { count: ending.length })}
+        action={t("Revoke")}
+        busy={busy}
+        failure={revoke.failure}
+        onConfirm={() => void end()}
         onClose={() => {
           revoke.clear();
           setEnding([]);
-        }}>
-        {t("Anyone who uses them must log in again, and their terminals close at once. Running sessions are not affected.")}
+        }}
+      >
+        {t(
+          "Anyone who uses them must log in again, and their terminals close at once. Running sessions are not affected.",
+        )}
       </Confirm>
     </>
   );

@@ -1,7 +1,7 @@
 import { graphql } from "../../api/graphql";
-import { FailureNote } from "../../components/Note";
 import { PasswordForm } from "../../components/account/PasswordForm";
 import { when } from "../../components/format";
+import { FailureNote } from "../../components/Note";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
@@ -24,17 +24,33 @@ export function Password() {
       </div>
       <FailureNote failure={failure} />
       {changed && days > 0 ? (
-        <p>{t("Your domain requires a new password every {{count}} days. Change it before {{at}}.", { count: days, at: when(new Date(Date.parse(changed) + days * day).toISOString()) })}</p>
+        <p>
+          {t("Your domain requires a new password every {{count}} days. Change it before {{at}}.", {
+            count: days,
+            at: when(new Date(Date.parse(changed) + days * day).toISOString()),
+          })}
+        </p>
       ) : null}
       <section className="panel pad" aria-label={t("Change password")}>
         <div className="narrow">
-          <PasswordForm offerAll onChanged={(all) => {
-            toast({ text: all ? t("Password changed. Other logins, tokens and keys were revoked.") : t("Password changed. All your other logins were revoked.") });
-            refetch();
-          }} />
+          <PasswordForm
+            offerAll
+            onChanged={(all) => {
+              toast({
+                text: all
+                  ? t("Password changed. Other logins, tokens and keys were revoked.")
+                  : t("Password changed. All your other logins were revoked."),
+              });
+              refetch();
+            }}
+          />
         </div>
       </section>
-      <p className="dim">{t("A change revokes all your other logins. Access tokens, keypairs and SSH keys stay, unless you revoke them too.")}</p>
+      <p className="dim">
+        {t(
+          "A change revokes all your other logins. Access tokens, keypairs and SSH keys stay, unless you revoke them too.",
+        )}
+      </p>
     </>
   );
 }

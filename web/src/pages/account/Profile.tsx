@@ -1,7 +1,7 @@
-import { FailureNote } from "../../components/Note";
 import { Belonging } from "../../components/account/Belonging";
 import { ProfileForm } from "../../components/account/ProfileForm";
 import { ProfileQuery } from "../../components/account/profile";
+import { FailureNote } from "../../components/Note";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 

@@ -5,11 +5,11 @@ import { useState } from "react";
 import { renewed } from "../../api/auth";
 import { byField } from "../../api/errors";
 import { graphql } from "../../api/graphql";
-import { FailureNote } from "../../components/Note";
 import { Enrol } from "../../components/account/Enrol";
 import { RecoveryCodes } from "../../components/account/RecoveryCodes";
 import { FormDialog } from "../../components/admin/Form";
 import { when } from "../../components/format";
+import { FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
@@ -19,7 +19,9 @@ const TotpQuery = graphql(`query Totp { viewer { totpEnabledAt user { id domain 
 const Regenerate = graphql(`
   mutation RegenerateRecoveryCodes($input: RegenerateRecoveryCodesInput!) { regenerateRecoveryCodes(input: $input) { codes } }
 `);
-const DisableTotp = graphql(`mutation DisableTotp($input: DisableTotpInput!) { disableTotp(input: $input) { viewer { totpEnabledAt user { id } } } }`);
+const DisableTotp = graphql(
+  `mutation DisableTotp($input: DisableTotpInput!) { disableTotp(input: $input) { viewer { totpEnabledAt user { id } } } }`,
+);
 
 export function SecondStep() {
   const { data, failure, refetch } = useLiveQuery({ query: TotpQuery });
@@ -38,16 +40,25 @@ export function SecondStep() {
     <>
       <div className="page-head">
         <h1>{t("Two-step login")}</h1>
-        {data ? <span className={`tag${since ? " on" : ""}`}>{since ? t("on since {{at}}", { at: when(since) }) : t("off")}</span> : null}
+        {data ? (
+          <span className={`tag${since ? " on" : ""}`}>
+            {since ? t("on since {{at}}", { at: when(since) }) : t("off")}
+          </span>
+        ) : null}
       </div>
       <FailureNote failure={failure} />
       <p>{t("A login asks for the password and for a code from your phone. A stolen password alone is not enough.")}</p>
       {data && (!since || enrolling) ? (
         <section className="panel pad" aria-label={t("Turn on")}>
-          <Enrol begin={t("Set up")} done={t("Done")} onBegin={() => setEnrolling(true)} onDone={() => {
-            setEnrolling(false);
-            refetch();
-          }} />
+          <Enrol
+            begin={t("Set up")}
+            done={t("Done")}
+            onBegin={() => setEnrolling(true)}
+            onDone={() => {
+              setEnrolling(false);
+              refetch();
+            }}
+          />
         </section>
       ) : null}
       {since && !enrolling ? <Renew /> : null}
@@ -67,12 +78,15 @@ function Renew() {
       <div className="panel-head">
         <h2 id="renew">{t("Recovery codes")}</h2>
       </div>
-      <form className="body stack narrow" onSubmit={async (event) => {
-        event.preventDefault();
-        const done = await run({ input: { code: code.trim() } });
-        setCode("");
-        if (done) setCodes(done.regenerateRecoveryCodes.codes);
-      }}>
+      <form
+        className="body stack narrow"
+        onSubmit={async (event) => {
+          event.preventDefault();
+          const done = await run({ input: { code: code.trim() } });
+          setCode("");
+          if (done) setCodes(done.regenerateRecoveryCodes.codes);
+        }}
+      >
         <p className="dim">{t("They let you log in without your phone. New codes replace all old ones.")}</p>
         <CodeInput value={code} error={field.code} onChange={setCode} />
         <FailureNote failure={rest} />
@@ -112,7 +126,11 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
         <h2 id="disable">{title}</h2>
       </div>
       <div className="body stack">
-        <p className="dim">{required ? t("Your domain requires two-step login. To use a new phone, set it up again.") : t("To use a new phone, turn two-step login off and set it up again.")}</p>
+        <p className="dim">
+          {required
+            ? t("Your domain requires two-step login. To use a new phone, set it up again.")
+            : t("To use a new phone, turn two-step login off and set it up again.")}
+        </p>
         <div>
           <Button variant="light" color="red" onClick={open}>
             {required ? t("Set up again…") : t("Turn off…")}
@@ -120,13 +138,33 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
         </div>
       </div>
       {opened ? (
-        <FormDialog title={required ? t("Set up two-step login again?") : t("Turn off two-step login?")} failure={failure} fields={["password", "code"]} submit={required ? t("Continue") : t("Turn off")} busy={busy}
-          disabled={!password || !code.trim()} onClose={end} onSubmit={() => void turnOff()}>
+        <FormDialog
+          title={required ? t("Set up two-step login again?") : t("Turn off two-step login?")}
+          failure={failure}
+          fields={["password", "code"]}
+          submit={required ? t("Continue") : t("Turn off")}
+          busy={busy}
+          disabled={!password || !code.trim()}
+          onClose={end}
+          onSubmit={() => void turnOff()}
+        >
           {(wrong) => (
             <>
-              <p>{required ? t("The current authenticator app and recovery codes stop working. You set up new ones next.") : t("After that, your password alone is enough to log in. The recovery codes stop working.")}</p>
-              <PasswordInput label={t("Password")} autoComplete="current-password" required data-autofocus value={password} error={wrong.password} aria-invalid={wrong.password !== undefined}
-                onChange={(e) => setPassword(e.currentTarget.value)} />
+              <p>
+                {required
+                  ? t("The current authenticator app and recovery codes stop working. You set up new ones next.")
+                  : t("After that, your password alone is enough to log in. The recovery codes stop working.")}
+              </p>
+              <PasswordInput
+                label={t("Password")}
+                autoComplete="current-password"
+                required
+                data-autofocus
+                value={password}
+                error={wrong.password}
+                aria-invalid={wrong.password !== undefined}
+                onChange={(e) => setPassword(e.currentTarget.value)}
+              />
               <CodeInput value={code} error={wrong.code} onChange={setCode} />
             </>
           )}
@@ -138,7 +176,15 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
 
 function CodeInput({ value, error, onChange }: { value: string; error?: string; onChange: (code: string) => void }) {
   return (
-    <TextInput label={t("Code from your authenticator app, or a recovery code")} autoComplete="one-time-code" autoCapitalize="off" spellCheck={false} required
-      value={value} error={error} onChange={(e) => onChange(e.currentTarget.value)} />
+    <TextInput
+      label={t("Code from your authenticator app, or a recovery code")}
+      autoComplete="one-time-code"
+      autoCapitalize="off"
+      spellCheck={false}
+      required
+      value={value}
+      error={error}
+      onChange={(e) => onChange(e.currentTarget.value)}
+    />
   );
 }

@@ -2,12 +2,12 @@ import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
-import { Confirm } from "../../components/Confirm";
-import { Cli, Empty, FailureNote } from "../../components/Note";
 import { NewToken } from "../../components/account/NewToken";
 import { Secret } from "../../components/account/Secret";
 import { usePages } from "../../components/admin/usePages";
+import { Confirm } from "../../components/Confirm";
 import { when } from "../../components/format";
+import { Cli, Empty, FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
@@ -43,33 +43,62 @@ export function Tokens() {
       </div>
       <FailureNote failure={list.failure} />
       {secret ? (
-        <Secret title={t("Your new token")} values={[{ label: t("Token"), value: secret }]} onClose={() => setSecret(null)}>
+        <Secret
+          title={t("Your new token")}
+          values={[{ label: t("Token"), value: secret }]}
+          onClose={() => setSecret(null)}
+        >
           <div>
             <p className="dim">{t("Use it on the command line:")}</p>
             <Cli line={`berth login ${location.origin} --token -`} />
             <p className="dim">{t("It is also the password for your folders in other programs, by SFTP or WebDAV:")}</p>
-            <Cli line={`rclone config create berth webdav url=${location.origin}/storage/dav vendor=other user=me pass=TOKEN`} />
+            <Cli
+              line={`rclone config create berth webdav url=${location.origin}/storage/dav vendor=other user=me pass=TOKEN`}
+            />
           </div>
         </Secret>
       ) : null}
       <section className="panel" aria-label={t("Valid tokens")}>
-        {!list.loading && list.rows.length === 0 ? <Empty title={t("No tokens")}>{t("A token lets a program act as you, within the scopes that you choose.")}</Empty> : null}
+        {!list.loading && list.rows.length === 0 ? (
+          <Empty title={t("No tokens")}>
+            {t("A token lets a program act as you, within the scopes that you choose.")}
+          </Empty>
+        ) : null}
         <ul className="rows">
           {list.rows.map((k) => (
             <li key={k.id}>
               <div className="entry">
                 <div className="row tight">
                   <b>{k.name}</b> <code className="dim">{k.prefix}…</code>
-                  {k.scopes.map((s) => <span key={s} className="tag">{t(s)}</span>)}
-                  {k.project ? <span className="tag on">{t("only {{project}}", { project: k.project.name })}</span> : null}
+                  {k.scopes.map((s) => (
+                    <span key={s} className="tag">
+                      {t(s)}
+                    </span>
+                  ))}
+                  {k.project ? (
+                    <span className="tag on">{t("only {{project}}", { project: k.project.name })}</span>
+                  ) : null}
                 </div>
                 <div className="dim">
-                  {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} · {t("created {{at}}", { at: when(k.createdAt) })} ·{" "}
-                  {k.expiresAt === null ? t("never expires") : over(k.expiresAt) ? <span className="bad">{t("expired {{at}}", { at: when(k.expiresAt) })}</span> : t("expires {{at}}", { at: when(k.expiresAt) })}
+                  {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} ·{" "}
+                  {t("created {{at}}", { at: when(k.createdAt) })} ·{" "}
+                  {k.expiresAt === null ? (
+                    t("never expires")
+                  ) : over(k.expiresAt) ? (
+                    <span className="bad">{t("expired {{at}}", { at: when(k.expiresAt) })}</span>
+                  ) : (
+                    t("expires {{at}}", { at: when(k.expiresAt) })
+                  )}
                   {k.makerID ? ` · ${t("expires with the credential that created it")}` : ""}
                 </div>
               </div>
-              <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke {{name}}", { name: k.name })} onClick={() => setRevoking(k)}>
+              <Button
+                variant="subtle"
+                color="red"
+                size="compact-xs"
+                aria-label={t("Revoke {{name}}", { name: k.name })}
+                onClick={() => setRevoking(k)}
+              >
                 {t("Revoke")}
               </Button>
             </li>
@@ -77,13 +106,21 @@ export function Tokens() {
         </ul>
       </section>
       {creating ? (
-        <NewToken onClose={close} onMade={(made) => {
-          setSecret(made);
-          close();
-          list.reload();
-        }} />
+        <NewToken
+          onClose={close}
+          onMade={(made) => {
+            setSecret(made);
+            close();
+            list.reload();
+          }}
+        />
       ) : null}
-      <Confirm opened={revoking !== null} title={t("Revoke {{name}}?", { name: revoking?.name ?? "" })} action={t("Revoke")} busy={revoke.busy} failure={revoke.failure}
+      <Confirm
+        opened={revoking !== null}
+        title={t("Revoke {{name}}?", { name: revoking?.name ?? "" })}
+        action={t("Revoke")}
+        busy={revoke.busy}
+        failure={revoke.failure}
         onClose={() => {
           revoke.clear();
           setRevoking(null);
@@ -93,8 +130,11 @@ export function Tokens() {
           toast({ text: t("{{name}} was revoked.", { name: revoking.name }) });
           setRevoking(null);
           list.reload();
-        }}>
-        {t("Programs that use it are refused at once, and so are all credentials that were created with it. This cannot be undone.")}
+        }}
+      >
+        {t(
+          "Programs that use it are refused at once, and so are all credentials that were created with it. This cannot be undone.",
+        )}
       </Confirm>
     </>
   );

@@ -31,7 +31,9 @@ export function Admin() {
           </section>
         ))}
       </nav>
-      <div className="content">{pages.some((p) => at === p.to || at.startsWith(`${p.to}/`)) ? <Outlet /> : <Nothing />}</div>
+      <div className="content">
+        {pages.some((p) => at === p.to || at.startsWith(`${p.to}/`)) ? <Outlet /> : <Nothing />}
+      </div>
     </div>
   );
 }

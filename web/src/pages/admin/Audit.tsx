@@ -1,19 +1,34 @@
 import { Button } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
-import { TrailFilters, entityName } from "../../components/admin/rules/TrailFilters";
+import { entityName, TrailFilters } from "../../components/admin/rules/TrailFilters";
 import { type Entry, TrailRow, tone } from "../../components/admin/rules/TrailRow";
+import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
-import { useNames } from "../../hooks/useNames";
-import { AuditQuery, type TrailFilter, exportUrl, notExported, spent, whereOf, wrongIn } from "../../components/admin/rules/trail";
+import {
+  AuditQuery,
+  exportUrl,
+  notExported,
+  spent,
+  type TrailFilter,
+  whereOf,
+  wrongIn,
+} from "../../components/admin/rules/trail";
 import { usePages } from "../../components/admin/usePages";
 import { clock, when } from "../../components/format";
+import { useNames } from "../../hooks/useNames";
 import { t } from "../../i18n";
 
 /** What the file cannot be narrowed to, as the filter's labels say it. */
 const labels: Record<keyof TrailFilter, string> = {
-  from: "From", to: "Until", actor: "Actor", as: "Acting as", action: "Action", entity: "Object", result: "Result", request: "Request ID",
+  from: "From",
+  to: "Until",
+  actor: "Actor",
+  as: "Acting as",
+  action: "Action",
+  entity: "Object",
+  result: "Result",
+  request: "Request ID",
 };
 
 export function Audit() {
@@ -25,17 +40,45 @@ export function Audit() {
   // What cannot be meant is shown at its input; the rows stay.
   const [meant, setMeant] = useState(filter);
   if (!wrong && meant !== filter) setMeant(filter);
-  const pages = usePages({ query: AuditQuery, variables: { where: whereOf(meant) }, pick: (data) => data.auditEntries });
+  const pages = usePages({
+    query: AuditQuery,
+    variables: { where: whereOf(meant) },
+    pick: (data) => data.auditEntries,
+  });
   const emails = useNames([filter.actor, filter.as]);
   const without = notExported(meant);
   const today = new Date().toDateString();
 
   const columns: Column<Entry>[] = [
-    { head: t("Time"), cell: (e) => <RowButton onOpen={() => setOpen(e)}><span className="nowrap">{new Date(e.at).toDateString() === today ? clock(e.at) : when(e.at)}</span></RowButton> },
-    { head: t("Actor"), cell: (e) => <>{e.actorEmail || <span className="dim">{t("unknown")}</span>}{e.actedAsId ? <span className="dim"> {t("as {{email}}", { email: e.actedAs?.email ?? t("another user") })}</span> : null}</> },
+    {
+      head: t("Time"),
+      cell: (e) => (
+        <RowButton onOpen={() => setOpen(e)}>
+          <span className="nowrap">{new Date(e.at).toDateString() === today ? clock(e.at) : when(e.at)}</span>
+        </RowButton>
+      ),
+    },
+    {
+      head: t("Actor"),
+      cell: (e) => (
+        <>
+          {e.actorEmail || <span className="dim">{t("unknown")}</span>}
+          {e.actedAsId ? (
+            <span className="dim"> {t("as {{email}}", { email: e.actedAs?.email ?? t("another user") })}</span>
+          ) : null}
+        </>
+      ),
+    },
     { head: t("Action"), cell: (e) => <code>{e.action}</code> },
     { head: t("Object"), wide: true, cell: (e) => entityName(e.entity) },
-    { head: t("Result"), cell: (e) => <span className={tone(e.result)} title={e.message}>{e.result}</span> },
+    {
+      head: t("Result"),
+      cell: (e) => (
+        <span className={tone(e.result)} title={e.message}>
+          {e.result}
+        </span>
+      ),
+    },
     { head: t("Duration"), wide: true, num: true, cell: (e) => <span className="nowrap">{spent(e.durationUs)}</span> },
     { head: t("Client address"), wide: true, cell: (e) => <span className="mono dim">{e.clientAddress}</span> },
   ];
@@ -43,7 +86,9 @@ export function Audit() {
     <>
       <div className="page-head">
         <h1>{t("Audit log")}</h1>
-        <span className="dim" role="status">{pages.total === null ? "" : t("{{count}} rows", { count: pages.total })}</span>
+        <span className="dim" role="status">
+          {pages.total === null ? "" : t("{{count}} rows", { count: pages.total })}
+        </span>
         <div className="push row">
           <Button variant="default" loading={pages.loading} onClick={pages.reload}>
             {t("Refresh")}
@@ -55,17 +100,42 @@ export function Audit() {
           ) : null}
         </div>
       </div>
-      <TrailFilters filter={filter} emails={emails} onChange={narrow} onClear={() => void navigate({ search: {}, replace: true })} />
+      <TrailFilters
+        filter={filter}
+        emails={emails}
+        onChange={narrow}
+        onClear={() => void navigate({ search: {}, replace: true })}
+      />
       {without.length > 0 ? (
         <p className="dim links">
-          {t("A CSV file cannot be filtered by: {{fields}}.", { fields: without.map((key) => t(labels[key])).join(", ") })}{" "}
-          <a href={exportUrl(meant)} download="audit.csv">{t("Download without these filters")}</a>
+          {t("A CSV file cannot be filtered by: {{fields}}.", {
+            fields: without.map((key) => t(labels[key])).join(", "),
+          })}{" "}
+          <a href={exportUrl(meant)} download="audit.csv">
+            {t("Download without these filters")}
+          </a>
         </p>
       ) : null}
-      <PagedTable label={t("Audit log")} pages={pages} columns={columns} selected={open?.id} empty={t("No matching entries")} />
-      {open ? <TrailRow entry={open} onClose={() => setOpen(null)} onFilter={(more) => { setOpen(null); narrow(more); }} /> : null}
+      <PagedTable
+        label={t("Audit log")}
+        pages={pages}
+        columns={columns}
+        selected={open?.id}
+        empty={t("No matching entries")}
+      />
+      {open ? (
+        <TrailRow
+          entry={open}
+          onClose={() => setOpen(null)}
+          onFilter={(more) => {
+            setOpen(null);
+            narrow(more);
+          }}
+        />
+      ) : null}
     </>
   );
 }
 
-const clean = (filter: TrailFilter): TrailFilter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
+const clean = (filter: TrailFilter): TrailFilter =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value));

@@ -2,22 +2,25 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
-import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import { GroupDialog } from "../../components/admin/rules/GroupDialog";
 import { GroupPanel } from "../../components/admin/rules/GroupPanel";
-import { WhichGroups } from "../../components/admin/rules/WhichGroups";
 import { type Group, GroupFields, openTo, sessionTypes } from "../../components/admin/rules/group";
 import { mayCreate } from "../../components/admin/rules/rights";
+import { WhichGroups } from "../../components/admin/rules/WhichGroups";
+import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
 import { usePages } from "../../components/admin/usePages";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
-const GroupsQuery = graphql(`
+const GroupsQuery = graphql(
+  `
   query Groups($first: Int, $after: Cursor) {
     resourceGroups(first: $first, after: $after, orderBy: [{ field: NAME, direction: ASC }]) { totalCount pageInfo { hasNextPage endCursor } edges { node { ...GroupFields } } }
   }
-`, [GroupFields]);
+`,
+  [GroupFields],
+);
 
 export function Groups() {
   const viewer = useViewer();
@@ -30,7 +33,18 @@ export function Groups() {
   const columns: Column<Group>[] = [
     { head: t("Resource group"), cell: (g) => <RowButton onOpen={() => show(g.id)}>{g.name}</RowButton> },
     { head: t("Open to"), cell: (g) => <span className={g.active ? undefined : "dim"}>{t(...openTo(g))}</span> },
-    { head: t("Session types"), cell: (g) => (g.sessionTypes.length === sessionTypes.length ? <span className="dim">{t("all")}</span> : sessionTypes.filter((s) => g.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")) },
+    {
+      head: t("Session types"),
+      cell: (g) =>
+        g.sessionTypes.length === sessionTypes.length ? (
+          <span className="dim">{t("all")}</span>
+        ) : (
+          sessionTypes
+            .filter((s) => g.sessionTypes.includes(s.value))
+            .map((s) => t(s.label))
+            .join(", ")
+        ),
+    },
     { head: t("Agents"), num: true, cell: (g) => g.agents.totalCount },
     { head: t("Description"), wide: true, cell: (g) => <span className="dim">{g.description}</span> },
   ];
@@ -38,19 +52,49 @@ export function Groups() {
     <>
       <div className="page-head">
         <h1>{t("Resource groups")}</h1>
-        <SegmentedControl aria-label={t("View")} value={view ?? "list"} onChange={(v) => void navigate({ search: v === "who" ? { view: "who" } : {} })}
-          data={[{ value: "list", label: t("Groups") }, { value: "who", label: t("Access") }]} />
-        {mayCreate(viewer, "resource_group") ? <Button className="push" onClick={() => setEdited("new")}>{t("New group")}</Button> : null}
+        <SegmentedControl
+          aria-label={t("View")}
+          value={view ?? "list"}
+          onChange={(v) => void navigate({ search: v === "who" ? { view: "who" } : {} })}
+          data={[
+            { value: "list", label: t("Groups") },
+            { value: "who", label: t("Access") },
+          ]}
+        />
+        {mayCreate(viewer, "resource_group") ? (
+          <Button className="push" onClick={() => setEdited("new")}>
+            {t("New group")}
+          </Button>
+        ) : null}
       </div>
       {view === "who" ? (
-        <WhichGroups whose={whose} onChange={(more) => void navigate({ search: { view: "who", ...more }, replace: true })} onOpen={show} />
+        <WhichGroups
+          whose={whose}
+          onChange={(more) => void navigate({ search: { view: "who", ...more }, replace: true })}
+          onOpen={show}
+        />
       ) : (
-        <PagedTable label={t("Resource groups")} pages={pages} columns={columns} selected={open} empty={t("No resource groups")}>
+        <PagedTable
+          label={t("Resource groups")}
+          pages={pages}
+          columns={columns}
+          selected={open}
+          empty={t("No resource groups")}
+        >
           {t("Each agent belongs to a resource group. Without a group, no session can start.")}
         </PagedTable>
       )}
-      {shown ? <GroupPanel group={shown} onEdit={() => setEdited(shown)} onClose={() => show(undefined)} onDone={pages.reload} /> : null}
-      {edited ? <GroupDialog group={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} /> : null}
+      {shown ? (
+        <GroupPanel
+          group={shown}
+          onEdit={() => setEdited(shown)}
+          onClose={() => show(undefined)}
+          onDone={pages.reload}
+        />
+      ) : null}
+      {edited ? (
+        <GroupDialog group={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} />
+      ) : null}
     </>
   );
 }

@@ -2,21 +2,24 @@ import { Button } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
-import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import { CheckerDialog } from "../../components/admin/idle/CheckerDialog";
-import { CheckerPanel, bound } from "../../components/admin/idle/CheckerPanel";
+import { bound, CheckerPanel } from "../../components/admin/idle/CheckerPanel";
 import { type Checker, CheckerFields, kindOf, looksFor } from "../../components/admin/idle/checker";
 import { holdsTo, isSuper } from "../../components/admin/nav";
+import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
 import { usePages } from "../../components/admin/usePages";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
-const CheckersQuery = graphql(`
+const CheckersQuery = graphql(
+  `
   query IdleCheckers($first: Int, $after: Cursor) {
     idleCheckers(first: $first, after: $after, orderBy: [{ field: NAME, direction: ASC }]) { totalCount pageInfo { hasNextPage endCursor } edges { node { ...CheckerFields } } }
   }
-`, [CheckerFields]);
+`,
+  [CheckerFields],
+);
 
 /** The rules by which sessions that are of no use any more end. */
 export function Idle() {
@@ -30,8 +33,19 @@ export function Idle() {
   const shown = pages.rows.find((c) => c.id === open);
   const columns: Column<Checker>[] = [
     { head: t("Checker"), cell: (c) => <RowButton onOpen={() => show(c.id)}>{c.name}</RowButton> },
-    { head: t("Criterion"), cell: (c) => <>{t(kindOf(c.kind).label)} <span className="dim">{t(...looksFor(c))}</span></> },
-    { head: t("Bound to"), cell: (c) => (c.bindings.length === 0 ? <span className="dim">{t("not bound")}</span> : c.bindings.map(bound).join(", ")) },
+    {
+      head: t("Criterion"),
+      cell: (c) => (
+        <>
+          {t(kindOf(c.kind).label)} <span className="dim">{t(...looksFor(c))}</span>
+        </>
+      ),
+    },
+    {
+      head: t("Bound to"),
+      cell: (c) =>
+        c.bindings.length === 0 ? <span className="dim">{t("not bound")}</span> : c.bindings.map(bound).join(", "),
+    },
     { head: t("Enabled"), cell: (c) => (c.enabled ? t("yes") : <span className="tone-wait">{t("no")}</span>) },
     { head: t("Description"), wide: true, cell: (c) => <span className="dim">{c.description}</span> },
   ];
@@ -39,13 +53,37 @@ export function Idle() {
     <>
       <div className="page-head">
         <h1>{t("Idle checkers")}</h1>
-        {may ? <Button className="push" onClick={() => setEdited("new")}>{t("New checker")}</Button> : null}
+        {may ? (
+          <Button className="push" onClick={() => setEdited("new")}>
+            {t("New checker")}
+          </Button>
+        ) : null}
       </div>
-      <PagedTable label={t("Idle checkers")} pages={pages} columns={columns} selected={open} empty={t("No idle checkers")}>
+      <PagedTable
+        label={t("Idle checkers")}
+        pages={pages}
+        columns={columns}
+        selected={open}
+        empty={t("No idle checkers")}
+      >
         {t("Sessions run until their owners stop them.")}
       </PagedTable>
-      {shown ? <CheckerPanel checker={shown} may={may} onEdit={() => setEdited(shown)} onClose={() => show(undefined)} onDone={pages.reload} /> : null}
-      {edited ? <CheckerDialog checker={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} /> : null}
+      {shown ? (
+        <CheckerPanel
+          checker={shown}
+          may={may}
+          onEdit={() => setEdited(shown)}
+          onClose={() => show(undefined)}
+          onDone={pages.reload}
+        />
+      ) : null}
+      {edited ? (
+        <CheckerDialog
+          checker={edited === "new" ? null : edited}
+          onClose={() => setEdited(null)}
+          onDone={pages.reload}
+        />
+      ) : null}
     </>
   );
 }

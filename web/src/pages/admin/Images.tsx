@@ -2,8 +2,8 @@ import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { Confirm } from "../../components/Confirm";
-import { FailureNote } from "../../components/Note";
 import { bytes, slotsLine } from "../../components/format";
+import { FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
@@ -18,7 +18,9 @@ const ImagesQuery = graphql(`
     }
   }
 `);
-const RegisterImage = graphql(`mutation RegisterImage($input: RegisterImageInput!) { registerImage(input: $input) { image { id name } } }`);
+const RegisterImage = graphql(
+  `mutation RegisterImage($input: RegisterImageInput!) { registerImage(input: $input) { image { id name } } }`,
+);
 const ForgetImage = graphql(`mutation ForgetImage($input: ForgetImageInput!) { forgetImage(input: $input) { id } }`);
 
 export function Images() {
@@ -35,13 +37,23 @@ export function Images() {
       <div className="page-head">
         <h1>{t("Images")}</h1>
         <span className="dim">{data?.images.totalCount}</span>
-        <form className="push row" onSubmit={async (event) => {
-          event.preventDefault();
-          if (!(await register.run({ input: { reference: reference.trim() } }))) return;
-          setReference("");
-          refetch();
-        }}>
-          <TextInput aria-label={t("Image reference")} placeholder="registry.example:5000/name:tag" w={260} value={reference} disabled={!superadmin} onChange={(e) => setReference(e.currentTarget.value)} />
+        <form
+          className="push row"
+          onSubmit={async (event) => {
+            event.preventDefault();
+            if (!(await register.run({ input: { reference: reference.trim() } }))) return;
+            setReference("");
+            refetch();
+          }}
+        >
+          <TextInput
+            aria-label={t("Image reference")}
+            placeholder="registry.example:5000/name:tag"
+            w={260}
+            value={reference}
+            disabled={!superadmin}
+            onChange={(e) => setReference(e.currentTarget.value)}
+          />
           <Button type="submit" variant="default" loading={register.busy} disabled={!superadmin || !reference.trim()}>
             {t("Register")}
           </Button>
@@ -60,20 +72,33 @@ export function Images() {
                 <th className="num">{t("Size")}</th>
                 <th>{t("Minimum resources")}</th>
                 <th>{t("State")}</th>
-                <th><span className="dim">{t("Actions")}</span></th>
+                <th>
+                  <span className="dim">{t("Actions")}</span>
+                </th>
               </tr>
             </thead>
             <tbody>
               {images.map((i) => (
                 <tr key={i.id}>
-                  <td className="clip"><b>{i.name}</b></td>
-                  <td className="clip"><code>{i.reference}</code></td>
+                  <td className="clip">
+                    <b>{i.name}</b>
+                  </td>
+                  <td className="clip">
+                    <code>{i.reference}</code>
+                  </td>
                   <td>{i.architecture}</td>
                   <td className="num nowrap">{bytes(i.sizeBytes)}</td>
                   <td>{slotsLine(i.minimumSlots)}</td>
                   <td>{i.status === "alive" ? t("available") : <span className="tone-bad">{t("missing")}</span>}</td>
                   <td style={{ width: 1 }}>
-                    <Button variant="subtle" color="red" size="compact-xs" disabled={!superadmin} aria-label={t("Unregister {{name}}", { name: i.name })} onClick={() => setGone(i)}>
+                    <Button
+                      variant="subtle"
+                      color="red"
+                      size="compact-xs"
+                      disabled={!superadmin}
+                      aria-label={t("Unregister {{name}}", { name: i.name })}
+                      onClick={() => setGone(i)}
+                    >
                       {t("Unregister")}
                     </Button>
                   </td>
@@ -83,10 +108,26 @@ export function Images() {
           </table>
         </div>
       ) : null}
-      <Confirm opened={gone !== null} title={t("Unregister this image?")} action={t("Unregister")} busy={forget.busy} failure={forget.failure}
-        onClose={() => { forget.clear(); setGone(null); }}
-        onConfirm={async () => { if (await forget.run({ input: { id: gone!.id } })) { setGone(null); refetch(); } }}>
-        {t("{{name}} can no longer be launched. It stays in its registry, and a scan registers it again.", { name: gone?.name ?? "" })}
+      <Confirm
+        opened={gone !== null}
+        title={t("Unregister this image?")}
+        action={t("Unregister")}
+        busy={forget.busy}
+        failure={forget.failure}
+        onClose={() => {
+          forget.clear();
+          setGone(null);
+        }}
+        onConfirm={async () => {
+          if (await forget.run({ input: { id: gone!.id } })) {
+            setGone(null);
+            refetch();
+          }
+        }}
+      >
+        {t("{{name}} can no longer be launched. It stays in its registry, and a scan registers it again.", {
+          name: gone?.name ?? "",
+        })}
       </Confirm>
     </>
   );

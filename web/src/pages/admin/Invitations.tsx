@@ -1,16 +1,16 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
-import { type ResultOf, graphql } from "../../api/graphql";
-import { Confirm } from "../../components/Confirm";
-import { Empty, FailureNote } from "../../components/Note";
-import { Status } from "../../components/Status";
+import { graphql, type ResultOf } from "../../api/graphql";
 import { FilterBox } from "../../components/admin/Filter";
-import { Table } from "../../components/admin/Table";
 import { holdsTo, seesAll } from "../../components/admin/nav";
+import { invitationStatus } from "../../components/admin/people/invitation";
 import { NewInvitation } from "../../components/admin/people/NewInvitation";
 import { Waiting } from "../../components/admin/people/Waiting";
-import { invitationStatus } from "../../components/admin/people/invitation";
+import { Table } from "../../components/admin/Table";
+import { Confirm } from "../../components/Confirm";
 import { when } from "../../components/format";
+import { Empty, FailureNote } from "../../components/Note";
+import { Status } from "../../components/Status";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { administers, useViewer } from "../../hooks/useViewer";
@@ -19,7 +19,9 @@ import { t } from "../../i18n";
 const InvitationsQuery = graphql(`
   query Invitations { invitations { id email createdAt expiresAt usedAt revokedAt domain { id name } project { id name } } }
 `);
-const Revoke = graphql(`mutation RevokeInvitation($input: RevokeInvitationInput!) { revokeInvitation(input: $input) { invitation { id revokedAt usedAt } } }`);
+const Revoke = graphql(
+  `mutation RevokeInvitation($input: RevokeInvitationInput!) { revokeInvitation(input: $input) { invitation { id revokedAt usedAt } } }`,
+);
 
 type Row = ResultOf<typeof InvitationsQuery>["invitations"][number];
 
@@ -39,7 +41,11 @@ export function Invitations() {
     <>
       <div className="page-head">
         <h1>{t("Invitations")}</h1>
-        {invites ? <Button className="push" onClick={() => make(true)}>{t("New invitation")}</Button> : null}
+        {invites ? (
+          <Button className="push" onClick={() => make(true)}>
+            {t("New invitation")}
+          </Button>
+        ) : null}
       </div>
       <Waiting />
       <section className="stack" aria-label={t("Invitations")}>
@@ -50,28 +56,63 @@ export function Invitations() {
         <FailureNote failure={failure} />
         {data && rows.length === 0 ? (
           <div className="panel">
-            <Empty title={q ? t("No invitation matches") : t("No invitations")}>{q ? null : t("An invitation lets one person sign up, if the domain allows sign-ups.")}</Empty>
+            <Empty title={q ? t("No invitation matches") : t("No invitations")}>
+              {q ? null : t("An invitation lets one person sign up, if the domain allows sign-ups.")}
+            </Empty>
           </div>
         ) : null}
         {rows.length > 0 ? (
-          <Table label={t("Invitations")} rows={rows}
+          <Table
+            label={t("Invitations")}
+            rows={rows}
             columns={[
               { head: t("E-mail"), cell: (i) => <b>{i.email}</b> },
               { head: t("Status"), cell: (i) => <Status status={invitationStatus(i)} /> },
               ...(seesAll(viewer) ? [{ head: t("Domain"), cell: (i: Row) => i.domain.name }] : []),
               { head: t("Project"), wide: true, cell: (i) => i.project?.name ?? "" },
               { head: t("Created"), wide: true, cell: (i) => <span className="dim nowrap">{when(i.createdAt)}</span> },
-              { head: t("Until"), cell: (i) => <span className="dim nowrap">{i.usedAt ? t("used {{at}}", { at: when(i.usedAt) }) : when(i.expiresAt)}</span> },
-              { head: "", num: true, cell: (i) => revokes && invitationStatus(i) === "open" ? (
-                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the invitation of {{email}}", { email: i.email })} onClick={() => { clear(); setGoing(i); }}>
-                  {t("Revoke")}
-                </Button>
-              ) : null },
-            ]} />
+              {
+                head: t("Until"),
+                cell: (i) => (
+                  <span className="dim nowrap">
+                    {i.usedAt ? t("used {{at}}", { at: when(i.usedAt) }) : when(i.expiresAt)}
+                  </span>
+                ),
+              },
+              {
+                head: "",
+                num: true,
+                cell: (i) =>
+                  revokes && invitationStatus(i) === "open" ? (
+                    <Button
+                      variant="subtle"
+                      color="red"
+                      size="compact-xs"
+                      aria-label={t("Revoke the invitation of {{email}}", { email: i.email })}
+                      onClick={() => {
+                        clear();
+                        setGoing(i);
+                      }}
+                    >
+                      {t("Revoke")}
+                    </Button>
+                  ) : null,
+              },
+            ]}
+          />
         ) : null}
       </section>
-      <Confirm opened={going !== null} title={t("Revoke the invitation of {{email}}?", { email: going?.email ?? "" })} action={t("Revoke")} busy={busy} failure={refused} onClose={() => setGoing(null)}
-        onConfirm={async () => { if (going && (await run({ input: { id: going.id } }))) setGoing(null); }}>
+      <Confirm
+        opened={going !== null}
+        title={t("Revoke the invitation of {{email}}?", { email: going?.email ?? "" })}
+        action={t("Revoke")}
+        busy={busy}
+        failure={refused}
+        onClose={() => setGoing(null)}
+        onConfirm={async () => {
+          if (going && (await run({ input: { id: going.id } }))) setGoing(null);
+        }}
+      >
         <p>{t("Its link stops working.")}</p>
       </Confirm>
       {making ? <NewInvitation onClose={() => make(false)} onDone={refetch} /> : null}

@@ -1,10 +1,10 @@
 import { Button, NumberInput } from "@mantine/core";
 import { useState } from "react";
-import { type ResultOf, graphql } from "../../api/graphql";
 import { byField } from "../../api/errors";
+import { graphql, type ResultOf } from "../../api/graphql";
 import { isSuper } from "../../components/admin/nav";
-import { FailureNote } from "../../components/Note";
 import { when } from "../../components/format";
+import { FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
@@ -47,13 +47,21 @@ export function Retention() {
             <tr>
               <th scope="col">{t("Rows")}</th>
               <th scope="col">{t("Retention in days")}</th>
-              <th scope="col" className="wide">{t("Default")}</th>
-              <th scope="col" className="num wide">{t("Removed so far")}</th>
-              <th scope="col" className="wide">{t("Last cleanup")}</th>
+              <th scope="col" className="wide">
+                {t("Default")}
+              </th>
+              <th scope="col" className="num wide">
+                {t("Removed so far")}
+              </th>
+              <th scope="col" className="wide">
+                {t("Last cleanup")}
+              </th>
             </tr>
           </thead>
           <tbody>
-            {(data?.retention ?? []).map((row) => <Line key={row.category} row={row} onDone={refetch} />)}
+            {(data?.retention ?? []).map((row) => (
+              <Line key={row.category} row={row} onDone={refetch} />
+            ))}
           </tbody>
         </table>
       </div>
@@ -77,26 +85,57 @@ function Line({ row, onDone }: { row: Row; onDone: () => void }) {
   const spoken = (n: number) => (n === 0 ? t("forever") : t("{{count}} days", { count: n }));
   return (
     <tr>
-      <th scope="row" style={{ color: "var(--text)", fontSize: "inherit" }}>{name}</th>
+      <th scope="row" style={{ color: "var(--text)", fontSize: "inherit" }}>
+        {name}
+      </th>
       <td>
         {superadmin ? (
           <form className="row" onSubmit={save} noValidate>
-            <NumberInput aria-label={t("Retention of {{name}} in days; 0 means forever", { name })} w={110} allowDecimal={false} clampBehavior="none" value={days} max={longest}
-              error={field.days} onChange={(n) => { setDays(n); clear(); }} />
-            <Button type="submit" variant="default" loading={busy} disabled={days === "" || Number(days) === row.days} aria-label={t("Set the retention of {{name}}", { name })}>
+            <NumberInput
+              aria-label={t("Retention of {{name}} in days; 0 means forever", { name })}
+              w={110}
+              allowDecimal={false}
+              clampBehavior="none"
+              value={days}
+              max={longest}
+              error={field.days}
+              onChange={(n) => {
+                setDays(n);
+                clear();
+              }}
+            />
+            <Button
+              type="submit"
+              variant="default"
+              loading={busy}
+              disabled={days === "" || Number(days) === row.days}
+              aria-label={t("Set the retention of {{name}}", { name })}
+            >
               {t("Set")}
             </Button>
             <span className="dim">{Number(days) === 0 && days !== "" ? t("forever") : null}</span>
             <FailureNote failure={rest} />
           </form>
-        ) : spoken(row.days)}
+        ) : (
+          spoken(row.days)
+        )}
       </td>
       <td className="wide dim">
         {usual === undefined ? null : superadmin && usual !== row.days ? (
-          <button type="button" className="linkish" onClick={() => { setDays(usual); clear(); }} aria-label={t("{{count}} days for {{name}}", { count: usual, name })}>
+          <button
+            type="button"
+            className="linkish"
+            onClick={() => {
+              setDays(usual);
+              clear();
+            }}
+            aria-label={t("{{count}} days for {{name}}", { count: usual, name })}
+          >
             {spoken(usual)}
           </button>
-        ) : spoken(usual)}
+        ) : (
+          spoken(usual)
+        )}
       </td>
       <td className="num wide">{row.removed}</td>
       <td className="wide dim nowrap">{row.sweptAt ? when(row.sweptAt) : t("not yet")}</td>

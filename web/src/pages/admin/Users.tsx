@@ -2,18 +2,18 @@ import { Button } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
-import { Status } from "../../components/Status";
 import { FilterBox, FilterSelect } from "../../components/admin/Filter";
-import { DomainPick, ProjectPick } from "../../components/admin/Pickers";
-import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import { holds, holdsTo, seesAll } from "../../components/admin/nav";
+import { DomainPick, ProjectPick } from "../../components/admin/Pickers";
 import { CreateUser } from "../../components/admin/people/CreateUser";
-import { Import } from "../../components/admin/people/Import";
-import { UserPanel } from "../../components/admin/people/UserPanel";
 import { type People, type UserRow, UsersQuery, whereOf } from "../../components/admin/people/filter";
+import { Import } from "../../components/admin/people/Import";
 import { roleNames } from "../../components/admin/people/rights";
+import { UserPanel } from "../../components/admin/people/UserPanel";
+import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import { usePages } from "../../components/admin/usePages";
 import { when } from "../../components/format";
+import { Status } from "../../components/Status";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
@@ -33,7 +33,11 @@ export function Users() {
   const narrow = (more: People) => void navigate({ search: (old) => ({ ...old, ...more }), replace: true });
   const [creating, create] = useState(false);
 
-  const members = useLiveQuery({ query: MembersQuery, variables: { project: filter.project ?? "" }, pause: !filter.project });
+  const members = useLiveQuery({
+    query: MembersQuery,
+    variables: { project: filter.project ?? "" },
+    pause: !filter.project,
+  });
   const project = filter.project && members.data?.node && "memberships" in members.data.node ? members.data.node : null;
   const where = whereOf(filter, project?.memberships.map((m) => m.user.id) ?? null);
   // A project is of one domain already.
@@ -43,7 +47,11 @@ export function Users() {
     variables: { where, domain: domain ?? viewer.user.domain.id, inDomain: domain !== undefined },
     pick: (data) => data.users ?? (data.node && "users" in data.node ? data.node.users : null),
   });
-  const names = useLiveQuery({ query: NamesQuery, variables: { ids: [filter.domain, filter.project].filter((id): id is string => Boolean(id)) }, pause: !filter.domain && !filter.project });
+  const names = useLiveQuery({
+    query: NamesQuery,
+    variables: { ids: [filter.domain, filter.project].filter((id): id is string => Boolean(id)) },
+    pause: !filter.domain && !filter.project,
+  });
   const chosen = (id: string | undefined) => {
     const found = (names.data?.nodes ?? []).find((n) => n?.id === id);
     return id ? { value: id, label: found && "name" in found ? found.name : "" } : null;
@@ -52,7 +60,14 @@ export function Users() {
   const many = seesAll(viewer) || holds(viewer, "domain");
 
   if (filter.view === "import" && adds) {
-    return <Import onClose={() => { narrow({ view: undefined }); pages.reload(); }} />;
+    return (
+      <Import
+        onClose={() => {
+          narrow({ view: undefined });
+          pages.reload();
+        }}
+      />
+    );
   }
   const columns: Column<UserRow>[] = [
     { head: t("E-mail"), cell: (u) => <RowButton onOpen={() => narrow({ open: u.id })}>{u.email}</RowButton> },
@@ -60,15 +75,25 @@ export function Users() {
     ...(many ? [{ head: t("Domain"), cell: (u: UserRow) => u.domain.name }] : []),
     { head: t("Role"), cell: (u) => t(roleNames[u.role]) },
     { head: t("Status"), cell: (u) => <Status status={u.status} /> },
-    { head: t("Policy"), wide: true, cell: (u) => <span className="dim">{[...new Set(u.policies.map((p) => p.policy.name))].join(", ")}</span> },
-    { head: t("Last login"), wide: true, cell: (u) => <span className="dim nowrap">{u.lastLoginAt ? when(u.lastLoginAt) : t("never")}</span> },
+    {
+      head: t("Policy"),
+      wide: true,
+      cell: (u) => <span className="dim">{[...new Set(u.policies.map((p) => p.policy.name))].join(", ")}</span>,
+    },
+    {
+      head: t("Last login"),
+      wide: true,
+      cell: (u) => <span className="dim nowrap">{u.lastLoginAt ? when(u.lastLoginAt) : t("never")}</span>,
+    },
   ];
   const narrowed = filter.q || filter.domain || filter.project || filter.role || filter.status;
   return (
     <>
       <div className="page-head">
         <h1>{t("Users")}</h1>
-        <span className="dim" role="status">{pages.total === null ? "" : pages.total}</span>
+        <span className="dim" role="status">
+          {pages.total === null ? "" : pages.total}
+        </span>
         {adds ? (
           <div className="push row">
             <Button variant="default" onClick={() => narrow({ view: "import", open: undefined })}>
@@ -79,21 +104,76 @@ export function Users() {
         ) : null}
       </div>
       <div className="row">
-        <FilterBox label={t("Filter by e-mail or name")} value={filter.q ?? ""} onChange={(q) => narrow({ q: q || undefined })} />
+        <FilterBox
+          label={t("Filter by e-mail or name")}
+          value={filter.q ?? ""}
+          onChange={(q) => narrow({ q: q || undefined })}
+        />
         {many ? (
-          <DomainPick key={`d ${chosen(filter.domain)?.label}`} bare label={t("Domain")} placeholder={t("All domains")} w={160} value={filter.domain ?? null} chosen={chosen(filter.domain)}
-            onChange={(id) => narrow({ domain: id ?? undefined, project: undefined })} />
+          <DomainPick
+            key={`d ${chosen(filter.domain)?.label}`}
+            bare
+            label={t("Domain")}
+            placeholder={t("All domains")}
+            w={160}
+            value={filter.domain ?? null}
+            chosen={chosen(filter.domain)}
+            onChange={(id) => narrow({ domain: id ?? undefined, project: undefined })}
+          />
         ) : null}
-        <ProjectPick key={`p ${filter.domain} ${chosen(filter.project)?.label}`} bare label={t("Project")} placeholder={t("All projects")} w={160} domain={filter.domain} value={filter.project ?? null} chosen={chosen(filter.project)}
-          onChange={(id) => narrow({ project: id ?? undefined })} />
-        <FilterSelect label={t("Role")} any={t("All roles")} value={filter.role} onChange={(role) => narrow({ role: role as People["role"] })}
-          options={Object.entries(roleNames).map(([value, label]) => ({ value, label: t(label) }))} />
-        <FilterSelect label={t("Status")} any={t("All except deleted")} value={filter.status} onChange={(status) => narrow({ status: status as People["status"] })}
-          options={[{ value: "active", label: t("Active") }, { value: "inactive", label: t("Inactive") }, { value: "before_verification", label: t("Pending approval") }, { value: "deleted", label: t("Deleted") }]} />
+        <ProjectPick
+          key={`p ${filter.domain} ${chosen(filter.project)?.label}`}
+          bare
+          label={t("Project")}
+          placeholder={t("All projects")}
+          w={160}
+          domain={filter.domain}
+          value={filter.project ?? null}
+          chosen={chosen(filter.project)}
+          onChange={(id) => narrow({ project: id ?? undefined })}
+        />
+        <FilterSelect
+          label={t("Role")}
+          any={t("All roles")}
+          value={filter.role}
+          onChange={(role) => narrow({ role: role as People["role"] })}
+          options={Object.entries(roleNames).map(([value, label]) => ({ value, label: t(label) }))}
+        />
+        <FilterSelect
+          label={t("Status")}
+          any={t("All except deleted")}
+          value={filter.status}
+          onChange={(status) => narrow({ status: status as People["status"] })}
+          options={[
+            { value: "active", label: t("Active") },
+            { value: "inactive", label: t("Inactive") },
+            { value: "before_verification", label: t("Pending approval") },
+            { value: "deleted", label: t("Deleted") },
+          ]}
+        />
       </div>
-      <PagedTable label={t("Users")} pages={pages} columns={columns} selected={filter.open} empty={narrowed ? t("No user matches") : t("No users")} />
-      {filter.open ? <UserPanel key={filter.open} id={filter.open} onClose={() => narrow({ open: undefined })} onMoved={pages.reload} /> : null}
-      {creating ? <CreateUser domain={filter.domain ?? viewer.user.domain.id} onClose={() => create(false)} onDone={pages.reload} /> : null}
+      <PagedTable
+        label={t("Users")}
+        pages={pages}
+        columns={columns}
+        selected={filter.open}
+        empty={narrowed ? t("No user matches") : t("No users")}
+      />
+      {filter.open ? (
+        <UserPanel
+          key={filter.open}
+          id={filter.open}
+          onClose={() => narrow({ open: undefined })}
+          onMoved={pages.reload}
+        />
+      ) : null}
+      {creating ? (
+        <CreateUser
+          domain={filter.domain ?? viewer.user.domain.id}
+          onClose={() => create(false)}
+          onDone={pages.reload}
+        />
+      ) : null}
     </>
   );
 }

@@ -1,15 +1,15 @@
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
-import { type Column, RowButton, Table } from "../../components/admin/Table";
 import { Capabilities } from "../../components/admin/rules/Capabilities";
+import { spoken } from "../../components/admin/rules/holder";
 import { VolumeMatrix } from "../../components/admin/rules/VolumeMatrix";
 import { VolumePanel } from "../../components/admin/rules/VolumePanel";
-import { spoken } from "../../components/admin/rules/holder";
+import { type Column, RowButton, Table } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
 import { type Volume, VolumeFields } from "../../components/admin/rules/volume";
+import { bytes } from "../../components/format";
 import { Meter } from "../../components/Meter";
 import { Empty, FailureNote } from "../../components/Note";
-import { bytes } from "../../components/format";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 
@@ -21,7 +21,10 @@ const tones: Record<string, string> = { healthy: "tone-ok", degraded: "tone-wait
 function pace({ performance: p }: Volume): string {
   if (p === null) return t("not reported");
   const flow = (n: number | null, key: string) => (n === null ? [] : [t(key, { rate: `${bytes(n)}/s` })]);
-  return [...flow(p.readBytesPerSecond, "{{rate}} read"), ...flow(p.writeBytesPerSecond, "{{rate}} written")].join(" · ") || t("not reported");
+  return (
+    [...flow(p.readBytesPerSecond, "{{rate}} read"), ...flow(p.writeBytesPerSecond, "{{rate}} written")].join(" · ") ||
+    t("not reported")
+  );
 }
 
 /** Where folders live, how it is there, and who may use it for what. */
@@ -32,15 +35,51 @@ export function Volumes() {
   const shown = rows.find((v) => v.id === open);
   const columns: Column<Volume>[] = [
     { head: t("Volume"), cell: (v) => <RowButton onOpen={() => setOpen(v.id)}>{v.name}</RowButton> },
-    { head: t("State"), cell: (v) => <><span className={tones[v.health]}>{t(v.health)}</span>{v.healthMessage ? <div className="dim">{v.healthMessage}</div> : null}</> },
-    { head: t("Used"), num: true, cell: (v) => (
-      <span className="nowrap">
-        {bytes(v.usedBytes)}{v.elastic ? <span className="dim"> {t("no fixed size")}</span> : <span className="dim"> / {bytes(v.totalBytes)}</span>}
-        {v.elastic ? null : <Meter label={t("Space on {{name}}", { name: v.name })} used={v.usedBytes} limit={v.totalBytes} full={0.9} />}
-      </span>
-    ) },
+    {
+      head: t("State"),
+      cell: (v) => (
+        <>
+          <span className={tones[v.health]}>{t(v.health)}</span>
+          {v.healthMessage ? <div className="dim">{v.healthMessage}</div> : null}
+        </>
+      ),
+    },
+    {
+      head: t("Used"),
+      num: true,
+      cell: (v) => (
+        <span className="nowrap">
+          {bytes(v.usedBytes)}
+          {v.elastic ? (
+            <span className="dim"> {t("no fixed size")}</span>
+          ) : (
+            <span className="dim"> / {bytes(v.totalBytes)}</span>
+          )}
+          {v.elastic ? null : (
+            <Meter
+              label={t("Space on {{name}}", { name: v.name })}
+              used={v.usedBytes}
+              limit={v.totalBytes}
+              full={0.9}
+            />
+          )}
+        </span>
+      ),
+    },
     { head: t("Throughput"), wide: true, cell: (v) => <span className="dim nowrap">{pace(v)}</span> },
-    { head: t("Who can use it"), wide: true, cell: (v) => (v.grants.length === 0 ? <span className="tone-wait">{t("no one")}</span> : <span className="dim">{v.grants.slice(0, 3).map(spoken).join(", ")}{v.grants.length > 3 ? " …" : ""}</span>) },
+    {
+      head: t("Who can use it"),
+      wide: true,
+      cell: (v) =>
+        v.grants.length === 0 ? (
+          <span className="tone-wait">{t("no one")}</span>
+        ) : (
+          <span className="dim">
+            {v.grants.slice(0, 3).map(spoken).join(", ")}
+            {v.grants.length > 3 ? " …" : ""}
+          </span>
+        ),
+    },
     { head: t("Limits"), wide: true, cell: (v) => <span className="dim">{t(v.enforcement)}</span> },
     { head: t("Type"), wide: true, cell: (v) => <span className="dim">{v.backend}</span> },
   ];
@@ -51,7 +90,11 @@ export function Volumes() {
         <span className="dim">{t("where folders are stored, and who can use them")}</span>
       </div>
       <FailureNote failure={failure} />
-      {data && rows.length === 0 ? <div className="panel"><Empty title={t("No volume")}>{t("A volume appears when a storage proxy that serves it starts.")}</Empty></div> : null}
+      {data && rows.length === 0 ? (
+        <div className="panel">
+          <Empty title={t("No volume")}>{t("A volume appears when a storage proxy that serves it starts.")}</Empty>
+        </div>
+      ) : null}
       {rows.length > 0 ? <Table label={t("Volumes")} rows={rows} columns={columns} selected={open} /> : null}
       {rows.length > 0 ? <VolumeMatrix volumes={rows} onOpen={setOpen} /> : null}
       <Capabilities volumes={rows} />

@@ -13,11 +13,27 @@ export function CordonDialog({ agent, onClose }: { agent: AgentRow; onClose: () 
     if (await run({ input: { id: agent.id, schedulable: false, cordonReason: reason.trim() } })) onClose();
   }
   return (
-    <FormDialog title={t("Cordon {{name}}", { name: agent.name })} submit={t("Cordon")} onClose={onClose} onSubmit={() => void submit()} busy={busy} failure={failure} fields={["cordonReason"]}>
+    <FormDialog
+      title={t("Cordon {{name}}", { name: agent.name })}
+      submit={t("Cordon")}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      busy={busy}
+      failure={failure}
+      fields={["cordonReason"]}
+    >
       {(wrong) => (
         <>
           <p>{t("No new session starts on it. Running sessions are not affected.")}</p>
-          <TextInput label={t("Reason")} data-autofocus description={t("Everyone who sees the agent can read the reason.")} maxLength={200} value={reason} error={wrong.cordonReason} onChange={(e) => setReason(e.currentTarget.value)} />
+          <TextInput
+            label={t("Reason")}
+            data-autofocus
+            description={t("Everyone who sees the agent can read the reason.")}
+            maxLength={200}
+            value={reason}
+            error={wrong.cordonReason}
+            onChange={(e) => setReason(e.currentTarget.value)}
+          />
         </>
       )}
     </FormDialog>

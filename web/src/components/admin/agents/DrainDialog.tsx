@@ -5,11 +5,14 @@ import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
 import { parseTime } from "../rules/amounts";
-import { type AgentRow, AgentFields, drainActions } from "./agent";
+import { AgentFields, type AgentRow, drainActions } from "./agent";
 
-const Drain = graphql(`
+const Drain = graphql(
+  `
   mutation DrainAgent($input: DrainAgentInput!) { drainAgent(input: $input) { agent { ...AgentFields } } }
-`, [AgentFields]);
+`,
+  [AgentFields],
+);
 
 /** Empties a machine: nothing new lands on it, and at a deadline what is left moves or ends. */
 export function DrainDialog({ agent, onClose }: { agent: AgentRow; onClose: () => void }) {
@@ -19,22 +22,59 @@ export function DrainDialog({ agent, onClose }: { agent: AgentRow; onClose: () =
   const [reason, setReason] = useState(agent.cordonReason);
   const seconds = parseTime(after);
   async function submit() {
-    if (seconds !== null && (await run({ input: { id: agent.id, after: seconds, action, reason: reason.trim() } }))) onClose();
+    if (seconds !== null && (await run({ input: { id: agent.id, after: seconds, action, reason: reason.trim() } })))
+      onClose();
   }
   return (
-    <FormDialog title={t("Drain {{name}}", { name: agent.name })} submit={t("Drain")} onClose={onClose} onSubmit={() => void submit()} busy={busy} failure={failure}
-      disabled={seconds === null} danger={action === "terminate"} fields={["after", "deadline", "action", "reason"]}>
+    <FormDialog
+      title={t("Drain {{name}}", { name: agent.name })}
+      submit={t("Drain")}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      busy={busy}
+      failure={failure}
+      disabled={seconds === null}
+      danger={action === "terminate"}
+      fields={["after", "deadline", "action", "reason"]}
+    >
       {(wrong) => (
         <>
-          <p>{t("No new session starts on it, and the owners of its sessions are notified. It has {{count}} sessions.", { count: agent.sessionsLeft })}</p>
-          <TextInput label={t("Time until the deadline")} required data-autofocus description={t("Such as 30min, 2h or 1d. Enter 0 for no delay.")} value={after}
-            error={wrong.after ?? wrong.deadline ?? (seconds === null ? t("Enter a time such as 10min, 12h or 7d.") : undefined)} onChange={(e) => setAfter(e.currentTarget.value)} />
+          <p>
+            {t("No new session starts on it, and the owners of its sessions are notified. It has {{count}} sessions.", {
+              count: agent.sessionsLeft,
+            })}
+          </p>
+          <TextInput
+            label={t("Time until the deadline")}
+            required
+            data-autofocus
+            description={t("Such as 30min, 2h or 1d. Enter 0 for no delay.")}
+            value={after}
+            error={
+              wrong.after ??
+              wrong.deadline ??
+              (seconds === null ? t("Enter a time such as 10min, 12h or 7d.") : undefined)
+            }
+            onChange={(e) => setAfter(e.currentTarget.value)}
+          />
           <fieldset className="legendless">
             <legend>{t("Sessions left at the deadline")}</legend>
-            <SegmentedControl aria-label={t("Sessions left at the deadline")} value={action} onChange={(v) => setAction(v as typeof action)} data={drainActions.map((a) => ({ value: a.value, label: t(a.label) }))} />
+            <SegmentedControl
+              aria-label={t("Sessions left at the deadline")}
+              value={action}
+              onChange={(v) => setAction(v as typeof action)}
+              data={drainActions.map((a) => ({ value: a.value, label: t(a.label) }))}
+            />
             <p className="dim">{drainActions.filter((a) => a.value === action).map((a) => t(a.help))}</p>
           </fieldset>
-          <TextInput label={t("Reason")} description={t("Owners of its sessions can read the reason.")} maxLength={200} value={reason} error={wrong.reason} onChange={(e) => setReason(e.currentTarget.value)} />
+          <TextInput
+            label={t("Reason")}
+            description={t("Owners of its sessions can read the reason.")}
+            maxLength={200}
+            value={reason}
+            error={wrong.reason}
+            onChange={(e) => setReason(e.currentTarget.value)}
+          />
         </>
       )}
     </FormDialog>

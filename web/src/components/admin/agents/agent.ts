@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 
 export const AgentFields = graphql(`
   fragment AgentFields on Agent {
@@ -9,12 +9,19 @@ export const AgentFields = graphql(`
 `);
 export type AgentRow = ResultOf<typeof AgentFields>;
 
-export const UpdateAgent = graphql(`
+export const UpdateAgent = graphql(
+  `
   mutation UpdateAgent($input: UpdateAgentInput!) { updateAgent(input: $input) { agent { ...AgentFields } } }
-`, [AgentFields]);
+`,
+  [AgentFields],
+);
 
 /** What becomes of sessions that are still there at the deadline of a drain. */
 export const drainActions = [
-  { value: "reschedule", label: "Reschedule", help: "The sessions are pending until another agent has capacity. Data in their containers is lost." },
+  {
+    value: "reschedule",
+    label: "Reschedule",
+    help: "The sessions are pending until another agent has capacity. Data in their containers is lost.",
+  },
   { value: "terminate", label: "Stop", help: "The sessions are stopped." },
 ] as const;

@@ -9,16 +9,24 @@ import { Part, SidePanel } from "../Panel";
 import { DomainPick, GroupPick, ProjectPick } from "../Pickers";
 import { printTime } from "../rules/amounts";
 import { sessionTypes } from "../rules/group";
-import { Trial } from "./Trial";
 import { type Binding, type Checker, CheckerFields, kindOf, looksFor } from "./checker";
+import { Trial } from "./Trial";
 
-const Delete = graphql(`mutation DeleteIdleChecker($input: DeleteIdleCheckerInput!) { deleteIdleChecker(input: $input) { id } }`);
-const Bind = graphql(`
+const Delete = graphql(
+  `mutation DeleteIdleChecker($input: DeleteIdleCheckerInput!) { deleteIdleChecker(input: $input) { id } }`,
+);
+const Bind = graphql(
+  `
   mutation BindIdleChecker($input: BindIdleCheckerInput!) { bindIdleChecker(input: $input) { checker { ...CheckerFields } } }
-`, [CheckerFields]);
-const Unbind = graphql(`
+`,
+  [CheckerFields],
+);
+const Unbind = graphql(
+  `
   mutation UnbindIdleChecker($input: UnbindIdleCheckerInput!) { unbindIdleChecker(input: $input) { checker { ...CheckerFields } } }
-`, [CheckerFields]);
+`,
+  [CheckerFields],
+);
 
 interface Props {
   checker: Checker;
@@ -41,35 +49,93 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
   }
   return (
     <SidePanel title={checker.name} onClose={onClose}>
-      <Part title={t("Settings")} aside={may ? (
-        <>
-          <Button variant="default" onClick={onEdit}>{t("Edit")}</Button>
-          <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button>
-        </>
-      ) : null}>
+      <Part
+        title={t("Settings")}
+        aside={
+          may ? (
+            <>
+              <Button variant="default" onClick={onEdit}>
+                {t("Edit")}
+              </Button>
+              <Button
+                variant="subtle"
+                color="red"
+                onClick={() => {
+                  clear();
+                  setDeleting(true);
+                }}
+              >
+                {t("Delete")}
+              </Button>
+            </>
+          ) : null
+        }
+      >
         <dl className="facts">
-          {checker.description ? <><dt>{t("Description")}</dt><dd>{checker.description}</dd></> : null}
+          {checker.description ? (
+            <>
+              <dt>{t("Description")}</dt>
+              <dd>{checker.description}</dd>
+            </>
+          ) : null}
           <dt>{t("Criterion")}</dt>
-          <dd>{t(kindOf(checker.kind).label)}: {t(...looksFor(checker))}</dd>
+          <dd>
+            {t(kindOf(checker.kind).label)}: {t(...looksFor(checker))}
+          </dd>
           <dt>{t("Enabled")}</dt>
           <dd>{checker.enabled ? t("yes") : t("no")}</dd>
           <dt>{t("Warning time")}</dt>
           <dd>{printTime(checker.warning)}</dd>
-          {checker.grace > 0 ? <><dt>{t("Grace period for new sessions")}</dt><dd>{printTime(checker.grace)}</dd></> : null}
-          {checker.newUserGrace > 0 ? <><dt>{t("Grace period for new users")}</dt><dd>{printTime(checker.newUserGrace)}</dd></> : null}
+          {checker.grace > 0 ? (
+            <>
+              <dt>{t("Grace period for new sessions")}</dt>
+              <dd>{printTime(checker.grace)}</dd>
+            </>
+          ) : null}
+          {checker.newUserGrace > 0 ? (
+            <>
+              <dt>{t("Grace period for new users")}</dt>
+              <dd>{printTime(checker.newUserGrace)}</dd>
+            </>
+          ) : null}
           <dt>{t("Session types")}</dt>
-          <dd>{sessionTypes.filter((s) => checker.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
+          <dd>
+            {sessionTypes
+              .filter((s) => checker.sessionTypes.includes(s.value))
+              .map((s) => t(s.label))
+              .join(", ")}
+          </dd>
         </dl>
       </Part>
-      <Part title={t("Bound to")} aside={may ? <Button variant="light" onClick={() => setBinding(true)}>{t("Bind")}</Button> : null}>
-        {checker.bindings.length === 0 ? <p className="dim">{t("It is not bound yet, so it stops no sessions.")}</p> : (
+      <Part
+        title={t("Bound to")}
+        aside={
+          may ? (
+            <Button variant="light" onClick={() => setBinding(true)}>
+              {t("Bind")}
+            </Button>
+          ) : null
+        }
+      >
+        {checker.bindings.length === 0 ? (
+          <p className="dim">{t("It is not bound yet, so it stops no sessions.")}</p>
+        ) : (
           <ul className="rows" aria-label={t("Bound to")}>
             {checker.bindings.map((b) => (
               <li key={b.id}>
                 <span>{bound(b)}</span>
                 {may ? (
-                  <Button className="push" variant="subtle" color="red" size="compact-xs" loading={unbind.busy} aria-label={t("Unbind {{what}}", { what: bound(b) })}
-                    onClick={async () => { if (await unbind.run({ input: placeOf(checker.id, b) })) onDone(); }}>
+                  <Button
+                    className="push"
+                    variant="subtle"
+                    color="red"
+                    size="compact-xs"
+                    loading={unbind.busy}
+                    aria-label={t("Unbind {{what}}", { what: bound(b) })}
+                    onClick={async () => {
+                      if (await unbind.run({ input: placeOf(checker.id, b) })) onDone();
+                    }}
+                  >
                     {t("Unbind")}
                   </Button>
                 ) : null}
@@ -79,10 +145,22 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
         )}
       </Part>
       <Part title={t("Dry run")}>
-        {checker.bindings.length > 0 ? <Trial key={JSON.stringify(checker)} checker={checker.id} /> : <p className="dim">{t("The sessions that it would stop now, in all places where it is bound.")}</p>}
+        {checker.bindings.length > 0 ? (
+          <Trial key={JSON.stringify(checker)} checker={checker.id} />
+        ) : (
+          <p className="dim">{t("The sessions that it would stop now, in all places where it is bound.")}</p>
+        )}
       </Part>
       {binding ? <BindDialog checker={checker} onClose={() => setBinding(false)} onDone={onDone} /> : null}
-      <Confirm opened={deleting} title={t("Delete {{name}}?", { name: checker.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
+      <Confirm
+        opened={deleting}
+        title={t("Delete {{name}}?", { name: checker.name })}
+        action={t("Delete")}
+        busy={busy}
+        failure={failure}
+        onClose={() => setDeleting(false)}
+        onConfirm={() => void remove()}
+      >
         {t("It no longer stops sessions. Running sessions are not affected.")}
       </Confirm>
     </SidePanel>
@@ -98,10 +176,18 @@ export function bound(b: Binding): string {
 }
 
 const placeOf = (checker: string, b: Binding) => ({
-  checker, ...(b.domain ? { domain: b.domain.id } : {}), ...(b.project ? { project: b.project.id } : {}), ...(b.resourceGroup ? { resourceGroup: b.resourceGroup.id } : {}),
+  checker,
+  ...(b.domain ? { domain: b.domain.id } : {}),
+  ...(b.project ? { project: b.project.id } : {}),
+  ...(b.resourceGroup ? { resourceGroup: b.resourceGroup.id } : {}),
 });
 
-const places = [{ value: "everywhere", label: "Everywhere" }, { value: "domain", label: "Domain" }, { value: "project", label: "Project" }, { value: "resourceGroup", label: "Resource group" }] as const;
+const places = [
+  { value: "everywhere", label: "Everywhere" },
+  { value: "domain", label: "Domain" },
+  { value: "project", label: "Project" },
+  { value: "resourceGroup", label: "Resource group" },
+] as const;
 
 function BindDialog({ checker, onClose, onDone }: { checker: Checker; onClose: () => void; onDone: () => void }) {
   const { run, busy, failure } = useAction(Bind);
@@ -113,12 +199,29 @@ function BindDialog({ checker, onClose, onDone }: { checker: Checker; onClose: (
     onClose();
   }
   return (
-    <FormDialog title={t("Bind {{name}}", { name: checker.name })} submit={t("Bind")} busy={busy} failure={failure} disabled={kind !== "everywhere" && !id} onClose={onClose} onSubmit={() => void submit()} fields={places.map((p) => p.value)}>
+    <FormDialog
+      title={t("Bind {{name}}", { name: checker.name })}
+      submit={t("Bind")}
+      busy={busy}
+      failure={failure}
+      disabled={kind !== "everywhere" && !id}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      fields={places.map((p) => p.value)}
+    >
       {(wrong) => {
         const pick = { required: true, value: id, onChange: setId, error: wrong[kind] };
         return (
           <>
-            <SegmentedControl aria-label={t("Bind to")} value={kind} data={places.map((p) => ({ value: p.value, label: t(p.label) }))} onChange={(k) => { setKind(k as typeof kind); setId(null); }} />
+            <SegmentedControl
+              aria-label={t("Bind to")}
+              value={kind}
+              data={places.map((p) => ({ value: p.value, label: t(p.label) }))}
+              onChange={(k) => {
+                setKind(k as typeof kind);
+                setId(null);
+              }}
+            />
             {kind === "domain" ? <DomainPick label={t("Domain")} {...pick} /> : null}
             {kind === "project" ? <ProjectPick label={t("Project")} {...pick} /> : null}
             {kind === "resourceGroup" ? <GroupPick label={t("Resource group")} {...pick} /> : null}

@@ -3,25 +3,76 @@ import { t } from "../../../i18n";
 import type { Draft } from "./checker";
 
 /** Up to which use each kind of slot counts as unused. */
-export function Thresholds({ draft, error, onChange }: { draft: Draft; error?: string; onChange: (more: Partial<Draft>) => void }) {
+export function Thresholds({
+  draft,
+  error,
+  onChange,
+}: {
+  draft: Draft;
+  error?: string;
+  onChange: (more: Partial<Draft>) => void;
+}) {
   const list = draft.thresholds;
-  const change = (at: number, more: Partial<Draft["thresholds"][number]>) => onChange({ thresholds: list.map((x, i) => (i === at ? { ...x, ...more } : x)) });
+  const change = (at: number, more: Partial<Draft["thresholds"][number]>) =>
+    onChange({ thresholds: list.map((x, i) => (i === at ? { ...x, ...more } : x)) });
   return (
     <fieldset className="legendless stack small">
       <legend>{t("Idle thresholds")}</legend>
       {list.map((x, i) => (
         <div key={i} className="row" style={{ alignItems: "flex-end" }}>
-          <TextInput w={160} aria-label={t("Slot {{n}}", { n: i + 1 })} placeholder={t("such as cpu or cuda")} value={x.slot} onChange={(e) => change(i, { slot: e.currentTarget.value })} />
-          <NumberInput w={110} aria-label={t("Percent of slot {{n}}", { n: i + 1 })} min={0} max={100} decimalScale={2} suffix=" %" value={x.percent} onChange={(percent) => change(i, { percent })} />
-          {list.length > 1 ? <Button variant="subtle" color="red" size="compact-sm" aria-label={t("Remove slot {{n}}", { n: i + 1 })} onClick={() => onChange({ thresholds: list.filter((_, k) => k !== i) })}>{t("Remove")}</Button> : null}
+          <TextInput
+            w={160}
+            aria-label={t("Slot {{n}}", { n: i + 1 })}
+            placeholder={t("such as cpu or cuda")}
+            value={x.slot}
+            onChange={(e) => change(i, { slot: e.currentTarget.value })}
+          />
+          <NumberInput
+            w={110}
+            aria-label={t("Percent of slot {{n}}", { n: i + 1 })}
+            min={0}
+            max={100}
+            decimalScale={2}
+            suffix=" %"
+            value={x.percent}
+            onChange={(percent) => change(i, { percent })}
+          />
+          {list.length > 1 ? (
+            <Button
+              variant="subtle"
+              color="red"
+              size="compact-sm"
+              aria-label={t("Remove slot {{n}}", { n: i + 1 })}
+              onClick={() => onChange({ thresholds: list.filter((_, k) => k !== i) })}
+            >
+              {t("Remove")}
+            </Button>
+          ) : null}
         </div>
       ))}
-      {error ? <p className="bad" role="alert">{error}</p> : null}
+      {error ? (
+        <p className="bad" role="alert">
+          {error}
+        </p>
+      ) : null}
       <div className="row">
-        <Button variant="default" size="compact-sm" onClick={() => onChange({ thresholds: [...list, { slot: "", percent: 5 }] })}>{t("Add another")}</Button>
+        <Button
+          variant="default"
+          size="compact-sm"
+          onClick={() => onChange({ thresholds: [...list, { slot: "", percent: 5 }] })}
+        >
+          {t("Add another")}
+        </Button>
         {list.length > 1 ? (
-          <SegmentedControl aria-label={t("With several thresholds")} value={draft.match} onChange={(match) => onChange({ match: match as Draft["match"] })}
-            data={[{ value: "all", label: t("all must be met") }, { value: "any", label: t("one is enough") }]} />
+          <SegmentedControl
+            aria-label={t("With several thresholds")}
+            value={draft.match}
+            onChange={(match) => onChange({ match: match as Draft["match"] })}
+            data={[
+              { value: "all", label: t("all must be met") },
+              { value: "any", label: t("one is enough") },
+            ]}
+          />
         ) : null}
       </div>
     </fieldset>

@@ -9,14 +9,43 @@ it("sends thresholds only of what is measured", () => {
 
 it("says what is wrong", () => {
   const draft = draftOf(null);
-  const { wrong } = readDraft({ ...draft, kind: "memory", thresholds: [{ slot: "cuda", percent: 101 }], sessionTypes: [], times: { ...draft.times, timeout: "1 min", warning: "2 min", grace: "x" } });
+  const { wrong } = readDraft({
+    ...draft,
+    kind: "memory",
+    thresholds: [{ slot: "cuda", percent: 101 }],
+    sessionTypes: [],
+    times: { ...draft.times, timeout: "1 min", warning: "2 min", grace: "x" },
+  });
   expect(Object.keys(wrong).sort()).toEqual(["grace", "sessionTypes", "thresholds", "warning"]);
   expect(wrong.warning).toEqual(["Enter a value from {{least}} to {{most}}.", { least: "0 s", most: "1 min" }]);
 });
 
 it("says in a few words what a checker looks for", () => {
-  const base = { id: "1", name: "a", description: "", enabled: true, timeout: 7200, grace: 0, newUserGrace: 0, warning: 0, sessionTypes: [], bindings: [] };
-  expect(looksFor({ ...base, kind: "network", match: "all", thresholds: [] })).toEqual(["unused for {{time}}", { time: "2 h" }]);
-  expect(looksFor({ ...base, kind: "utilization", match: "any", thresholds: [{ slot: "cpu", percent: 5 }, { slot: "cuda", percent: 1.5 }] }))
-    .toEqual(["{{slots}} over {{time}}", { slots: "cpu ≤ 5 % / cuda ≤ 1.5 %", time: "2 h" }]);
+  const base = {
+    id: "1",
+    name: "a",
+    description: "",
+    enabled: true,
+    timeout: 7200,
+    grace: 0,
+    newUserGrace: 0,
+    warning: 0,
+    sessionTypes: [],
+    bindings: [],
+  };
+  expect(looksFor({ ...base, kind: "network", match: "all", thresholds: [] })).toEqual([
+    "unused for {{time}}",
+    { time: "2 h" },
+  ]);
+  expect(
+    looksFor({
+      ...base,
+      kind: "utilization",
+      match: "any",
+      thresholds: [
+        { slot: "cpu", percent: 5 },
+        { slot: "cuda", percent: 1.5 },
+      ],
+    }),
+  ).toEqual(["{{slots}} over {{time}}", { slots: "cpu ≤ 5 % / cuda ≤ 1.5 %", time: "2 h" }]);
 });

@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { parseTime, printTime } from "../rules/amounts";
 
 export const CheckerFields = graphql(`
@@ -13,10 +13,30 @@ export type Binding = Checker["bindings"][number];
 
 /** What a checker looks at. */
 export const checkerKinds = [
-  { value: "network", label: "No network activity", help: "No terminal is open, no command runs, and the ports have no traffic.", timeout: "Time without activity" },
-  { value: "utilization", label: "Low utilization", help: "The average utilization of its slots is low.", timeout: "Time window" },
-  { value: "memory", label: "Unused accelerator memory", help: "The memory of its accelerators is almost empty.", timeout: "Time window" },
-  { value: "lifetime", label: "Age", help: "The session has run for the given time, whether it is used or not.", timeout: "Maximum age" },
+  {
+    value: "network",
+    label: "No network activity",
+    help: "No terminal is open, no command runs, and the ports have no traffic.",
+    timeout: "Time without activity",
+  },
+  {
+    value: "utilization",
+    label: "Low utilization",
+    help: "The average utilization of its slots is low.",
+    timeout: "Time window",
+  },
+  {
+    value: "memory",
+    label: "Unused accelerator memory",
+    help: "The memory of its accelerators is almost empty.",
+    timeout: "Time window",
+  },
+  {
+    value: "lifetime",
+    label: "Age",
+    help: "The session has run for the given time, whether it is used or not.",
+    timeout: "Maximum age",
+  },
 ] as const;
 
 export const kindOf = (kind: string) => checkerKinds.find((k) => k.value === kind) ?? checkerKinds[0];
@@ -46,9 +66,18 @@ export interface Draft {
 export function draftOf(c: Checker | null): Draft {
   const text = (time: Time) => (c ? printTime(c[time]) : times[time].usual);
   return {
-    name: c?.name ?? "", description: c?.description ?? "", kind: c?.kind ?? "network", enabled: c?.enabled ?? true,
-    times: { timeout: text("timeout"), grace: text("grace"), newUserGrace: text("newUserGrace"), warning: text("warning") },
-    match: c?.match ?? "all", thresholds: c && c.thresholds.length > 0 ? c.thresholds.map((x) => ({ ...x })) : [{ slot: "cpu", percent: 5 }],
+    name: c?.name ?? "",
+    description: c?.description ?? "",
+    kind: c?.kind ?? "network",
+    enabled: c?.enabled ?? true,
+    times: {
+      timeout: text("timeout"),
+      grace: text("grace"),
+      newUserGrace: text("newUserGrace"),
+      warning: text("warning"),
+    },
+    match: c?.match ?? "all",
+    thresholds: c && c.thresholds.length > 0 ? c.thresholds.map((x) => ({ ...x })) : [{ slot: "cpu", percent: 5 }],
     sessionTypes: [...(c?.sessionTypes ?? ["interactive"])],
   };
 }
@@ -60,18 +89,29 @@ export function readDraft(draft: Draft) {
     const n = parseTime(draft.times[time]);
     const { least } = times[time];
     if (n === null) wrong[time] = ["Enter a time such as 10min, 12h or 7d."];
-    else if (n < least || n > most) wrong[time] = ["Enter a value from {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
+    else if (n < least || n > most)
+      wrong[time] = ["Enter a value from {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
     return n ?? 0;
   };
   if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["Choose at least one."];
-  const thresholds = draft.thresholds.filter((x) => x.slot.trim()).map((x) => ({ slot: x.slot.trim(), percent: Number(x.percent) }));
+  const thresholds = draft.thresholds
+    .filter((x) => x.slot.trim())
+    .map((x) => ({ slot: x.slot.trim(), percent: Number(x.percent) }));
   if (measures(draft.kind) && thresholds.length === 0) wrong.thresholds = ["Choose at least one."];
-  else if (measures(draft.kind) && thresholds.some((x) => !(x.percent >= 0 && x.percent <= 100))) wrong.thresholds = ["Enter a value from {{least}} to {{most}}.", { least: "0 %", most: "100 %" }];
+  else if (measures(draft.kind) && thresholds.some((x) => !(x.percent >= 0 && x.percent <= 100)))
+    wrong.thresholds = ["Enter a value from {{least}} to {{most}}.", { least: "0 %", most: "100 %" }];
   const timeout = read("timeout", year);
   const input = {
-    name: draft.name.trim(), description: draft.description.trim(), enabled: draft.enabled,
-    timeout, grace: read("grace", year), newUserGrace: read("newUserGrace", year), warning: read("warning", wrong.timeout ? year : timeout),
-    match: draft.match, thresholds: measures(draft.kind) ? thresholds : [], sessionTypes: draft.sessionTypes,
+    name: draft.name.trim(),
+    description: draft.description.trim(),
+    enabled: draft.enabled,
+    timeout,
+    grace: read("grace", year),
+    newUserGrace: read("newUserGrace", year),
+    warning: read("warning", wrong.timeout ? year : timeout),
+    match: draft.match,
+    thresholds: measures(draft.kind) ? thresholds : [],
+    sessionTypes: draft.sessionTypes,
   };
   return { input, wrong };
 }

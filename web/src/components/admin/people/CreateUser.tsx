@@ -9,15 +9,19 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
-import { DomainPick, PolicyPick, ProjectsPick } from "../Pickers";
 import { holdsTo, isSuper } from "../nav";
-import { ShownOnce } from "./ShownOnce";
+import { DomainPick, PolicyPick, ProjectsPick } from "../Pickers";
 import { makePassword } from "./password";
 import { roleNames, roles } from "./rights";
+import { ShownOnce } from "./ShownOnce";
 import { type Role, UpdateUser } from "./userdraft";
 
-const Create = graphql(`mutation CreateUser($input: CreateUserInput!) { createUser(input: $input) { user { id email } } }`);
-const RulesQuery = graphql(`query PasswordRulesOf($domain: ID!) { node(id: $domain) { id ... on Domain { name passwordMinLength } } }`);
+const Create = graphql(
+  `mutation CreateUser($input: CreateUserInput!) { createUser(input: $input) { user { id email } } }`,
+);
+const RulesQuery = graphql(
+  `query PasswordRulesOf($domain: ID!) { node(id: $domain) { id ... on Domain { name passwordMinLength } } }`,
+);
 
 interface Props {
   domain: string;
@@ -45,7 +49,16 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
 
   async function submit() {
     const password = how === "made" ? makePassword(rules?.passwordMinLength) : typed;
-    const done = await create.run({ input: { ...person, username: person.username || null, password, domain, projects: projects.map((p) => p.value), policy } });
+    const done = await create.run({
+      input: {
+        ...person,
+        username: person.username || null,
+        password,
+        domain,
+        projects: projects.map((p) => p.value),
+        policy,
+      },
+    });
     if (!done) return;
     const { id, email } = done.createUser.user;
     if (renew) await update.run({ input: { id, passwordChangeRequired: true } });
@@ -57,36 +70,131 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
     }
   }
   return (
-    <Modal opened onClose={onClose} closeOnClickOutside={false} size={560} title={t("New user")} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal
+      opened
+      onClose={onClose}
+      closeOnClickOutside={false}
+      size={560}
+      title={t("New user")}
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
       {made ? (
-        <ShownOnce said={t("{{name}} can log in with this password. It is shown only now.", { name: made.email })} secret={made.password} onClose={onClose} />
+        <ShownOnce
+          said={t("{{name}} can log in with this password. It is shown only now.", { name: made.email })}
+          secret={made.password}
+          onClose={onClose}
+        />
       ) : (
-        <Form failure={create.failure} fields={["email", "username", "fullName", "password", "role", "domain", "projects", "policy"]} submit={t("Create")} busy={create.busy || update.busy}
-          disabled={!person.email || (how === "typed" && !typed)} onSubmit={() => void submit()} onCancel={onClose}>
+        <Form
+          failure={create.failure}
+          fields={["email", "username", "fullName", "password", "role", "domain", "projects", "policy"]}
+          submit={t("Create")}
+          busy={create.busy || update.busy}
+          disabled={!person.email || (how === "typed" && !typed)}
+          onSubmit={() => void submit()}
+          onCancel={onClose}
+        >
           {(wrong) => (
             <>
-              <TextInput label={t("E-mail")} type="email" required data-autofocus value={person.email} error={wrong.email} onChange={(e) => set({ email: e.currentTarget.value })} />
+              <TextInput
+                label={t("E-mail")}
+                type="email"
+                required
+                data-autofocus
+                value={person.email}
+                error={wrong.email}
+                onChange={(e) => set({ email: e.currentTarget.value })}
+              />
               <div className="pair">
-                <TextInput label={t("Full name")} value={person.fullName} error={wrong.fullName} onChange={(e) => set({ fullName: e.currentTarget.value })} />
-                <TextInput label={t("Username")} placeholder={t("derived from the e-mail")} value={person.username} error={wrong.username} onChange={(e) => set({ username: e.currentTarget.value })} />
+                <TextInput
+                  label={t("Full name")}
+                  value={person.fullName}
+                  error={wrong.fullName}
+                  onChange={(e) => set({ fullName: e.currentTarget.value })}
+                />
+                <TextInput
+                  label={t("Username")}
+                  placeholder={t("derived from the e-mail")}
+                  value={person.username}
+                  error={wrong.username}
+                  onChange={(e) => set({ username: e.currentTarget.value })}
+                />
               </div>
               <div className="pair">
                 {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
-                  <DomainPick label={t("Domain")} required value={domain} chosen={rules ? { value: domain, label: rules.name } : { value: viewer.user.domain.id, label: viewer.user.domain.name }} error={wrong.domain}
-                    onChange={(id) => { if (id) { setDomain(id); setProjects([]); } }} />
+                  <DomainPick
+                    label={t("Domain")}
+                    required
+                    value={domain}
+                    chosen={
+                      rules
+                        ? { value: domain, label: rules.name }
+                        : { value: viewer.user.domain.id, label: viewer.user.domain.name }
+                    }
+                    error={wrong.domain}
+                    onChange={(id) => {
+                      if (id) {
+                        setDomain(id);
+                        setProjects([]);
+                      }
+                    }}
+                  />
                 ) : null}
-                <Select label={t("Role")} data={roles(viewer).map((value) => ({ value, label: t(roleNames[value]) }))} value={person.role} error={wrong.role} onChange={(role) => role && set({ role: role as Role })} />
+                <Select
+                  label={t("Role")}
+                  data={roles(viewer).map((value) => ({ value, label: t(roleNames[value]) }))}
+                  value={person.role}
+                  error={wrong.role}
+                  onChange={(role) => role && set({ role: role as Role })}
+                />
               </div>
-              <ProjectsPick label={t("Projects")} domain={domain} value={projects} error={wrong.projects} onChange={setProjects} />
-              <PolicyPick label={t("Policy")} placeholder={t("none")} value={policy} error={wrong.policy} onChange={setPolicy} />
+              <ProjectsPick
+                label={t("Projects")}
+                domain={domain}
+                value={projects}
+                error={wrong.projects}
+                onChange={setProjects}
+              />
+              <PolicyPick
+                label={t("Policy")}
+                placeholder={t("none")}
+                value={policy}
+                error={wrong.policy}
+                onChange={setPolicy}
+              />
               <div className="stack small">
-                <SegmentedControl aria-label={t("Initial password")} value={how} onChange={setHow} data={[{ value: "made", label: t("Generate a password") }, { value: "typed", label: t("Enter a password") }]} />
+                <SegmentedControl
+                  aria-label={t("Initial password")}
+                  value={how}
+                  onChange={setHow}
+                  data={[
+                    { value: "made", label: t("Generate a password") },
+                    { value: "typed", label: t("Enter a password") },
+                  ]}
+                />
                 {how === "typed" ? (
-                  <PasswordInput label={t("Initial password")} description={rules ? t("At least {{count}} characters", { count: rules.passwordMinLength }) : undefined} required autoComplete="new-password"
-                    value={typed} error={wrong.password} onChange={(e) => setTyped(e.currentTarget.value)} />
-                ) : wrong.password ? <p className="bad" role="alert">{wrong.password}</p> : null}
+                  <PasswordInput
+                    label={t("Initial password")}
+                    description={
+                      rules ? t("At least {{count}} characters", { count: rules.passwordMinLength }) : undefined
+                    }
+                    required
+                    autoComplete="new-password"
+                    value={typed}
+                    error={wrong.password}
+                    onChange={(e) => setTyped(e.currentTarget.value)}
+                  />
+                ) : wrong.password ? (
+                  <p className="bad" role="alert">
+                    {wrong.password}
+                  </p>
+                ) : null}
               </div>
-              <Checkbox label={t("Require a password change")} checked={renew} onChange={(e) => setRenew(e.currentTarget.checked)} />
+              <Checkbox
+                label={t("Require a password change")}
+                checked={renew}
+                onChange={(e) => setRenew(e.currentTarget.checked)}
+              />
             </>
           )}
         </Form>

@@ -5,18 +5,18 @@ import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { toast } from "../../../hooks/useToasts";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
+import { slotsLine, when } from "../../format";
 import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
-import { slotsLine, when } from "../../format";
-import { SidePanel } from "../Panel";
 import { isSuper } from "../nav";
+import { SidePanel } from "../Panel";
 import { DomainRules } from "./DomainRules";
-import { Life } from "./Life";
-import { Limits } from "./Limits";
-import { VolumeAccess } from "./VolumeAccess";
 import { DomainQuery, PurgeDomain } from "./domain";
 import { UpdateDomain } from "./domaindraft";
+import { Life } from "./Life";
+import { Limits } from "./Limits";
 import { may } from "./rights";
+import { VolumeAccess } from "./VolumeAccess";
 import { seesVolumes } from "./volumes";
 
 /** One domain: the rules for its people, what binds it, and its end. */
@@ -30,7 +30,9 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
     return (
       <SidePanel title={t("Domain")} onClose={onClose}>
         <FailureNote failure={failure} />
-        <p className="dim">{fetching ? t("Loading…") : t("This domain does not exist, or you do not have access to it.")}</p>
+        <p className="dim">
+          {fetching ? t("Loading…") : t("This domain does not exist, or you do not have access to it.")}
+        </p>
       </SidePanel>
     );
   }
@@ -42,9 +44,17 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
         <dd className="row">
           <Status status={domain.active ? "active" : "inactive"} />
           {may(domain, "delete") && domain.id !== viewer.user.domain.id ? (
-            <Life name={domain.name} active={domain.active} busy={update.busy || purge.busy} failure={update.failure ?? purge.failure}
-              deactivated={t("All its users are logged out and cannot log in until you activate it again. Running sessions are not affected, and folders stay.")}
-              purged={t("You cannot delete a domain that still has users or projects. Everything else in it, such as its rules and grants, is deleted permanently.")}
+            <Life
+              name={domain.name}
+              active={domain.active}
+              busy={update.busy || purge.busy}
+              failure={update.failure ?? purge.failure}
+              deactivated={t(
+                "All its users are logged out and cannot log in until you activate it again. Running sessions are not affected, and folders stay.",
+              )}
+              purged={t(
+                "You cannot delete a domain that still has users or projects. Everything else in it, such as its rules and grants, is deleted permanently.",
+              )}
               onActive={async (active) => Boolean(await update.run({ input: { id, active } }))}
               onPurge={async () => {
                 if (!(await purge.run({ input: { id, name: domain.name } }))) return false;
@@ -52,13 +62,21 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
                 onGone();
                 return true;
               }}
-              onClear={() => { update.clear(); purge.clear(); }} />
+              onClear={() => {
+                update.clear();
+                purge.clear();
+              }}
+            />
           ) : null}
         </dd>
         <dt>{t("Contents")}</dt>
         <dd className="row">
-          <Link to="/admin/users" search={{ domain: id }}>{t("{{count}} users", { count: domain.users.totalCount })}</Link>
-          <Link to="/admin/projects" search={{ domain: id }}>{t("{{count}} projects", { count: domain.projects.totalCount })}</Link>
+          <Link to="/admin/users" search={{ domain: id }}>
+            {t("{{count}} users", { count: domain.users.totalCount })}
+          </Link>
+          <Link to="/admin/projects" search={{ domain: id }}>
+            {t("{{count}} projects", { count: domain.projects.totalCount })}
+          </Link>
         </dd>
         <dt>{t("Created")}</dt>
         <dd>{when(domain.createdAt)}</dd>

@@ -1,15 +1,28 @@
-import { Checkbox, Select, Switch, TextInput, Textarea } from "@mantine/core";
+import { Checkbox, Select, Switch, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useAction } from "../../../hooks/useAction";
 import { toast } from "../../../hooks/useToasts";
 import { t } from "../../../i18n";
 import { Form } from "../Form";
 import type { OneDomain, Registries } from "./domain";
-import { type DomainDraft, type SignUp, UpdateDomain, domainChanges, domainDraftOf } from "./domaindraft";
+import { type DomainDraft, domainChanges, domainDraftOf, type SignUp, UpdateDomain } from "./domaindraft";
 
-const fields = ["name", "description", "totpRequired", "passwordMinLength", "passwordMaxAgeDays", "signUp", "registriesRestricted", "registries"];
+const fields = [
+  "name",
+  "description",
+  "totpRequired",
+  "passwordMinLength",
+  "passwordMaxAgeDays",
+  "signUp",
+  "registriesRestricted",
+  "registries",
+];
 
-export const signUps: Record<SignUp, string> = { off: "No one", invitation: "People with an invitation", approval: "Everyone, after approval" };
+export const signUps: Record<SignUp, string> = {
+  off: "No one",
+  invitation: "People with an invitation",
+  approval: "Everyone, after approval",
+};
 
 interface Props {
   domain: OneDomain;
@@ -19,7 +32,11 @@ interface Props {
 
 /** What a domain asks of its people, and where their images may come from. */
 export function DomainRules({ domain, registries, editable }: Props) {
-  return editable ? <Edit domain={domain} registries={registries} /> : <Facts domain={domain} registries={registries} />;
+  return editable ? (
+    <Edit domain={domain} registries={registries} />
+  ) : (
+    <Facts domain={domain} registries={registries} />
+  );
 }
 
 function Edit({ domain, registries }: Omit<Props, "editable">) {
@@ -27,7 +44,10 @@ function Edit({ domain, registries }: Omit<Props, "editable">) {
   const [draft, setDraft] = useState(() => domainDraftOf(domain));
   const { input, changed, wrong: unread } = domainChanges(domain, draft);
   const set = (more: Partial<DomainDraft>) => setDraft({ ...draft, ...more });
-  const flip = (id: string) => set({ registries: draft.registries.includes(id) ? draft.registries.filter((r) => r !== id) : [...draft.registries, id] });
+  const flip = (id: string) =>
+    set({
+      registries: draft.registries.includes(id) ? draft.registries.filter((r) => r !== id) : [...draft.registries, id],
+    });
   async function save() {
     const done = await run({ input });
     if (!done) return;
@@ -35,31 +55,99 @@ function Edit({ domain, registries }: Omit<Props, "editable">) {
     toast({ text: t("Saved.") });
   }
   return (
-    <Form failure={failure} fields={fields} submit={t("Save")} busy={busy} disabled={!changed || Object.keys(unread).length > 0} onSubmit={() => void save()}>
+    <Form
+      failure={failure}
+      fields={fields}
+      submit={t("Save")}
+      busy={busy}
+      disabled={!changed || Object.keys(unread).length > 0}
+      onSubmit={() => void save()}
+    >
       {(refused) => {
         const wrong = { ...refused, ...Object.fromEntries(Object.entries(unread).map(([k, v]) => [k, t(v)])) };
         return (
           <>
-            <TextInput label={t("Name")} required value={draft.name} error={wrong.name} onChange={(e) => set({ name: e.currentTarget.value })} />
-            <Textarea label={t("Description")} autosize minRows={1} maxRows={5} value={draft.description} error={wrong.description} onChange={(e) => set({ description: e.currentTarget.value })} />
+            <TextInput
+              label={t("Name")}
+              required
+              value={draft.name}
+              error={wrong.name}
+              onChange={(e) => set({ name: e.currentTarget.value })}
+            />
+            <Textarea
+              label={t("Description")}
+              autosize
+              minRows={1}
+              maxRows={5}
+              value={draft.description}
+              error={wrong.description}
+              onChange={(e) => set({ description: e.currentTarget.value })}
+            />
             <div className="pair">
-              <TextInput label={t("Minimum password length")} inputMode="numeric" rightSection={<span className="dim">{t("characters")}</span>} rightSectionWidth={86} rightSectionPointerEvents="none"
-                value={draft.passwordMinLength} error={wrong.passwordMinLength} onChange={(e) => set({ passwordMinLength: e.currentTarget.value })} />
-              <TextInput label={t("Passwords expire after")} inputMode="numeric" rightSection={<span className="dim">{t("days")}</span>} rightSectionWidth={50} rightSectionPointerEvents="none"
-                description={draft.passwordMaxAgeDays.trim() === "0" ? t("Enter 0 for passwords that never expire.") : undefined} inputWrapperOrder={["label", "input", "description", "error"]}
-                value={draft.passwordMaxAgeDays} error={wrong.passwordMaxAgeDays} onChange={(e) => set({ passwordMaxAgeDays: e.currentTarget.value })} />
+              <TextInput
+                label={t("Minimum password length")}
+                inputMode="numeric"
+                rightSection={<span className="dim">{t("characters")}</span>}
+                rightSectionWidth={86}
+                rightSectionPointerEvents="none"
+                value={draft.passwordMinLength}
+                error={wrong.passwordMinLength}
+                onChange={(e) => set({ passwordMinLength: e.currentTarget.value })}
+              />
+              <TextInput
+                label={t("Passwords expire after")}
+                inputMode="numeric"
+                rightSection={<span className="dim">{t("days")}</span>}
+                rightSectionWidth={50}
+                rightSectionPointerEvents="none"
+                description={
+                  draft.passwordMaxAgeDays.trim() === "0" ? t("Enter 0 for passwords that never expire.") : undefined
+                }
+                inputWrapperOrder={["label", "input", "description", "error"]}
+                value={draft.passwordMaxAgeDays}
+                error={wrong.passwordMaxAgeDays}
+                onChange={(e) => set({ passwordMaxAgeDays: e.currentTarget.value })}
+              />
             </div>
-            <Switch label={t("Require two-step login")} description={t("Users without two-step login must set it up at their next request.")} checked={draft.totpRequired} onChange={(e) => set({ totpRequired: e.currentTarget.checked })} />
-            <Select label={t("Who can sign up")} value={draft.signUp} error={wrong.signUp} allowDeselect={false} data={Object.entries(signUps).map(([value, label]) => ({ value, label: t(label) }))}
-              onChange={(signUp) => signUp && set({ signUp: signUp as SignUp })} />
+            <Switch
+              label={t("Require two-step login")}
+              description={t("Users without two-step login must set it up at their next request.")}
+              checked={draft.totpRequired}
+              onChange={(e) => set({ totpRequired: e.currentTarget.checked })}
+            />
+            <Select
+              label={t("Who can sign up")}
+              value={draft.signUp}
+              error={wrong.signUp}
+              allowDeselect={false}
+              data={Object.entries(signUps).map(([value, label]) => ({ value, label: t(label) }))}
+              onChange={(signUp) => signUp && set({ signUp: signUp as SignUp })}
+            />
             <fieldset className="legendless stack small">
               <legend>{t("Registries")}</legend>
-              <Switch label={t("Allow only images from selected registries")} checked={draft.registriesRestricted} onChange={(e) => set({ registriesRestricted: e.currentTarget.checked })} />
-              {draft.registriesRestricted ? registries.map((r) => (
-                <Checkbox key={r.id} label={r.name === r.host ? r.name : `${r.name} (${r.host})`} checked={draft.registries.includes(r.id)} onChange={() => flip(r.id)} />
-              )) : null}
-              {draft.registriesRestricted && draft.registries.length === 0 ? <p className="tone-wait">{t("No registry is selected: no one in this domain can start a session.")}</p> : null}
-              {wrong.registries ? <p className="bad" role="alert">{wrong.registries}</p> : null}
+              <Switch
+                label={t("Allow only images from selected registries")}
+                checked={draft.registriesRestricted}
+                onChange={(e) => set({ registriesRestricted: e.currentTarget.checked })}
+              />
+              {draft.registriesRestricted
+                ? registries.map((r) => (
+                    <Checkbox
+                      key={r.id}
+                      label={r.name === r.host ? r.name : `${r.name} (${r.host})`}
+                      checked={draft.registries.includes(r.id)}
+                      onChange={() => flip(r.id)}
+                    />
+                  ))
+                : null}
+              {draft.registriesRestricted && draft.registries.length === 0 ? (
+                <p className="tone-wait">{t("No registry is selected: no one in this domain can start a session.")}</p>
+              ) : null}
+              {wrong.registries ? (
+                <p className="bad" role="alert">
+                  {wrong.registries}
+                </p>
+              ) : null}
             </fieldset>
           </>
         );
@@ -77,7 +165,9 @@ function Facts({ domain, registries }: Omit<Props, "editable">) {
       <dt>{t("Minimum password length")}</dt>
       <dd>{t("{{n}} characters", { n: domain.passwordMinLength })}</dd>
       <dt>{t("Passwords expire after")}</dt>
-      <dd>{domain.passwordMaxAgeDays === 0 ? t("never") : t("{{count}} days", { count: domain.passwordMaxAgeDays })}</dd>
+      <dd>
+        {domain.passwordMaxAgeDays === 0 ? t("never") : t("{{count}} days", { count: domain.passwordMaxAgeDays })}
+      </dd>
       <dt>{t("Two-step login")}</dt>
       <dd>{domain.totpRequired ? t("required") : t("optional")}</dd>
       <dt>{t("Who can sign up")}</dt>

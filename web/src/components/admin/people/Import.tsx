@@ -7,10 +7,10 @@ import { t } from "../../../i18n";
 import { save } from "../../account/save";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
-import { DomainPick, ProjectsPick } from "../Pickers";
 import { holdsTo, isSuper } from "../nav";
+import { DomainPick, ProjectsPick } from "../Pickers";
 import { ImportRows } from "./ImportRows";
-import { type Imported, csvColumns, example, passwordsCsv } from "./imported";
+import { csvColumns, example, type Imported, passwordsCsv } from "./imported";
 
 const ImportUsers = graphql(`
   mutation ImportUsers($input: ImportUsersInput!) {
@@ -42,7 +42,9 @@ export function Import({ onClose }: { onClose: () => void }) {
     setPreview(null);
     clear();
   };
-  const ask = async (dryRun: boolean) => (await run({ input: { domain: domain.value, csv, projects: projects.map((p) => p.value), passwords, dryRun } }))?.importUsers ?? null;
+  const ask = async (dryRun: boolean) =>
+    (await run({ input: { domain: domain.value, csv, projects: projects.map((p) => p.value), passwords, dryRun } }))
+      ?.importUsers ?? null;
   async function commit() {
     const result = await ask(false);
     if (!result) return;
@@ -71,7 +73,15 @@ export function Import({ onClose }: { onClose: () => void }) {
         ) : null}
         <ImportRows results={done.results} />
         <div className="row">
-          <Button variant="default" onClick={() => { setDone(null); setCsv(""); }}>{t("Import another file")}</Button>
+          <Button
+            variant="default"
+            onClick={() => {
+              setDone(null);
+              setCsv("");
+            }}
+          >
+            {t("Import another file")}
+          </Button>
         </div>
       </>
     );
@@ -80,31 +90,92 @@ export function Import({ onClose }: { onClose: () => void }) {
     <>
       <Head title={t("Import users")} onClose={onClose} closing={t("Back")} />
       <section className="panel pad">
-        <Form failure={failure} fields={["csv", "domain", "projects"]} submit={preview ? t("Preview again") : t("Preview")} busy={busy && !preview} disabled={!csv.trim()} plain={preview !== null}
-          onSubmit={async () => setPreview(await ask(true))}>
+        <Form
+          failure={failure}
+          fields={["csv", "domain", "projects"]}
+          submit={preview ? t("Preview again") : t("Preview")}
+          busy={busy && !preview}
+          disabled={!csv.trim()}
+          plain={preview !== null}
+          onSubmit={async () => setPreview(await ask(true))}
+        >
           {(wrong) => (
             <>
               <div className="pair">
                 {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
-                  <DomainPick label={t("Domain")} required value={domain.value} chosen={domain} error={wrong.domain} onChange={(value, label) => value && change(() => { setDomain({ value, label }); setProjects([]); })} />
+                  <DomainPick
+                    label={t("Domain")}
+                    required
+                    value={domain.value}
+                    chosen={domain}
+                    error={wrong.domain}
+                    onChange={(value, label) =>
+                      value &&
+                      change(() => {
+                        setDomain({ value, label });
+                        setProjects([]);
+                      })
+                    }
+                  />
                 ) : null}
-                <ProjectsPick label={t("Projects for all imported users")} domain={domain.value} value={projects} error={wrong.projects} onChange={(list) => change(() => setProjects(list))} />
+                <ProjectsPick
+                  label={t("Projects for all imported users")}
+                  domain={domain.value}
+                  value={projects}
+                  error={wrong.projects}
+                  onChange={(list) => change(() => setProjects(list))}
+                />
               </div>
               <div className="row">
                 <Button variant="default" onClick={() => file.current?.click()}>
                   {t("Choose a CSV file")}
                 </Button>
-                <input ref={file} hidden type="file" accept=".csv,text/csv,text/plain" data-csv aria-label={t("CSV file")}
-                  onChange={(e) => { void read(e.currentTarget.files?.[0]); e.currentTarget.value = ""; }} />
+                <input
+                  ref={file}
+                  hidden
+                  type="file"
+                  accept=".csv,text/csv,text/plain"
+                  data-csv
+                  aria-label={t("CSV file")}
+                  onChange={(e) => {
+                    void read(e.currentTarget.files?.[0]);
+                    e.currentTarget.value = "";
+                  }}
+                />
                 <span className="dim">{t("or paste it below")}</span>
-                <Button className="push" variant="subtle" onClick={() => change(() => setCsv(example))}>{t("Show an example")}</Button>
+                <Button className="push" variant="subtle" onClick={() => change(() => setCsv(example))}>
+                  {t("Show an example")}
+                </Button>
               </div>
-              <Textarea label={t("Rows")} description={t("The first line names the columns: {{columns}}. Only the email column is required. Separate projects with semicolons.", { columns: csvColumns.join(", ") })}
-                autosize minRows={6} maxRows={14} spellCheck={false} styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }} value={csv} error={wrong.csv} onChange={(e) => { const text = e.currentTarget.value; change(() => setCsv(text)); }} />
+              <Textarea
+                label={t("Rows")}
+                description={t(
+                  "The first line names the columns: {{columns}}. Only the email column is required. Separate projects with semicolons.",
+                  { columns: csvColumns.join(", ") },
+                )}
+                autosize
+                minRows={6}
+                maxRows={14}
+                spellCheck={false}
+                styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+                value={csv}
+                error={wrong.csv}
+                onChange={(e) => {
+                  const text = e.currentTarget.value;
+                  change(() => setCsv(text));
+                }}
+              />
               <div className="row">
                 <span>{t("Users without a password in the file")}</span>
-                <SegmentedControl aria-label={t("Users without a password in the file")} value={passwords} onChange={(v) => change(() => setPasswords(v as typeof passwords))}
-                  data={[{ value: "generated", label: t("get a generated password") }, { value: "given", label: t("are rejected") }]} />
+                <SegmentedControl
+                  aria-label={t("Users without a password in the file")}
+                  value={passwords}
+                  onChange={(v) => change(() => setPasswords(v as typeof passwords))}
+                  data={[
+                    { value: "generated", label: t("get a generated password") },
+                    { value: "given", label: t("are rejected") },
+                  ]}
+                />
               </div>
             </>
           )}
@@ -138,9 +209,13 @@ function Head({ title, closing, onClose }: { title: string; closing: string; onC
 function Counts({ of, preview, children }: { of: Outcome; preview?: boolean; children?: React.ReactNode }) {
   return (
     <div className="row" role="status">
-      <b className="tone-ok">{preview ? t("{{n}} to create", { n: of.created }) : t("{{n}} created", { n: of.created })}</b>
+      <b className="tone-ok">
+        {preview ? t("{{n}} to create", { n: of.created }) : t("{{n}} created", { n: of.created })}
+      </b>
       <span className="dim">{t("{{n}} skipped", { n: of.skipped })}</span>
-      <span className={of.failed > 0 ? "tone-bad" : "dim"}>{preview ? t("{{n}} invalid", { n: of.failed }) : t("{{n}} failed", { n: of.failed })}</span>
+      <span className={of.failed > 0 ? "tone-bad" : "dim"}>
+        {preview ? t("{{n}} invalid", { n: of.failed }) : t("{{n}} failed", { n: of.failed })}
+      </span>
       {children}
     </div>
   );

@@ -25,17 +25,35 @@ export function ImportRows({ results, preview }: { results: readonly Imported[];
           </button>
         </div>
       ) : null}
-      <Table label={t("Rows in the file")} rows={shown}
+      <Table
+        label={t("Rows in the file")}
+        rows={shown}
         columns={[
           { head: t("Line"), num: true, cell: (r) => r.row },
           { head: t("E-mail"), cell: (r) => r.email || <span className="dim">{t("none")}</span> },
           { head: t("Result"), cell: (r) => <Status status={preview && r.status === "failed" ? "wrong" : r.status} /> },
           { head: t("Reason"), cell: (r) => reason(r) },
-          ...(passwords ? [{ head: t("Password"), cell: (r: Imported) => r.password ? <span className="row tight keep"><code>{r.password}</code> <Copy value={r.password} label={t("Copy the password of {{email}}", { email: r.email })} /></span> : null }] : []),
-        ]} />
+          ...(passwords
+            ? [
+                {
+                  head: t("Password"),
+                  cell: (r: Imported) =>
+                    r.password ? (
+                      <span className="row tight keep">
+                        <code>{r.password}</code>{" "}
+                        <Copy value={r.password} label={t("Copy the password of {{email}}", { email: r.email })} />
+                      </span>
+                    ) : null,
+                },
+              ]
+            : []),
+        ]}
+      />
       {rows.length > shown.length ? (
         <div className="row" style={{ justifyContent: "center" }}>
-          <Button variant="default" onClick={() => setAll(true)}>{t("Show all {{n}}", { n: rows.length })}</Button>
+          <Button variant="default" onClick={() => setAll(true)}>
+            {t("Show all {{n}}", { n: rows.length })}
+          </Button>
         </div>
       ) : null}
     </>

@@ -44,10 +44,27 @@ export function Life({ name, active, deactivated, purged, busy, failure, onActiv
         {t("Purge")}
       </Button>
       {asked ? null : <FailureNote failure={failure} />}
-      <Confirm opened={asked === "stop"} title={t("Deactivate {{name}}?", { name })} action={t("Deactivate")} busy={busy} failure={failure} onConfirm={() => void done(onActive(false))} onClose={close}>
+      <Confirm
+        opened={asked === "stop"}
+        title={t("Deactivate {{name}}?", { name })}
+        action={t("Deactivate")}
+        busy={busy}
+        failure={failure}
+        onConfirm={() => void done(onActive(false))}
+        onClose={close}
+      >
         <p>{deactivated}</p>
       </Confirm>
-      <Confirm opened={asked === "purge"} title={t("Purge {{name}}?", { name })} action={t("Purge permanently")} typed={name} busy={busy} failure={failure} onConfirm={() => void done(onPurge())} onClose={close}>
+      <Confirm
+        opened={asked === "purge"}
+        title={t("Purge {{name}}?", { name })}
+        action={t("Purge permanently")}
+        typed={name}
+        busy={busy}
+        failure={failure}
+        onConfirm={() => void done(onPurge())}
+        onClose={close}
+      >
         <p>{purged}</p>
       </Confirm>
     </>

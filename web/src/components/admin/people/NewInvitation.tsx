@@ -7,8 +7,8 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
-import { DomainPick, ProjectPick } from "../Pickers";
 import { holdsTo, isSuper } from "../nav";
+import { DomainPick, ProjectPick } from "../Pickers";
 import { ShownOnce } from "./ShownOnce";
 
 const Invite = graphql(`
@@ -33,25 +33,83 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
   const [hours, setHours] = useState("72");
   const [link, setLink] = useState<string | null>(null);
   return (
-    <Modal opened onClose={onClose} closeOnClickOutside={!link} size={520} title={t("New invitation")} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal
+      opened
+      onClose={onClose}
+      closeOnClickOutside={!link}
+      size={520}
+      title={t("New invitation")}
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
       {link ? (
-        <ShownOnce said={t("Send this link to {{email}}. It is shown only now, and only this person can use it.", { email: email.trim() })} secret={link} onClose={onClose} />
+        <ShownOnce
+          said={t("Send this link to {{email}}. It is shown only now, and only this person can use it.", {
+            email: email.trim(),
+          })}
+          secret={link}
+          onClose={onClose}
+        />
       ) : (
-        <Form failure={failure} fields={["email", "domain", "project", "expiresInHours"]} submit={t("Invite")} busy={busy} disabled={!email.trim()} onCancel={onClose}
+        <Form
+          failure={failure}
+          fields={["email", "domain", "project", "expiresInHours"]}
+          submit={t("Invite")}
+          busy={busy}
+          disabled={!email.trim()}
+          onCancel={onClose}
           onSubmit={async () => {
             const done = await run({ input: { email, domain: domain.value, project, expiresInHours: Number(hours) } });
             if (!done) return;
             setLink(new URL(done.createInvitation.link ?? "/signup", location.origin).href);
             onDone();
-          }}>
+          }}
+        >
           {(wrong) => (
             <>
-              <TextInput label={t("E-mail")} type="email" required data-autofocus value={email} error={wrong.email} onChange={(e) => setEmail(e.currentTarget.value)} />
+              <TextInput
+                label={t("E-mail")}
+                type="email"
+                required
+                data-autofocus
+                value={email}
+                error={wrong.email}
+                onChange={(e) => setEmail(e.currentTarget.value)}
+              />
               {isSuper(viewer) || holdsTo(viewer, "create", "invitation") ? (
-                <DomainPick label={t("Domain")} required value={domain.value} chosen={domain} error={wrong.domain} onChange={(value, label) => { if (value) { setDomain({ value, label }); setProject(null); } }} />
-              ) : wrong.domain ? <p className="bad" role="alert">{wrong.domain}</p> : null}
-              <ProjectPick key={domain.value} label={t("Project to join")} placeholder={t("none")} domain={domain.value} value={project} error={wrong.project} onChange={setProject} />
-              <Select label={t("Valid for")} value={hours} error={wrong.expiresInHours} data={spans.map((s) => ({ value: s.value, label: t(s.label) }))} onChange={(v) => v && setHours(v)} />
+                <DomainPick
+                  label={t("Domain")}
+                  required
+                  value={domain.value}
+                  chosen={domain}
+                  error={wrong.domain}
+                  onChange={(value, label) => {
+                    if (value) {
+                      setDomain({ value, label });
+                      setProject(null);
+                    }
+                  }}
+                />
+              ) : wrong.domain ? (
+                <p className="bad" role="alert">
+                  {wrong.domain}
+                </p>
+              ) : null}
+              <ProjectPick
+                key={domain.value}
+                label={t("Project to join")}
+                placeholder={t("none")}
+                domain={domain.value}
+                value={project}
+                error={wrong.project}
+                onChange={setProject}
+              />
+              <Select
+                label={t("Valid for")}
+                value={hours}
+                error={wrong.expiresInHours}
+                data={spans.map((s) => ({ value: s.value, label: t(s.label) }))}
+                onChange={(v) => v && setHours(v)}
+              />
             </>
           )}
         </Form>

@@ -1,22 +1,22 @@
-import { Tabs, TextInput, Textarea } from "@mantine/core";
+import { Tabs, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useAction } from "../../../hooks/useAction";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { toast } from "../../../hooks/useToasts";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
+import { slotsLine, when } from "../../format";
 import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
-import { slotsLine, when } from "../../format";
 import { Form } from "../Form";
 import { SidePanel } from "../Panel";
 import { Life } from "./Life";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
-import { VolumeAccess } from "./VolumeAccess";
 import { type OneProject, ProjectQuery, PurgeProject, UpdateProject } from "./project";
 import { projectTypes } from "./projecttype";
 import { adminOf, may } from "./rights";
+import { VolumeAccess } from "./VolumeAccess";
 import { seesVolumes } from "./volumes";
 
 interface Props {
@@ -37,7 +37,9 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
     return (
       <SidePanel title={t("Project")} onClose={onClose}>
         <FailureNote failure={failure} />
-        <p className="dim">{fetching ? t("Loading…") : t("This project does not exist, or you do not have access to it.")}</p>
+        <p className="dim">
+          {fetching ? t("Loading…") : t("This project does not exist, or you do not have access to it.")}
+        </p>
       </SidePanel>
     );
   }
@@ -50,9 +52,17 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
         <dd className="row">
           <Status status={project.active ? "active" : "inactive"} />
           {may(project, "delete") ? (
-            <Life name={project.name} active={project.active} busy={update.busy || purge.busy} failure={update.failure ?? purge.failure}
-              deactivated={t("No new session starts in it. Running sessions are not affected, and folders and members stay. You can activate it again.")}
-              purged={t("You cannot delete a project that has active sessions or folders. Its memberships and the history of its sessions are deleted with it.")}
+            <Life
+              name={project.name}
+              active={project.active}
+              busy={update.busy || purge.busy}
+              failure={update.failure ?? purge.failure}
+              deactivated={t(
+                "No new session starts in it. Running sessions are not affected, and folders and members stay. You can activate it again.",
+              )}
+              purged={t(
+                "You cannot delete a project that has active sessions or folders. Its memberships and the history of its sessions are deleted with it.",
+              )}
               onActive={async (active) => Boolean(await update.run({ input: { id, active } }))}
               onPurge={async () => {
                 if (!(await purge.run({ input: { id, name: project.name } }))) return false;
@@ -60,7 +70,11 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
                 onGone();
                 return true;
               }}
-              onClear={() => { update.clear(); purge.clear(); }} />
+              onClear={() => {
+                update.clear();
+                purge.clear();
+              }}
+            />
           ) : null}
         </dd>
         <dt>{t("Domain")}</dt>
@@ -107,12 +121,34 @@ function Rename({ project }: { project: OneProject }) {
   const [name, setName] = useState(project.name);
   const [description, setDescription] = useState(project.description);
   return (
-    <Form failure={failure} fields={["name", "description"]} submit={t("Save")} busy={busy} disabled={name === project.name && description === project.description}
-      onSubmit={async () => { if (await run({ input: { id: project.id, name, description } })) toast({ text: t("Saved.") }); }}>
+    <Form
+      failure={failure}
+      fields={["name", "description"]}
+      submit={t("Save")}
+      busy={busy}
+      disabled={name === project.name && description === project.description}
+      onSubmit={async () => {
+        if (await run({ input: { id: project.id, name, description } })) toast({ text: t("Saved.") });
+      }}
+    >
       {(wrong) => (
         <>
-          <TextInput label={t("Name")} required value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
-          <Textarea label={t("Description")} autosize minRows={2} maxRows={6} value={description} error={wrong.description} onChange={(e) => setDescription(e.currentTarget.value)} />
+          <TextInput
+            label={t("Name")}
+            required
+            value={name}
+            error={wrong.name}
+            onChange={(e) => setName(e.currentTarget.value)}
+          />
+          <Textarea
+            label={t("Description")}
+            autosize
+            minRows={2}
+            maxRows={6}
+            value={description}
+            error={wrong.description}
+            onChange={(e) => setDescription(e.currentTarget.value)}
+          />
         </>
       )}
     </Form>

@@ -22,22 +22,67 @@ export function ResetPassword({ user, onClose }: { user: { id: string; email: st
   const [all, setAll] = useState(true);
   const [done, setDone] = useState<{ made: string | null } | null>(null);
   return (
-    <Modal opened onClose={onClose} closeOnClickOutside={!done} title={t("Reset the password of {{name}}", { name: user.email })} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal
+      opened
+      onClose={onClose}
+      closeOnClickOutside={!done}
+      title={t("Reset the password of {{name}}", { name: user.email })}
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
       {done ? (
-        <ShownOnce secret={done.made} onClose={onClose}
-          said={done.made ? t("Send this password to the user. It is shown only now, and the user must choose a new one at the next login.") : t("The password was set. The user must choose a new one at the next login.")} />
+        <ShownOnce
+          secret={done.made}
+          onClose={onClose}
+          said={
+            done.made
+              ? t(
+                  "Send this password to the user. It is shown only now, and the user must choose a new one at the next login.",
+                )
+              : t("The password was set. The user must choose a new one at the next login.")
+          }
+        />
       ) : (
-        <Form failure={failure} fields={["password"]} submit={t("Reset")} busy={busy} disabled={how === "typed" && !password} onCancel={onClose}
+        <Form
+          failure={failure}
+          fields={["password"]}
+          submit={t("Reset")}
+          busy={busy}
+          disabled={how === "typed" && !password}
+          onCancel={onClose}
           onSubmit={async () => {
-            const result = await run({ input: { user: user.id, password: how === "typed" ? password : null, keepCredentials: !all } });
+            const result = await run({
+              input: { user: user.id, password: how === "typed" ? password : null, keepCredentials: !all },
+            });
             if (result) setDone({ made: result.resetUserPassword.password });
-          }}>
+          }}
+        >
           {(wrong) => (
             <>
               <p>{t("The user is logged out everywhere and must choose a new password at the next login.")}</p>
-              <SegmentedControl aria-label={t("How to set the password")} value={how} onChange={setHow} data={[{ value: "generated", label: t("Generate a password") }, { value: "typed", label: t("Enter a password") }]} />
-              {how === "typed" ? <PasswordInput label={t("New password")} autoComplete="new-password" required value={password} error={wrong.password} onChange={(e) => setPassword(e.currentTarget.value)} /> : null}
-              <Checkbox checked={all} onChange={(e) => setAll(e.currentTarget.checked)} label={t("Also revoke all access tokens, keypairs and SSH keys")} />
+              <SegmentedControl
+                aria-label={t("How to set the password")}
+                value={how}
+                onChange={setHow}
+                data={[
+                  { value: "generated", label: t("Generate a password") },
+                  { value: "typed", label: t("Enter a password") },
+                ]}
+              />
+              {how === "typed" ? (
+                <PasswordInput
+                  label={t("New password")}
+                  autoComplete="new-password"
+                  required
+                  value={password}
+                  error={wrong.password}
+                  onChange={(e) => setPassword(e.currentTarget.value)}
+                />
+              ) : null}
+              <Checkbox
+                checked={all}
+                onChange={(e) => setAll(e.currentTarget.checked)}
+                label={t("Also revoke all access tokens, keypairs and SSH keys")}
+              />
             </>
           )}
         </Form>

@@ -6,8 +6,8 @@ import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { FailureNote } from "../../Note";
 import { Purge } from "./Purge";
-import type { OneUser } from "./user";
 import { may } from "./rights";
+import type { OneUser } from "./user";
 import { type Status, UpdateUser } from "./userdraft";
 
 interface Props {
@@ -43,7 +43,12 @@ export function Standing({ user, onMoved, onGone }: Props) {
           {t("Deactivate")}
         </Button>
       ) : (
-        <Button variant={user.status === "deleted" ? "default" : "filled"} size="compact-sm" loading={busy && !asked} onClick={() => void set("active", t("{{name}} was activated.", { name: user.email }))}>
+        <Button
+          variant={user.status === "deleted" ? "default" : "filled"}
+          size="compact-sm"
+          loading={busy && !asked}
+          onClick={() => void set("active", t("{{name}} was activated.", { name: user.email }))}
+        >
           {waits ? t("Approve") : t("Activate")}
         </Button>
       )}
@@ -59,14 +64,40 @@ export function Standing({ user, onMoved, onGone }: Props) {
       ) : null}
       {purging ? <Purge user={user} onClose={() => purge(false)} onGone={onGone} /> : null}
       {asked ? null : <FailureNote failure={failure} />}
-      <Confirm opened={asked === "inactive"} title={t("Deactivate {{name}}?", { name: user.email })} action={t("Deactivate")} busy={busy} failure={failure}
-        onConfirm={() => void set("inactive", t("{{name}} was deactivated.", { name: user.email }))} onClose={close}>
-        <p>{t("The user is logged out everywhere, and all access tokens, keypairs and SSH keys are revoked. Running sessions are not affected, and folders stay. You can activate the user again.")}</p>
-        <Checkbox checked={keep} onChange={(e) => setKeep(e.currentTarget.checked)} label={t("Keep tokens and keys for a later activation")} />
+      <Confirm
+        opened={asked === "inactive"}
+        title={t("Deactivate {{name}}?", { name: user.email })}
+        action={t("Deactivate")}
+        busy={busy}
+        failure={failure}
+        onConfirm={() => void set("inactive", t("{{name}} was deactivated.", { name: user.email }))}
+        onClose={close}
+      >
+        <p>
+          {t(
+            "The user is logged out everywhere, and all access tokens, keypairs and SSH keys are revoked. Running sessions are not affected, and folders stay. You can activate the user again.",
+          )}
+        </p>
+        <Checkbox
+          checked={keep}
+          onChange={(e) => setKeep(e.currentTarget.checked)}
+          label={t("Keep tokens and keys for a later activation")}
+        />
       </Confirm>
-      <Confirm opened={asked === "deleted"} title={waits ? t("Reject {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })} action={waits ? t("Reject") : t("Delete")} busy={busy} failure={failure}
-        onConfirm={() => void set("deleted", t("{{name}} was deleted.", { name: user.email }))} onClose={close}>
-        <p>{t("The user is hidden from lists and cannot log in. Their folders and history stay. To restore the user, filter the list by the status Deleted.")}</p>
+      <Confirm
+        opened={asked === "deleted"}
+        title={waits ? t("Reject {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })}
+        action={waits ? t("Reject") : t("Delete")}
+        busy={busy}
+        failure={failure}
+        onConfirm={() => void set("deleted", t("{{name}} was deleted.", { name: user.email }))}
+        onClose={close}
+      >
+        <p>
+          {t(
+            "The user is hidden from lists and cannot log in. Their folders and history stay. To restore the user, filter the list by the status Deleted.",
+          )}
+        </p>
       </Confirm>
     </>
   );

@@ -7,10 +7,10 @@ import { toast } from "../../../hooks/useToasts";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
-import { FailureNote } from "../../Note";
 import { when } from "../../format";
-import { Part } from "../Panel";
+import { FailureNote } from "../../Note";
 import { isSuper, seesAll } from "../nav";
+import { Part } from "../Panel";
 import { nodesOf } from "../usePages";
 import { ResetPassword } from "./ResetPassword";
 import type { OneUser } from "./user";
@@ -18,12 +18,18 @@ import type { OneUser } from "./user";
 const LoginsQuery = graphql(`
   query LoginsOf($user: ID!) { loginSessions(user: $user) { id createdAt lastSeenAt clientAddress userAgent current } }
 `);
-const EndLogin = graphql(`mutation EndLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`);
+const EndLogin = graphql(
+  `mutation EndLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`,
+);
 const KeypairsQuery = graphql(`
   query KeypairsOf($user: ID!) { keypairs(user: $user, first: 100) { edges { node { id accessKey name active isDefault createdAt lastUsedAt } } } }
 `);
-const UpdateKeypair = graphql(`mutation SwitchKeypair($input: UpdateKeypairInput!) { updateKeypair(input: $input) { keypair { id active } } }`);
-const ResetTotp = graphql(`mutation ResetTotpOf($input: ResetTotpInput!) { resetTotp(input: $input) { user { id account { totpEnabledAt } } } }`);
+const UpdateKeypair = graphql(
+  `mutation SwitchKeypair($input: UpdateKeypairInput!) { updateKeypair(input: $input) { keypair { id active } } }`,
+);
+const ResetTotp = graphql(
+  `mutation ResetTotpOf($input: ResetTotpInput!) { resetTotp(input: $input) { user { id account { totpEnabledAt } } } }`,
+);
 
 interface Props {
   user: OneUser;
@@ -55,19 +61,53 @@ function Secrets({ user, editable, onChanged }: Props) {
         <dd className="row">
           {user.account?.passwordChangedAt ? when(user.account.passwordChangedAt) : t("never")}
           {user.account?.passwordChangeRequired ? <span className="tone-wait">{t("change required")}</span> : null}
-          {editable ? <Button variant="default" size="compact-xs" onClick={() => ask("password")}>{t("Reset password")}</Button> : null}
+          {editable ? (
+            <Button variant="default" size="compact-xs" onClick={() => ask("password")}>
+              {t("Reset password")}
+            </Button>
+          ) : null}
         </dd>
         <dt>{t("Two-step login")}</dt>
         <dd className="row">
           {on ? t("on since {{at}}", { at: when(on) }) : t("off")}
-          {editable && on ? <Button variant="default" size="compact-xs" onClick={() => ask("totp")}>{t("Reset two-step login")}</Button> : null}
+          {editable && on ? (
+            <Button variant="default" size="compact-xs" onClick={() => ask("totp")}>
+              {t("Reset two-step login")}
+            </Button>
+          ) : null}
         </dd>
       </dl>
-      {asking === "password" ? <ResetPassword user={user} onClose={() => { ask(null); onChanged(); }} /> : null}
-      <Confirm opened={asking === "totp"} title={t("Reset the two-step login of {{name}}?", { name: user.email })} action={t("Reset")} busy={totp.busy} failure={totp.failure}
-        onConfirm={async () => { if (await totp.run({ input: { user: user.id } })) { ask(null); toast({ text: t("Two-step login was turned off.") }); } }}
-        onClose={() => { ask(null); totp.clear(); }}>
-        <p>{t("The user's authenticator app and recovery codes stop working, and the password alone is enough to log in. First make sure that the request comes from this user.")}</p>
+      {asking === "password" ? (
+        <ResetPassword
+          user={user}
+          onClose={() => {
+            ask(null);
+            onChanged();
+          }}
+        />
+      ) : null}
+      <Confirm
+        opened={asking === "totp"}
+        title={t("Reset the two-step login of {{name}}?", { name: user.email })}
+        action={t("Reset")}
+        busy={totp.busy}
+        failure={totp.failure}
+        onConfirm={async () => {
+          if (await totp.run({ input: { user: user.id } })) {
+            ask(null);
+            toast({ text: t("Two-step login was turned off.") });
+          }
+        }}
+        onClose={() => {
+          ask(null);
+          totp.clear();
+        }}
+      >
+        <p>
+          {t(
+            "The user's authenticator app and recovery codes stop working, and the password alone is enough to log in. First make sure that the request comes from this user.",
+          )}
+        </p>
       </Confirm>
     </Part>
   );
@@ -86,12 +126,24 @@ function Logins({ user, mayEnd }: { user: string; mayEnd: boolean }) {
           {logins.map((l) => (
             <li key={l.id}>
               <span style={{ minWidth: 0, flex: 1 }}>
-                <span className="mono">{l.clientAddress}</span> <span className="dim">{t("last seen {{at}}", { at: when(l.lastSeenAt) })}</span>
-                <div className="dim clip" title={l.userAgent}>{l.userAgent}</div>
+                <span className="mono">{l.clientAddress}</span>{" "}
+                <span className="dim">{t("last seen {{at}}", { at: when(l.lastSeenAt) })}</span>
+                <div className="dim clip" title={l.userAgent}>
+                  {l.userAgent}
+                </div>
               </span>
-              {l.current ? <span className="dim">{t("this login")}</span> : mayEnd ? (
-                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the login from {{at}}", { at: l.clientAddress })}
-                  onClick={async () => { if (await end.run({ input: { id: l.id } })) refetch(); }}>
+              {l.current ? (
+                <span className="dim">{t("this login")}</span>
+              ) : mayEnd ? (
+                <Button
+                  variant="subtle"
+                  color="red"
+                  size="compact-xs"
+                  aria-label={t("Revoke the login from {{at}}", { at: l.clientAddress })}
+                  onClick={async () => {
+                    if (await end.run({ input: { id: l.id } })) refetch();
+                  }}
+                >
                   {t("Revoke")}
                 </Button>
               ) : null}
@@ -118,12 +170,20 @@ function Keypairs({ user, mayChange }: { user: string; mayChange: boolean }) {
               <span style={{ minWidth: 0, flex: 1 }}>
                 <b>{k.name}</b> <span className="mono">{k.accessKey}</span>
                 <div className="dim">
-                  {k.active ? t("active") : t("inactive")}{k.isDefault ? `, ${t("default")}` : ""}, {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")}
+                  {k.active ? t("active") : t("inactive")}
+                  {k.isDefault ? `, ${t("default")}` : ""},{" "}
+                  {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")}
                 </div>
               </span>
               {mayChange ? (
-                <Button variant="default" size="compact-xs" aria-label={k.active ? t("Deactivate {{name}}", { name: k.name }) : t("Activate {{name}}", { name: k.name })}
-                  onClick={() => void update.run({ input: { id: k.id, active: !k.active } })}>
+                <Button
+                  variant="default"
+                  size="compact-xs"
+                  aria-label={
+                    k.active ? t("Deactivate {{name}}", { name: k.name }) : t("Activate {{name}}", { name: k.name })
+                  }
+                  onClick={() => void update.run({ input: { id: k.id, active: !k.active } })}
+                >
                   {k.active ? t("Deactivate") : t("Activate")}
                 </Button>
               ) : null}

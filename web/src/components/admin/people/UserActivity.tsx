@@ -2,8 +2,8 @@ import { Link } from "@tanstack/react-router";
 import { graphql } from "../../../api/graphql";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
-import { FailureNote } from "../../Note";
 import { when } from "../../format";
+import { FailureNote } from "../../Note";
 import { Part } from "../Panel";
 import { Table } from "../Table";
 import { nodesOf } from "../usePages";
@@ -28,28 +28,66 @@ export function UserActivity({ user }: { user: OneUser }) {
   return (
     <div className="stack side">
       <FailureNote failure={failure} />
-      <Part title={t("Recent activity")} aside={<Link to="/admin/audit" search={{ actor: user.id }}>{t("Show all in the audit log")}</Link>}>
+      <Part
+        title={t("Recent activity")}
+        aside={
+          <Link to="/admin/audit" search={{ actor: user.id }}>
+            {t("Show all in the audit log")}
+          </Link>
+        }
+      >
         {data && entries.length === 0 ? <p className="dim">{t("No activity yet")}</p> : null}
         {entries.length > 0 ? (
-          <Table label={t("Recent activity")} rows={entries}
+          <Table
+            label={t("Recent activity")}
+            rows={entries}
             columns={[
               { head: t("Time"), cell: (e) => <span className="nowrap">{when(e.at)}</span> },
               { head: t("Action"), cell: (e) => <span className="mono">{e.action}</span> },
-              { head: t("Actor"), wide: true, cell: (e) => (e.actorEmail === user.email ? t("the user") : e.actorEmail || t("the platform")) },
-              { head: t("Result"), cell: (e) => (e.result === "OK" ? t("done") : <span className="bad" title={e.message}>{e.result}</span>) },
-            ]} />
+              {
+                head: t("Actor"),
+                wide: true,
+                cell: (e) => (e.actorEmail === user.email ? t("the user") : e.actorEmail || t("the platform")),
+              },
+              {
+                head: t("Result"),
+                cell: (e) =>
+                  e.result === "OK" ? (
+                    t("done")
+                  ) : (
+                    <span className="bad" title={e.message}>
+                      {e.result}
+                    </span>
+                  ),
+              },
+            ]}
+          />
         ) : null}
       </Part>
       <Part title={t("Logins and failed attempts")}>
         {data && attempts.length === 0 ? <p className="dim">{t("No logins yet")}</p> : null}
         {attempts.length > 0 ? (
-          <Table label={t("Logins and failed attempts")} rows={attempts}
+          <Table
+            label={t("Logins and failed attempts")}
+            rows={attempts}
             columns={[
               { head: t("Time"), cell: (a) => <span className="nowrap">{when(a.at)}</span> },
               { head: t("Result"), cell: (a) => t(a.result.replaceAll("_", " ")) },
-              { head: t("Address"), cell: (a) => <span className="mono" title={a.userAgent}>{a.clientAddress}</span> },
-              { head: t("Method"), wide: true, cell: (a) => (a.method === "oidc" ? t("identity provider") : t("password")) },
-            ]} />
+              {
+                head: t("Address"),
+                cell: (a) => (
+                  <span className="mono" title={a.userAgent}>
+                    {a.clientAddress}
+                  </span>
+                ),
+              },
+              {
+                head: t("Method"),
+                wide: true,
+                cell: (a) => (a.method === "oidc" ? t("identity provider") : t("password")),
+              },
+            ]}
+          />
         ) : null}
       </Part>
     </div>

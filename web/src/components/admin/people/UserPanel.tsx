@@ -2,20 +2,20 @@ import { Tabs } from "@mantine/core";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
+import { slotsLine, when } from "../../format";
 import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
-import { slotsLine, when } from "../../format";
-import { SidePanel } from "../Panel";
 import { seesAll } from "../nav";
+import { SidePanel } from "../Panel";
 import { Limits } from "./Limits";
+import { adminOf, may, reaches, roleNames } from "./rights";
 import { Standing } from "./Standing";
 import { UserAccess } from "./UserAccess";
 import { UserActivity } from "./UserActivity";
 import { UserProfile } from "./UserProfile";
 import { UserProjects } from "./UserProjects";
-import { VolumeAccess } from "./VolumeAccess";
-import { adminOf, may, reaches, roleNames } from "./rights";
 import { UserQuery } from "./user";
+import { VolumeAccess } from "./VolumeAccess";
 import { seesVolumes } from "./volumes";
 
 interface Props {
@@ -34,7 +34,9 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
     return (
       <SidePanel title={t("User")} onClose={onClose}>
         <FailureNote failure={failure} />
-        <p className="dim">{fetching ? t("Loading…") : t("This user does not exist, or you do not have access to them.")}</p>
+        <p className="dim">
+          {fetching ? t("Loading…") : t("This user does not exist, or you do not have access to them.")}
+        </p>
       </SidePanel>
     );
   }
@@ -46,7 +48,16 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
         <dt>{t("Status")}</dt>
         <dd className="row">
           <Status status={user.status} />
-          {editable && user.id !== viewer.user.id ? <Standing user={user} onMoved={onMoved} onGone={() => { onClose(); onMoved(); }} /> : null}
+          {editable && user.id !== viewer.user.id ? (
+            <Standing
+              user={user}
+              onMoved={onMoved}
+              onGone={() => {
+                onClose();
+                onMoved();
+              }}
+            />
+          ) : null}
         </dd>
         <dt>{t("Domain")}</dt>
         <dd>{user.domain.name}</dd>
@@ -75,7 +86,12 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
           <UserProjects user={user} onChanged={refetch} />
         </Tabs.Panel>
         <Tabs.Panel value="limits" pt="md">
-          <Limits holder={{ kind: "user", id: user.id, name: user.email }} attached={user.policies} mayAttach={admin && reaches(viewer, user.role)} onChanged={refetch} />
+          <Limits
+            holder={{ kind: "user", id: user.id, name: user.email }}
+            attached={user.policies}
+            mayAttach={admin && reaches(viewer, user.role)}
+            onChanged={refetch}
+          />
         </Tabs.Panel>
         <Tabs.Panel value="volumes" pt="md">
           <VolumeAccess holder={{ kind: "user", id: user.id, name: user.email }} />

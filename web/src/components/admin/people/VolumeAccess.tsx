@@ -7,15 +7,22 @@ import { t } from "../../../i18n";
 import { FailureNote } from "../../Note";
 import { FormDialog } from "../Form";
 import { Part } from "../Panel";
-import { type Atom, type Volume, VolumeFields, atoms, given } from "../rules/volume";
+import { type Atom, atoms, given, type Volume, VolumeFields } from "../rules/volume";
 import { may } from "./rights";
 import { grantsTo } from "./volumes";
 
 const VolumesQuery = graphql(`query VolumesFor { volumes { ...VolumeFields } }`, [VolumeFields]);
-const SetGrant = graphql(`mutation GrantVolume($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`);
-const RemoveGrant = graphql(`mutation UngrantVolume($input: RemoveVolumeGrantInput!) { removeVolumeGrant(input: $input) { volume { id } } }`);
+const SetGrant = graphql(
+  `mutation GrantVolume($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`,
+);
+const RemoveGrant = graphql(
+  `mutation UngrantVolume($input: RemoveVolumeGrantInput!) { removeVolumeGrant(input: $input) { volume { id } } }`,
+);
 
-const said = (list: readonly Atom[]) => given(list).map((x) => t(x)).join(", ");
+const said = (list: readonly Atom[]) =>
+  given(list)
+    .map((x) => t(x))
+    .join(", ");
 
 export interface VolumeHolder {
   kind: "domain" | "project" | "user";
@@ -40,10 +47,17 @@ export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
                 <span style={{ minWidth: 0, flex: 1 }}>
                   <b>{v.name}</b> <span className="dim">{v.backend}</span>
                   <div>{own ? said(own.permissions) : <span className="dim">{t("no grants of its own")}</span>}</div>
-                  {everybody ? <div className="dim">{t("everyone: {{what}}", { what: said(everybody.permissions) })}</div> : null}
+                  {everybody ? (
+                    <div className="dim">{t("everyone: {{what}}", { what: said(everybody.permissions) })}</div>
+                  ) : null}
                 </span>
                 {may(v, "special") ? (
-                  <Button variant="default" size="compact-xs" aria-label={t("Edit the access to {{name}}", { name: v.name })} onClick={() => setEdited(v)}>
+                  <Button
+                    variant="default"
+                    size="compact-xs"
+                    aria-label={t("Edit the access to {{name}}", { name: v.name })}
+                    onClick={() => setEdited(v)}
+                  >
                     {t("Edit")}
                   </Button>
                 ) : null}
@@ -57,31 +71,62 @@ export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
   );
 }
 
-function Edit({ holder, volume, onClose, onDone }: { holder: VolumeHolder; volume: Volume; onClose: () => void; onDone: () => void }) {
+function Edit({
+  holder,
+  volume,
+  onClose,
+  onDone,
+}: {
+  holder: VolumeHolder;
+  volume: Volume;
+  onClose: () => void;
+  onDone: () => void;
+}) {
   const { own } = grantsTo(volume.grants, holder);
   const grant = useAction(SetGrant);
   const remove = useAction(RemoveGrant);
   const [chosen, setChosen] = useState<readonly Atom[]>(own?.permissions ?? []);
   const flip = (atom: Atom) => setChosen(chosen.includes(atom) ? chosen.filter((a) => a !== atom) : [...chosen, atom]);
   async function save() {
-    const done = chosen.length > 0 ? await grant.run({ input: { volume: volume.id, [holder.kind]: holder.id, permissions: [...chosen] } })
-      : own ? await remove.run({ input: { id: own.id } }) : true;
+    const done =
+      chosen.length > 0
+        ? await grant.run({ input: { volume: volume.id, [holder.kind]: holder.id, permissions: [...chosen] } })
+        : own
+          ? await remove.run({ input: { id: own.id } })
+          : true;
     if (!done) return;
     onDone();
     onClose();
   }
   return (
-    <FormDialog title={t("{{volume}} for {{name}}", { volume: volume.name, name: holder.name })} submit={t("Save")} fields={["permissions"]} busy={grant.busy || remove.busy} failure={grant.failure ?? remove.failure}
-      onSubmit={() => void save()} onClose={onClose}>
+    <FormDialog
+      title={t("{{volume}} for {{name}}", { volume: volume.name, name: holder.name })}
+      submit={t("Save")}
+      fields={["permissions"]}
+      busy={grant.busy || remove.busy}
+      failure={grant.failure ?? remove.failure}
+      onSubmit={() => void save()}
+      onClose={onClose}
+    >
       {(wrong) => (
         <fieldset className="legendless stack small">
           <legend>{t("Permissions")}</legend>
-          {atoms.map(({ value, label }) => <Checkbox key={value} label={t(label)} checked={chosen.includes(value)} onChange={() => flip(value)} />)}
+          {atoms.map(({ value, label }) => (
+            <Checkbox key={value} label={t(label)} checked={chosen.includes(value)} onChange={() => flip(value)} />
+          ))}
           <div className="row">
-            <Button variant="subtle" size="compact-xs" onClick={() => setChosen(atoms.map((a) => a.value))}>{t("All")}</Button>
-            <Button variant="subtle" size="compact-xs" onClick={() => setChosen([])}>{t("None")}</Button>
+            <Button variant="subtle" size="compact-xs" onClick={() => setChosen(atoms.map((a) => a.value))}>
+              {t("All")}
+            </Button>
+            <Button variant="subtle" size="compact-xs" onClick={() => setChosen([])}>
+              {t("None")}
+            </Button>
           </div>
-          {wrong.permissions ? <p className="bad" role="alert">{wrong.permissions}</p> : null}
+          {wrong.permissions ? (
+            <p className="bad" role="alert">
+              {wrong.permissions}
+            </p>
+          ) : null}
         </fieldset>
       )}
     </FormDialog>

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { toast } from "../../../hooks/useToasts";
 import { t } from "../../../i18n";
@@ -11,15 +11,20 @@ import { usePages } from "../usePages";
 import { may } from "./rights";
 import { UpdateUser } from "./userdraft";
 
-const WaitingRow = graphql(`fragment WaitingRow on User { id email username fullName status createdAt permissions domain { id name } }`);
+const WaitingRow = graphql(
+  `fragment WaitingRow on User { id email username fullName status createdAt permissions domain { id name } }`,
+);
 type Row = ResultOf<typeof WaitingRow>;
-const WaitingQuery = graphql(`
+const WaitingQuery = graphql(
+  `
   query WaitingUsers($first: Int, $after: Cursor) {
     users(first: $first, after: $after, where: { status: before_verification }, orderBy: [{ field: CREATED_AT, direction: ASC }]) {
       totalCount pageInfo { hasNextPage endCursor } edges { node { ...WaitingRow } }
     }
   }
-`, [WaitingRow]);
+`,
+  [WaitingRow],
+);
 
 /** People who signed up and wait for somebody to let them in. */
 export function Waiting() {
@@ -30,7 +35,12 @@ export function Waiting() {
   async function set(user: Row, status: "active" | "deleted") {
     if (!(await (status === "active" ? approve.run : run)({ input: { id: user.id, status } }))) return;
     refuse(null);
-    toast({ text: status === "active" ? t("{{name}} can log in now.", { name: user.email }) : t("{{name}} was rejected.", { name: user.email }) });
+    toast({
+      text:
+        status === "active"
+          ? t("{{name}} can log in now.", { name: user.email })
+          : t("{{name}} was rejected.", { name: user.email }),
+    });
     pages.reload();
   }
   const columns: Column<Row>[] = [
@@ -38,21 +48,62 @@ export function Waiting() {
     { head: t("Name"), cell: (u) => u.fullName || u.username },
     { head: t("Domain"), wide: true, cell: (u) => u.domain.name },
     { head: t("Signed up"), cell: (u) => <span className="dim nowrap">{when(u.createdAt)}</span> },
-    { head: "", num: true, cell: (u) => may(u, "update") ? (
-      <span className="row keep" style={{ justifyContent: "flex-end" }}>
-        <Button size="compact-xs" aria-label={t("Approve {{email}}", { email: u.email })} onClick={() => void set(u, "active")}>{t("Approve")}</Button>
-        <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Reject {{email}}", { email: u.email })} onClick={() => { clear(); refuse(u); }}>{t("Reject")}</Button>
-      </span>
-    ) : null },
+    {
+      head: "",
+      num: true,
+      cell: (u) =>
+        may(u, "update") ? (
+          <span className="row keep" style={{ justifyContent: "flex-end" }}>
+            <Button
+              size="compact-xs"
+              aria-label={t("Approve {{email}}", { email: u.email })}
+              onClick={() => void set(u, "active")}
+            >
+              {t("Approve")}
+            </Button>
+            <Button
+              variant="subtle"
+              color="red"
+              size="compact-xs"
+              aria-label={t("Reject {{email}}", { email: u.email })}
+              onClick={() => {
+                clear();
+                refuse(u);
+              }}
+            >
+              {t("Reject")}
+            </Button>
+          </span>
+        ) : null,
+    },
   ];
   // Those who were let in or refused a moment ago are still in the list that was read.
   const rows = pages.rows.filter((u) => u.status === "before_verification");
   return (
     <section className="stack" aria-label={t("Pending sign-ups")}>
       <h2>{t("Pending approval")}</h2>
-      <PagedTable label={t("Pending sign-ups")} pages={{ ...pages, rows }} columns={columns} empty={t("No pending sign-ups")} />
-      <Confirm opened={refused !== null} title={t("Reject {{name}}?", { name: refused?.email ?? "" })} action={t("Reject")} busy={busy} failure={failure} onClose={() => refuse(null)} onConfirm={() => { if (refused) void set(refused, "deleted"); }}>
-        <p>{t("The user cannot log in and is hidden from lists. To find the user again, filter the list by the status Deleted.")}</p>
+      <PagedTable
+        label={t("Pending sign-ups")}
+        pages={{ ...pages, rows }}
+        columns={columns}
+        empty={t("No pending sign-ups")}
+      />
+      <Confirm
+        opened={refused !== null}
+        title={t("Reject {{name}}?", { name: refused?.email ?? "" })}
+        action={t("Reject")}
+        busy={busy}
+        failure={failure}
+        onClose={() => refuse(null)}
+        onConfirm={() => {
+          if (refused) void set(refused, "deleted");
+        }}
+      >
+        <p>
+          {t(
+            "The user cannot log in and is hidden from lists. To find the user again, filter the list by the status Deleted.",
+          )}
+        </p>
       </Confirm>
     </section>
   );

@@ -1,7 +1,8 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { AttachmentFields } from "../rules/attachment";
 
-export const DomainQuery = graphql(`
+export const DomainQuery = graphql(
+  `
   query DomainOne($id: ID!) {
     node(id: $id) {
       ... on Domain {
@@ -14,8 +15,12 @@ export const DomainQuery = graphql(`
     }
     registries { id name host }
   }
-`, [AttachmentFields]);
-export const PurgeDomain = graphql(`mutation PurgeDomain($input: PurgeDomainInput!) { purgeDomain(input: $input) { id } }`);
+`,
+  [AttachmentFields],
+);
+export const PurgeDomain = graphql(
+  `mutation PurgeDomain($input: PurgeDomainInput!) { purgeDomain(input: $input) { id } }`,
+);
 
 type Data = ResultOf<typeof DomainQuery>;
 /** A domain as its panel shows it. */

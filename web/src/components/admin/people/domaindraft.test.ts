@@ -1,9 +1,16 @@
 import { expect, it } from "vitest";
-import { type KnownDomain, domainChanges, domainDraftOf } from "./domaindraft";
+import { domainChanges, domainDraftOf, type KnownDomain } from "./domaindraft";
 
 const lab: KnownDomain = {
-  id: "d1", name: "lab", description: "", totpRequired: false, passwordMinLength: 10, passwordMaxAgeDays: 0, signUp: "off",
-  registriesRestricted: false, registries: [{ id: "r2" }, { id: "r1" }],
+  id: "d1",
+  name: "lab",
+  description: "",
+  totpRequired: false,
+  passwordMinLength: 10,
+  passwordMaxAgeDays: 0,
+  signUp: "off",
+  registriesRestricted: false,
+  registries: [{ id: "r2" }, { id: "r1" }],
 };
 
 it("sends nothing when nothing changed, in whatever order the registries come", () => {
@@ -13,7 +20,12 @@ it("sends nothing when nothing changed, in whatever order the registries come", 
 
 it("sends only what changed", () => {
   const draft = { ...domainDraftOf(lab), totpRequired: true, passwordMaxAgeDays: " 90 ", registries: [] };
-  expect(domainChanges(lab, draft).input).toEqual({ id: "d1", totpRequired: true, passwordMaxAgeDays: 90, registries: [] });
+  expect(domainChanges(lab, draft).input).toEqual({
+    id: "d1",
+    totpRequired: true,
+    passwordMaxAgeDays: 90,
+    registries: [],
+  });
 });
 
 it("names numbers that are none", () => {

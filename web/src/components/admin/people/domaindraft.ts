@@ -1,4 +1,4 @@
-import { type VariablesOf, graphql } from "../../../api/graphql";
+import { graphql, type VariablesOf } from "../../../api/graphql";
 
 export const UpdateDomain = graphql(`
   mutation ChangeDomain($input: UpdateDomainInput!) {
@@ -51,7 +51,10 @@ const numbers = ["passwordMinLength", "passwordMaxAgeDays"] as const;
 const plain = ["name", "description", "totpRequired", "signUp", "registriesRestricted"] as const;
 
 /** What changed, as the server takes it; numbers that are none are named instead. */
-export function domainChanges(domain: KnownDomain, draft: DomainDraft): { input: Input; changed: boolean; wrong: Partial<Record<keyof DomainDraft, string>> } {
+export function domainChanges(
+  domain: KnownDomain,
+  draft: DomainDraft,
+): { input: Input; changed: boolean; wrong: Partial<Record<keyof DomainDraft, string>> } {
   const before = domainDraftOf(domain);
   const input: Input = { id: domain.id };
   const wrong: Partial<Record<keyof DomainDraft, string>> = {};

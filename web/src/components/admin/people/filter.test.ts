@@ -2,7 +2,11 @@ import { expect, it } from "vitest";
 import { peopleOf, whereOf } from "./filter";
 
 it("reads the address, and nothing that is not meant", () => {
-  expect(peopleOf({ q: "ada", role: "admin", status: "gone", view: "import", open: "", other: 1 })).toEqual({ q: "ada", role: "admin", view: "import" });
+  expect(peopleOf({ q: "ada", role: "admin", status: "gone", view: "import", open: "", other: 1 })).toEqual({
+    q: "ada",
+    role: "admin",
+    view: "import",
+  });
 });
 
 it("leaves out who was deleted unless he is asked for", () => {
@@ -17,5 +21,8 @@ it("finds nobody in a project without members, or before they are known", () => 
 });
 
 it("looks for an address or a name", () => {
-  expect(whereOf({ q: "kim", role: "user" }, null)).toMatchObject({ or: [{ emailContainsFold: "kim" }, { fullNameContainsFold: "kim" }], role: "user" });
+  expect(whereOf({ q: "kim", role: "user" }, null)).toMatchObject({
+    or: [{ emailContainsFold: "kim" }, { fullNameContainsFold: "kim" }],
+    role: "user",
+  });
 });

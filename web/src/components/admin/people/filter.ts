@@ -1,4 +1,4 @@
-import { type ResultOf, type VariablesOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf, type VariablesOf } from "../../../api/graphql";
 
 const UserRow = graphql(`
   fragment UserRow on User { id email username fullName role status lastLoginAt domain { id name } policies { id policy { id name } } }
@@ -6,7 +6,8 @@ const UserRow = graphql(`
 export type UserRow = ResultOf<typeof UserRow>;
 
 /** Of all domains, or of one. */
-export const UsersQuery = graphql(`
+export const UsersQuery = graphql(
+  `
   query Users($where: UserWhereInput, $domain: ID!, $inDomain: Boolean!, $first: Int, $after: Cursor) {
     users(first: $first, after: $after, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) @skip(if: $inDomain) {
       totalCount pageInfo { hasNextPage endCursor } edges { node { ...UserRow } }
@@ -20,7 +21,9 @@ export const UsersQuery = graphql(`
       }
     }
   }
-`, [UserRow]);
+`,
+  [UserRow],
+);
 
 export type Where = NonNullable<VariablesOf<typeof UsersQuery>["where"]>;
 

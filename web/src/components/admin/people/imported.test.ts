@@ -1,20 +1,34 @@
 import { expect, it } from "vitest";
-import { type Imported, csvColumns, example, passwordsCsv, reason } from "./imported";
+import { csvColumns, example, type Imported, passwordsCsv, reason } from "./imported";
 
-const row = (more: Partial<Imported>): Imported => ({ row: 2, email: "ada@example.org", status: "created", error: null, field: null, password: null, ...more });
+const row = (more: Partial<Imported>): Imported => ({
+  row: 2,
+  email: "ada@example.org",
+  status: "created",
+  error: null,
+  field: null,
+  password: null,
+  ...more,
+});
 
 it("writes only the passwords that were made", () => {
   expect(passwordsCsv([row({}), row({ status: "failed", error: "is taken" })])).toBe("");
-  expect(passwordsCsv([row({ password: "s3cret-one" }), row({ email: "bo@example.org" })])).toBe("email,password\nada@example.org,s3cret-one\n");
+  expect(passwordsCsv([row({ password: "s3cret-one" }), row({ email: "bo@example.org" })])).toBe(
+    "email,password\nada@example.org,s3cret-one\n",
+  );
 });
 
 it("keeps passwords exact and other fields no formula", () => {
-  expect(passwordsCsv([row({ email: "+mal@example.org", password: '=a"b,c' })])).toBe('email,password\n"\'+mal@example.org","=a""b,c"\n');
+  expect(passwordsCsv([row({ email: "+mal@example.org", password: '=a"b,c' })])).toBe(
+    'email,password\n"\'+mal@example.org","=a""b,c"\n',
+  );
 });
 
 it("names the column that is wrong, unless it is the whole row", () => {
   expect(reason(row({ error: "is already taken", field: "email" }))).toBe("email: is already taken");
-  expect(reason(row({ error: "has 2 fields where the header has 3", field: "csv" }))).toBe("has 2 fields where the header has 3");
+  expect(reason(row({ error: "has 2 fields where the header has 3", field: "csv" }))).toBe(
+    "has 2 fields where the header has 3",
+  );
   expect(reason(row({}))).toBe("");
 });
 

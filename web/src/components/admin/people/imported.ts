@@ -12,7 +12,8 @@ export interface Imported {
 export const csvColumns = ["email", "username", "full_name", "role", "projects", "password", "policy"];
 
 /** What a file looks like, to begin with. */
-export const example = "email,full_name,projects\nada@example.org,Ada Kim,vision;speech\nbo@example.org,Bo Lind,vision\n";
+export const example =
+  "email,full_name,projects\nada@example.org,Ada Kim,vision;speech\nbo@example.org,Bo Lind,vision\n";
 
 /**
  * A field as spreadsheets read it. One that they would take for a formula is
@@ -31,4 +32,5 @@ export function passwordsCsv(results: readonly Imported[]): string {
 }
 
 /** What is wrong with a row, with the column that it is about. */
-export const reason = (r: Pick<Imported, "error" | "field">) => (r.error ? (r.field && r.field !== "csv" ? `${r.field}: ${r.error}` : r.error) : "");
+export const reason = (r: Pick<Imported, "error" | "field">) =>
+  r.error ? (r.field && r.field !== "csv" ? `${r.field}: ${r.error}` : r.error) : "";

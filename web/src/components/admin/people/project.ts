@@ -1,7 +1,8 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { AttachmentFields } from "../rules/attachment";
 
-export const ProjectQuery = graphql(`
+export const ProjectQuery = graphql(
+  `
   query ProjectOne($id: ID!) {
     node(id: $id) {
       ... on Project {
@@ -12,9 +13,15 @@ export const ProjectQuery = graphql(`
       }
     }
   }
-`, [AttachmentFields]);
-export const UpdateProject = graphql(`mutation ChangeProject($input: UpdateProjectInput!) { updateProject(input: $input) { project { id name description active } } }`);
-export const PurgeProject = graphql(`mutation PurgeProject($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }`);
+`,
+  [AttachmentFields],
+);
+export const UpdateProject = graphql(
+  `mutation ChangeProject($input: UpdateProjectInput!) { updateProject(input: $input) { project { id name description active } } }`,
+);
+export const PurgeProject = graphql(
+  `mutation PurgeProject($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }`,
+);
 
 /** A project as its panel shows it. */
 export type OneProject = Extract<NonNullable<ResultOf<typeof ProjectQuery>["node"]>, { memberships: unknown }>;

@@ -1,22 +1,60 @@
 import { expect, it } from "vitest";
-import { type Provider, callbackOf, changedProvider, newProvider, providerDraftOf, providerWrong } from "./providerdraft";
+import {
+  callbackOf,
+  changedProvider,
+  newProvider,
+  type Provider,
+  providerDraftOf,
+  providerWrong,
+} from "./providerdraft";
 
 const corp: Provider = {
-  id: "p1", name: "corp", displayName: "Corp", issuer: "https://login.corp.example", clientID: "berth", scopes: ["email"], active: true, autoProvision: true,
-  emailDomains: ["corp.example", "lab.example"], createdAt: "2026-01-01T00:00:00Z", domain: { id: "d1", name: "default" }, project: { id: "x", name: "vision" },
+  id: "p1",
+  name: "corp",
+  displayName: "Corp",
+  issuer: "https://login.corp.example",
+  clientID: "berth",
+  scopes: ["email"],
+  active: true,
+  autoProvision: true,
+  emailDomains: ["corp.example", "lab.example"],
+  createdAt: "2026-01-01T00:00:00Z",
+  domain: { id: "d1", name: "default" },
+  project: { id: "x", name: "vision" },
 };
 
 it("keeps the secret that is not typed, and takes the project away", () => {
   const draft = { ...providerDraftOf(corp, ""), project: null };
   expect(changedProvider("p1", draft)).toEqual({
-    id: "p1", displayName: "Corp", clientID: "berth", scopes: ["email"], autoProvision: true, emailDomains: ["corp.example", "lab.example"], clearProject: true,
+    id: "p1",
+    displayName: "Corp",
+    clientID: "berth",
+    scopes: ["email"],
+    autoProvision: true,
+    emailDomains: ["corp.example", "lab.example"],
+    clearProject: true,
   });
   expect(changedProvider("p1", { ...draft, clientSecret: "s" })).toMatchObject({ clientSecret: "s" });
 });
 
 it("makes one of what is typed", () => {
-  const draft = { ...providerDraftOf(null, "d1"), name: " corp ", issuer: " https://login.corp.example ", clientID: "berth", clientSecret: " kept ", emailDomains: "a.example, b.example" };
-  expect(newProvider(draft)).toMatchObject({ name: "corp", issuer: "https://login.corp.example", clientSecret: " kept ", scopes: ["email", "profile"], emailDomains: ["a.example", "b.example"], domain: "d1", project: null });
+  const draft = {
+    ...providerDraftOf(null, "d1"),
+    name: " corp ",
+    issuer: " https://login.corp.example ",
+    clientID: "berth",
+    clientSecret: " kept ",
+    emailDomains: "a.example, b.example",
+  };
+  expect(newProvider(draft)).toMatchObject({
+    name: "corp",
+    issuer: "https://login.corp.example",
+    clientSecret: " kept ",
+    scopes: ["email", "profile"],
+    emailDomains: ["a.example", "b.example"],
+    domain: "d1",
+    project: null,
+  });
 });
 
 it.each([
@@ -24,8 +62,11 @@ it.each([
   ["an e-mail is no domain", { autoProvision: false, emailDomains: "ada@corp.example" }, "emailDomains"],
   ["an issuer is an address", { issuer: "login.corp.example" }, "issuer"],
   ["without a question in it", { issuer: "https://login.corp.example?x=1" }, "issuer"],
-] as const)("sees that %s", (_, more, field) => expect(Object.keys(providerWrong({ ...providerDraftOf(corp, ""), ...more }))).toEqual([field]));
+] as const)("sees that %s", (_, more, field) =>
+  expect(Object.keys(providerWrong({ ...providerDraftOf(corp, ""), ...more }))).toEqual([field]),
+);
 
 it("finds nothing wrong with what is right", () => expect(providerWrong(providerDraftOf(corp, ""))).toEqual({}));
 
-it("names the way back", () => expect(callbackOf("https://berth.example", "corp")).toBe("https://berth.example/auth/oidc/corp/callback"));
+it("names the way back", () =>
+  expect(callbackOf("https://berth.example", "corp")).toBe("https://berth.example/auth/oidc/corp/callback"));

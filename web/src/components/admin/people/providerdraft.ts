@@ -1,4 +1,4 @@
-import { type ResultOf, type VariablesOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf, type VariablesOf } from "../../../api/graphql";
 
 export const ProviderFields = graphql(`
   fragment ProviderFields on IdentityProvider {
@@ -7,12 +7,18 @@ export const ProviderFields = graphql(`
 `);
 export type Provider = ResultOf<typeof ProviderFields>;
 
-export const CreateProvider = graphql(`
+export const CreateProvider = graphql(
+  `
   mutation CreateProvider($input: CreateIdentityProviderInput!) { createIdentityProvider(input: $input) { identityProvider { ...ProviderFields } } }
-`, [ProviderFields]);
-export const UpdateProvider = graphql(`
+`,
+  [ProviderFields],
+);
+export const UpdateProvider = graphql(
+  `
   mutation UpdateProvider($input: UpdateIdentityProviderInput!) { updateIdentityProvider(input: $input) { identityProvider { ...ProviderFields } } }
-`, [ProviderFields]);
+`,
+  [ProviderFields],
+);
 
 /** A provider as it is typed; lists are words apart. */
 export interface ProviderDraft {
@@ -48,22 +54,38 @@ const words = (text: string) => text.split(/[\s,;]+/).filter(Boolean);
 /** What a person can see to be wrong before the server is asked. */
 export function providerWrong(draft: ProviderDraft): Partial<Record<keyof ProviderDraft, string>> {
   const wrong: Partial<Record<keyof ProviderDraft, string>> = {};
-  if (draft.autoProvision && words(draft.emailDomains).length === 0) wrong.emailDomains = "Enter at least one domain. Without one, anyone with an account at the provider could log in.";
+  if (draft.autoProvision && words(draft.emailDomains).length === 0)
+    wrong.emailDomains = "Enter at least one domain. Without one, anyone with an account at the provider could log in.";
   const bad = words(draft.emailDomains).find((d) => /[@*/\\:]/.test(d));
   if (bad) wrong.emailDomains = "Enter only the part after the @, such as corp.example.";
-  if (draft.issuer && !/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(draft.issuer.trim())) wrong.issuer = "Enter a URL such as https://login.example.org.";
+  if (draft.issuer && !/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(draft.issuer.trim()))
+    wrong.issuer = "Enter a URL such as https://login.example.org.";
   return wrong;
 }
 
 export const newProvider = (d: ProviderDraft): VariablesOf<typeof CreateProvider>["input"] => ({
-  name: d.name.trim(), displayName: d.displayName.trim(), issuer: d.issuer.trim(), clientID: d.clientID.trim(), clientSecret: d.clientSecret,
-  scopes: words(d.scopes), autoProvision: d.autoProvision, emailDomains: words(d.emailDomains), domain: d.domain, project: d.project,
+  name: d.name.trim(),
+  displayName: d.displayName.trim(),
+  issuer: d.issuer.trim(),
+  clientID: d.clientID.trim(),
+  clientSecret: d.clientSecret,
+  scopes: words(d.scopes),
+  autoProvision: d.autoProvision,
+  emailDomains: words(d.emailDomains),
+  domain: d.domain,
+  project: d.project,
 });
 
 /** Name, issuer and domain stay; a secret that is not typed stays too. */
 export const changedProvider = (id: string, d: ProviderDraft): VariablesOf<typeof UpdateProvider>["input"] => ({
-  id, displayName: d.displayName.trim(), clientID: d.clientID.trim(), ...(d.clientSecret ? { clientSecret: d.clientSecret } : {}),
-  scopes: words(d.scopes), autoProvision: d.autoProvision, emailDomains: words(d.emailDomains), ...(d.project ? { project: d.project } : { clearProject: true }),
+  id,
+  displayName: d.displayName.trim(),
+  clientID: d.clientID.trim(),
+  ...(d.clientSecret ? { clientSecret: d.clientSecret } : {}),
+  scopes: words(d.scopes),
+  autoProvision: d.autoProvision,
+  emailDomains: words(d.emailDomains),
+  ...(d.project ? { project: d.project } : { clearProject: true }),
 });
 
 /** What the provider must be told to send people back to. */

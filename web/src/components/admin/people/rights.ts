@@ -4,14 +4,26 @@ import type { Role } from "./userdraft";
 
 type Operation = "read" | "create" | "update" | "delete" | "special" | "write";
 
-export const may = (object: { permissions: readonly Operation[] } | null | undefined, op: Operation) => object?.permissions.includes(op) ?? false;
+export const may = (object: { permissions: readonly Operation[] } | null | undefined, op: Operation) =>
+  object?.permissions.includes(op) ?? false;
 
-export const adminOf = (viewer: Viewer, domain: string) => isSuper(viewer) || (viewer.user.role === "admin" && viewer.user.domain.id === domain);
+export const adminOf = (viewer: Viewer, domain: string) =>
+  isSuper(viewer) || (viewer.user.role === "admin" && viewer.user.domain.id === domain);
 
 /** The roles that a viewer may give to others: no higher than his own. */
-export const roles = (viewer: Viewer): Role[] => (isSuper(viewer) ? ["user", "admin", "superadmin", "monitor"] : viewer.user.role === "admin" ? ["user", "admin"] : ["user"]);
+export const roles = (viewer: Viewer): Role[] =>
+  isSuper(viewer)
+    ? ["user", "admin", "superadmin", "monitor"]
+    : viewer.user.role === "admin"
+      ? ["user", "admin"]
+      : ["user"];
 
-export const roleNames: Record<Role, string> = { user: "User", admin: "Domain administrator", superadmin: "Superadmin", monitor: "Monitor" };
+export const roleNames: Record<Role, string> = {
+  user: "User",
+  admin: "Domain administrator",
+  superadmin: "Superadmin",
+  monitor: "Monitor",
+};
 
 /** Whether the viewer may change somebody with a role: those above him he may not. */
 export const reaches = (viewer: Viewer, role: Role) => roles(viewer).includes(role);

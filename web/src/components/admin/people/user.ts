@@ -1,7 +1,8 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { AttachmentFields } from "../rules/attachment";
 
-export const UserQuery = graphql(`
+export const UserQuery = graphql(
+  `
   query UserOne($id: ID!) {
     node(id: $id) {
       ... on User {
@@ -13,7 +14,9 @@ export const UserQuery = graphql(`
       }
     }
   }
-`, [AttachmentFields]);
+`,
+  [AttachmentFields],
+);
 
 /** A user as their panel shows them. */
 export type OneUser = Extract<NonNullable<ResultOf<typeof UserQuery>["node"]>, { email: string }>;

@@ -1,9 +1,18 @@
 import { expect, it } from "vitest";
-import { type Known, changed, changesOf, draftOf } from "./userdraft";
+import { changed, changesOf, draftOf, type Known } from "./userdraft";
 
 const ada: Known = {
-  id: "u1", username: "ada", fullName: "Ada Kim", role: "user",
-  account: { allowedAddresses: ["10.0.0.0/8"], containerUid: 1000, containerGid: 1000, containerGids: [20, 30], passwordChangeRequired: false },
+  id: "u1",
+  username: "ada",
+  fullName: "Ada Kim",
+  role: "user",
+  account: {
+    allowedAddresses: ["10.0.0.0/8"],
+    containerUid: 1000,
+    containerGid: 1000,
+    containerGids: [20, 30],
+    passwordChangeRequired: false,
+  },
 };
 
 it("sends nothing when nothing changed", () => {
@@ -13,8 +22,20 @@ it("sends nothing when nothing changed", () => {
 });
 
 it("sends only what changed", () => {
-  const draft = { ...draftOf(ada), fullName: " Ada K. ", role: "admin" as const, allowedAddresses: "10.0.0.0/8\n192.168.1.5", containerGids: "" };
-  expect(changesOf(ada, draft).input).toEqual({ id: "u1", fullName: "Ada K.", role: "admin", allowedAddresses: ["10.0.0.0/8", "192.168.1.5"], containerGids: [] });
+  const draft = {
+    ...draftOf(ada),
+    fullName: " Ada K. ",
+    role: "admin" as const,
+    allowedAddresses: "10.0.0.0/8\n192.168.1.5",
+    containerGids: "",
+  };
+  expect(changesOf(ada, draft).input).toEqual({
+    id: "u1",
+    fullName: "Ada K.",
+    role: "admin",
+    allowedAddresses: ["10.0.0.0/8", "192.168.1.5"],
+    containerGids: [],
+  });
 });
 
 it("takes the container's ids away only together", () => {

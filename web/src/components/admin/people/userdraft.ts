@@ -1,4 +1,4 @@
-import { type VariablesOf, graphql } from "../../../api/graphql";
+import { graphql, type VariablesOf } from "../../../api/graphql";
 
 export const UpdateUser = graphql(`
   mutation ChangeUser($input: UpdateUserInput!) {
@@ -63,18 +63,25 @@ const ids = ["containerUid", "containerGid", "containerGids"] as const;
 const same = (a: readonly unknown[], b: readonly unknown[]) => a.length === b.length && a.every((x, i) => x === b[i]);
 
 /** What changed, as the server takes it; null when a number is none, and then which. */
-export function changesOf(user: Known, draft: UserDraft): { input: Input | null; wrong: Partial<Record<keyof UserDraft, string>> } {
+export function changesOf(
+  user: Known,
+  draft: UserDraft,
+): { input: Input | null; wrong: Partial<Record<keyof UserDraft, string>> } {
   const before = draftOf(user);
   const wrong: Partial<Record<keyof UserDraft, string>> = {};
   const input: Input = { id: user.id };
   if (draft.username !== before.username) input.username = draft.username.trim();
   if (draft.fullName !== before.fullName) input.fullName = draft.fullName.trim();
   if (draft.role !== before.role) input.role = draft.role;
-  if (draft.passwordChangeRequired !== before.passwordChangeRequired) input.passwordChangeRequired = draft.passwordChangeRequired;
+  if (draft.passwordChangeRequired !== before.passwordChangeRequired)
+    input.passwordChangeRequired = draft.passwordChangeRequired;
   const addresses = words(draft.allowedAddresses);
   if (!same(addresses, words(before.allowedAddresses))) input.allowedAddresses = addresses;
 
-  for (const key of ids) if (words(draft[key]).some((w) => !/^\d+$/.test(w))) wrong[key] = key === "containerGids" ? "Enter whole numbers separated by spaces." : "Enter a whole number, or leave empty.";
+  for (const key of ids)
+    if (words(draft[key]).some((w) => !/^\d+$/.test(w)))
+      wrong[key] =
+        key === "containerGids" ? "Enter whole numbers separated by spaces." : "Enter a whole number, or leave empty.";
   if (Object.keys(wrong).length > 0) return { input: null, wrong };
 
   const changed = ids.filter((key) => !same(words(draft[key]), words(before[key])));

@@ -10,7 +10,10 @@ interface Grant {
 }
 
 /** The grant of one holder, and the one for everybody. */
-export const grantsTo = <G extends Grant>(grants: readonly G[], holder: { kind: "domain" | "project" | "user"; id: string }) => ({
+export const grantsTo = <G extends Grant>(
+  grants: readonly G[],
+  holder: { kind: "domain" | "project" | "user"; id: string },
+) => ({
   own: grants.find((g) => g[holder.kind]?.id === holder.id) ?? null,
   everybody: grants.find((g) => g.everybody) ?? null,
 });

@@ -9,7 +9,9 @@ import type { Attachment } from "./attachment";
 import { holderOf, spoken } from "./holder";
 import { binds } from "./rights";
 
-const Detach = graphql(`mutation DetachResourcePolicy($input: DetachResourcePolicyInput!) { detachResourcePolicy(input: $input) { id } }`);
+const Detach = graphql(
+  `mutation DetachResourcePolicy($input: DetachResourcePolicyInput!) { detachResourcePolicy(input: $input) { id } }`,
+);
 
 interface Props {
   label: string;
@@ -36,20 +38,50 @@ export function Attachments({ label, list, first, onDone }: Props) {
         {list.map((a) => (
           <li key={a.id}>
             <span>
-              {first === "policy" ? <><b>{a.policy.name}</b> <span className="dim">{t("on {{holder}}", { holder: spoken(a) })}</span></> : spoken(a)}
-              {a.resourceGroup ? <span className="dim"> {t("only in resource group {{name}}", { name: a.resourceGroup.name })}</span> : null}
-              {a.withinProject ? <span className="dim"> {t("only in project {{name}}", { name: a.withinProject.name })}</span> : null}
+              {first === "policy" ? (
+                <>
+                  <b>{a.policy.name}</b> <span className="dim">{t("on {{holder}}", { holder: spoken(a) })}</span>
+                </>
+              ) : (
+                spoken(a)
+              )}
+              {a.resourceGroup ? (
+                <span className="dim"> {t("only in resource group {{name}}", { name: a.resourceGroup.name })}</span>
+              ) : null}
+              {a.withinProject ? (
+                <span className="dim"> {t("only in project {{name}}", { name: a.withinProject.name })}</span>
+              ) : null}
             </span>
             {mayDetach(a) ? (
-              <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Detach {{policy}} from {{holder}}", { policy: a.policy.name, holder: spoken(a) })} onClick={() => { clear(); setGoing(a); }}>
+              <Button
+                className="push"
+                variant="subtle"
+                color="red"
+                size="compact-xs"
+                aria-label={t("Detach {{policy}} from {{holder}}", { policy: a.policy.name, holder: spoken(a) })}
+                onClick={() => {
+                  clear();
+                  setGoing(a);
+                }}
+              >
                 {t("Detach")}
               </Button>
             ) : null}
           </li>
         ))}
       </ul>
-      <Confirm opened={going !== null} title={t("Detach the policy?")} action={t("Detach")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void detach()}>
-        {going ? t("{{policy}} no longer limits {{holder}}.", { policy: going.policy.name, holder: spoken(going) }) : null}
+      <Confirm
+        opened={going !== null}
+        title={t("Detach the policy?")}
+        action={t("Detach")}
+        busy={busy}
+        failure={failure}
+        onClose={() => setGoing(null)}
+        onConfirm={() => void detach()}
+      >
+        {going
+          ? t("{{policy}} no longer limits {{holder}}.", { policy: going.policy.name, holder: spoken(going) })
+          : null}
       </Confirm>
     </>
   );

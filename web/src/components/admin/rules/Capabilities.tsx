@@ -1,6 +1,6 @@
 import { t } from "../../../i18n";
 import { Tick } from "../Tick";
-import { type Volume, capabilityHint, capabilityWord } from "./volume";
+import { capabilityHint, capabilityWord, type Volume } from "./volume";
 
 /** What each volume's product can do by itself; Berth does the rest by hand or leaves it. */
 export function Capabilities({ volumes }: { volumes: Volume[] }) {
@@ -9,25 +9,43 @@ export function Capabilities({ volumes }: { volumes: Volume[] }) {
   return (
     <section aria-labelledby="capabilities" className="stack small">
       <h2 id="capabilities">{t("Capabilities")}</h2>
-      <p className="dim">{t("The storage does these things itself, at once or without load on the storage proxy. Berth does all others file by file, or not at all.")}</p>
+      <p className="dim">
+        {t(
+          "The storage does these things itself, at once or without load on the storage proxy. Berth does all others file by file, or not at all.",
+        )}
+      </p>
       <div className="panel scroll-x" tabIndex={0} role="group" aria-label={t("Capabilities")}>
         <table className="grid matrix">
           <thead>
             <tr>
               <th scope="col">{t("Capability")}</th>
-              {volumes.map((v) => <th key={v.id} scope="col">{v.name}<div className="dim note">{v.backend}</div></th>)}
+              {volumes.map((v) => (
+                <th key={v.id} scope="col">
+                  {v.name}
+                  <div className="dim note">{v.backend}</div>
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
             {all.map((c) => (
               <tr key={c}>
-                <th scope="row">{t(capabilityWord(c))}<div className="dim note">{t(capabilityHint(c))}</div></th>
-                {volumes.map((v) => <td key={v.id}><Tick on={v.capabilities.includes(c)} /></td>)}
+                <th scope="row">
+                  {t(capabilityWord(c))}
+                  <div className="dim note">{t(capabilityHint(c))}</div>
+                </th>
+                {volumes.map((v) => (
+                  <td key={v.id}>
+                    <Tick on={v.capabilities.includes(c)} />
+                  </td>
+                ))}
               </tr>
             ))}
             <tr>
               <th scope="row">{t("Limit enforcement")}</th>
-              {volumes.map((v) => <td key={v.id}>{t(v.enforcement)}</td>)}
+              {volumes.map((v) => (
+                <td key={v.id}>{t(v.enforcement)}</td>
+              ))}
             </tr>
           </tbody>
         </table>

@@ -6,16 +6,22 @@ import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { FormDialog } from "../Form";
 import { Part } from "../Panel";
-import { type Holder, HolderPick } from "./HolderPick";
 import { type Group, GroupFields } from "./group";
+import { type Holder, HolderPick } from "./HolderPick";
 import { type Held, holderOf, spoken } from "./holder";
 
-const Grant = graphql(`
+const Grant = graphql(
+  `
   mutation GrantGroup($input: GrantResourceGroupInput!) { grantResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
-`, [GroupFields]);
-const Revoke = graphql(`
+`,
+  [GroupFields],
+);
+const Revoke = graphql(
+  `
   mutation RevokeGroup($input: RevokeResourceGroupInput!) { revokeResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
-`, [GroupFields]);
+`,
+  [GroupFields],
+);
 
 const kinds = ["domain", "project", "user", "keypair"] as const;
 
@@ -33,15 +39,38 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
     onDone();
   }
   return (
-    <Part title={t("Granted to")} aside={special ? <Button variant="light" onClick={() => setGranting(true)}>{t("Grant")}</Button> : null}>
-      {group.public ? <p className="dim">{t("The group is open to everyone. Grants take effect only if you change that.")}</p> : null}
-      {group.grants.length === 0 ? <p className="dim">{t("None that you can see.")}</p> : (
+    <Part
+      title={t("Granted to")}
+      aside={
+        special ? (
+          <Button variant="light" onClick={() => setGranting(true)}>
+            {t("Grant")}
+          </Button>
+        ) : null
+      }
+    >
+      {group.public ? (
+        <p className="dim">{t("The group is open to everyone. Grants take effect only if you change that.")}</p>
+      ) : null}
+      {group.grants.length === 0 ? (
+        <p className="dim">{t("None that you can see.")}</p>
+      ) : (
         <ul className="rows" aria-label={t("Granted to")}>
           {group.grants.map((g) => (
             <li key={g.id}>
               <span>{spoken(g)}</span>
               {special ? (
-                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>
+                <Button
+                  className="push"
+                  variant="subtle"
+                  color="red"
+                  size="compact-xs"
+                  aria-label={t("Revoke from {{holder}}", { holder: spoken(g) })}
+                  onClick={() => {
+                    clear();
+                    setGoing(g);
+                  }}
+                >
                   {t("Revoke")}
                 </Button>
               ) : null}
@@ -50,8 +79,21 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
         </ul>
       )}
       {granting ? <GrantDialog group={group} onClose={() => setGranting(false)} onDone={onDone} /> : null}
-      <Confirm opened={going !== null} title={t("Revoke the grant?")} action={t("Revoke")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void revoke()}>
-        {going ? t("{{holder}} can no longer start sessions in {{group}} with this grant. Running sessions are not affected.", { holder: spoken(going), group: group.name }) : null}
+      <Confirm
+        opened={going !== null}
+        title={t("Revoke the grant?")}
+        action={t("Revoke")}
+        busy={busy}
+        failure={failure}
+        onClose={() => setGoing(null)}
+        onConfirm={() => void revoke()}
+      >
+        {going
+          ? t(
+              "{{holder}} can no longer start sessions in {{group}} with this grant. Running sessions are not affected.",
+              { holder: spoken(going), group: group.name },
+            )
+          : null}
       </Confirm>
     </Part>
   );
@@ -66,7 +108,16 @@ function GrantDialog({ group, onClose, onDone }: { group: Group; onClose: () => 
     onClose();
   }
   return (
-    <FormDialog title={t("Grant {{name}}", { name: group.name })} onClose={onClose} onSubmit={() => void submit()} submit={t("Grant")} busy={busy} failure={failure} disabled={!holder.id} fields={kinds}>
+    <FormDialog
+      title={t("Grant {{name}}", { name: group.name })}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      submit={t("Grant")}
+      busy={busy}
+      failure={failure}
+      disabled={!holder.id}
+      fields={kinds}
+    >
       {(wrong) => <HolderPick label={t("Grant to")} kinds={kinds} value={holder} wrong={wrong} onChange={setHolder} />}
     </FormDialog>
   );

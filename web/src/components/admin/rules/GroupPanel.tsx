@@ -6,13 +6,27 @@ import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { Part, SidePanel } from "../Panel";
+import { printTime } from "./amounts";
 import { GroupGrants } from "./GroupGrants";
+import {
+  type Group,
+  holdText,
+  lostPolicies,
+  openTo,
+  orders,
+  preemptionScopes,
+  preemptions,
+  sessionTypes,
+  splits,
+  strategies,
+  topologies,
+} from "./group";
 import { GroupShares } from "./Shares";
 import { WhoMay } from "./WhoMay";
-import { printTime } from "./amounts";
-import { type Group, holdText, lostPolicies, openTo, orders, preemptionScopes, preemptions, sessionTypes, splits, strategies, topologies } from "./group";
 
-const DeleteGroup = graphql(`mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`);
+const DeleteGroup = graphql(
+  `mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`,
+);
 
 interface Props {
   group: Group;
@@ -32,19 +46,52 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
   }
   return (
     <SidePanel title={group.name} onClose={onClose}>
-      <Part title={t("Settings")} aside={
-        <>
-          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Edit")}</Button> : null}
-          {may("delete") ? <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button> : null}
-        </>
-      }>
+      <Part
+        title={t("Settings")}
+        aside={
+          <>
+            {may("update") ? (
+              <Button variant="default" onClick={onEdit}>
+                {t("Edit")}
+              </Button>
+            ) : null}
+            {may("delete") ? (
+              <Button
+                variant="subtle"
+                color="red"
+                onClick={() => {
+                  clear();
+                  setDeleting(true);
+                }}
+              >
+                {t("Delete")}
+              </Button>
+            ) : null}
+          </>
+        }
+      >
         <dl className="facts">
-          {group.description ? <><dt>{t("Description")}</dt><dd>{group.description}</dd></> : null}
+          {group.description ? (
+            <>
+              <dt>{t("Description")}</dt>
+              <dd>{group.description}</dd>
+            </>
+          ) : null}
           <dt>{t("Open to")}</dt>
           <dd>{t(...openTo(group))}</dd>
           <dt>{t("Session types")}</dt>
-          <dd>{sessionTypes.filter((s) => group.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
-          {group.allowedNetworks.length > 0 ? <><dt>{t("Reachable private networks")}</dt><dd>{group.allowedNetworks.join(", ")}</dd></> : null}
+          <dd>
+            {sessionTypes
+              .filter((s) => group.sessionTypes.includes(s.value))
+              .map((s) => t(s.label))
+              .join(", ")}
+          </dd>
+          {group.allowedNetworks.length > 0 ? (
+            <>
+              <dt>{t("Reachable private networks")}</dt>
+              <dd>{group.allowedNetworks.join(", ")}</dd>
+            </>
+          ) : null}
           <dt>{t("Placement strategy")}</dt>
           <dd>{strategies.filter((s) => s.value === group.strategy).map((s) => t(s.label))}</dd>
           <dt>{t("Device packing")}</dt>
@@ -56,7 +103,12 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           {group.order === "fair_share" ? (
             <>
               <dt>{t("Half-life of usage")}</dt>
-              <dd>{t("{{time}}, ignored after {{lookback}}", { time: printTime(group.halfLife), lookback: printTime(group.lookback) })}</dd>
+              <dd>
+                {t("{{time}}, ignored after {{lookback}}", {
+                  time: printTime(group.halfLife),
+                  lookback: printTime(group.lookback),
+                })}
+              </dd>
             </>
           ) : null}
           <dt>{t("Reserve agents for the queue head")}</dt>
@@ -64,23 +116,47 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dt>{t("Preemption")}</dt>
           <dd>
             {preemptions.filter((p) => p.value === group.preemption).map((p) => t(p.label))}
-            {group.preemption === "off" ? null : `, ${preemptionScopes.filter((s) => s.value === group.preemptionScope).map((s) => t(s.label)).join("")}, ${t("after {{time}}", { time: printTime(group.preemptionAfter) })}`}
+            {group.preemption === "off"
+              ? null
+              : `, ${preemptionScopes
+                  .filter((s) => s.value === group.preemptionScope)
+                  .map((s) => t(s.label))
+                  .join("")}, ${t("after {{time}}", { time: printTime(group.preemptionAfter) })}`}
           </dd>
           <dt>{t("Sessions of a lost agent")}</dt>
-          <dd>{lostPolicies.filter((p) => p.value === group.lostPolicy).map((p) => t(p.label))}{group.lostPolicy === "wait" ? null : `, ${t("after {{time}}", { time: printTime(group.lostAfter) })}`}</dd>
+          <dd>
+            {lostPolicies.filter((p) => p.value === group.lostPolicy).map((p) => t(p.label))}
+            {group.lostPolicy === "wait" ? null : `, ${t("after {{time}}", { time: printTime(group.lostAfter) })}`}
+          </dd>
           <dt>{t("Start attempts")}</dt>
           <dd>{group.maxAttempts}</dd>
           <dt>{t("Pending timeout")}</dt>
           <dd>{group.pendingTimeout === 0 ? t("no timeout") : printTime(group.pendingTimeout)}</dd>
           <dt>{t("Agents")}</dt>
-          <dd>{group.agents.totalCount > 0 ? <Link to="/admin/agents">{group.agents.totalCount}</Link> : t("none: no session can start")}</dd>
+          <dd>
+            {group.agents.totalCount > 0 ? (
+              <Link to="/admin/agents">{group.agents.totalCount}</Link>
+            ) : (
+              t("none: no session can start")
+            )}
+          </dd>
         </dl>
       </Part>
       <GroupShares group={group} />
       <GroupGrants group={group} onDone={onDone} />
       <WhoMay group={group.id} stamp={JSON.stringify([group.active, group.public, group.grants.map((g) => g.id)])} />
-      <Confirm opened={deleting} title={t("Delete {{name}}?", { name: group.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
-        {t("You cannot delete a group that has agents or sessions, but you can make it inactive. Its presets and grants are deleted with it.")}
+      <Confirm
+        opened={deleting}
+        title={t("Delete {{name}}?", { name: group.name })}
+        action={t("Delete")}
+        busy={busy}
+        failure={failure}
+        onClose={() => setDeleting(false)}
+        onConfirm={() => void remove()}
+      >
+        {t(
+          "You cannot delete a group that has agents or sessions, but you can make it inactive. Its presets and grants are deleted with it.",
+        )}
       </Confirm>
     </SidePanel>
   );

@@ -33,26 +33,57 @@ export function HolderPick({ label, kinds, value, wrong = {}, onChange }: Props)
   return (
     <div className="stack small">
       {kinds.length > 1 ? (
-        <SegmentedControl aria-label={label} value={value.kind} data={kinds.map((k) => ({ value: k, label: t(names[k]) }))} onChange={(kind) => onChange({ kind: kind as HolderKind, id: null })} />
+        <SegmentedControl
+          aria-label={label}
+          value={value.kind}
+          data={kinds.map((k) => ({ value: k, label: t(names[k]) }))}
+          onChange={(kind) => onChange({ kind: kind as HolderKind, id: null })}
+        />
       ) : null}
       {value.kind === "domain" ? <DomainPick key="domain" label={t("Domain")} {...one} /> : null}
       {value.kind === "project" ? <ProjectPick key="project" label={t("Project")} {...one} /> : null}
       {value.kind === "user" ? <UserPick key="user" label={t("User")} {...one} /> : null}
-      {value.kind === "keypair" ? <KeypairPick key="keypair" value={value.id} error={wrong.keypair} onChange={set} /> : null}
+      {value.kind === "keypair" ? (
+        <KeypairPick key="keypair" value={value.id} error={wrong.keypair} onChange={set} />
+      ) : null}
     </div>
   );
 }
 
 /** A keypair is found by its user. */
-function KeypairPick({ value, error, onChange }: { value: string | null; error?: string; onChange: (id: string | null) => void }) {
+function KeypairPick({
+  value,
+  error,
+  onChange,
+}: {
+  value: string | null;
+  error?: string;
+  onChange: (id: string | null) => void;
+}) {
   const [user, setUser] = useState<string | null>(null);
   const { data } = useLiveQuery({ query: KeypairsQuery, variables: { user: user ?? "" }, pause: !user });
   const keypairs = user ? nodesOf(data?.keypairs) : [];
   return (
     <>
-      <UserPick label={t("User")} required value={user} onChange={(id) => { setUser(id); onChange(null); }} />
-      <Select label={t("Keypair")} required disabled={!user} placeholder={user && data && keypairs.length === 0 ? t("None that you can see") : t("Choose")} value={value} error={error} onChange={onChange}
-        data={keypairs.map((k) => ({ value: k.id, label: k.name ? `${k.accessKey} (${k.name})` : k.accessKey }))} />
+      <UserPick
+        label={t("User")}
+        required
+        value={user}
+        onChange={(id) => {
+          setUser(id);
+          onChange(null);
+        }}
+      />
+      <Select
+        label={t("Keypair")}
+        required
+        disabled={!user}
+        placeholder={user && data && keypairs.length === 0 ? t("None that you can see") : t("Choose")}
+        value={value}
+        error={error}
+        onChange={onChange}
+        data={keypairs.map((k) => ({ value: k.id, label: k.name ? `${k.accessKey} (${k.name})` : k.accessKey }))}
+      />
     </>
   );
 }

@@ -21,9 +21,15 @@ export function LimitsTable({ list }: { list: readonly Limit[] }) {
       <thead>
         <tr>
           <th scope="col">{t("Resource")}</th>
-          <th scope="col" className="num">{t("Used")}</th>
-          <th scope="col" className="num">{t("Limit")}</th>
-          <th scope="col" className="num">{t("Remaining")}</th>
+          <th scope="col" className="num">
+            {t("Used")}
+          </th>
+          <th scope="col" className="num">
+            {t("Limit")}
+          </th>
+          <th scope="col" className="num">
+            {t("Remaining")}
+          </th>
           <th scope="col">{t("Policy")}</th>
         </tr>
       </thead>
@@ -31,12 +37,20 @@ export function LimitsTable({ list }: { list: readonly Limit[] }) {
         {list.map((l) => (
           <tr key={l.what}>
             <td>{t(...whatOf(l.what))}</td>
-            <td className="num nowrap">{each.has(l.what) ? <span className="dim">{t("per session")}</span> : shown(l.what, l.used)}</td>
+            <td className="num nowrap">
+              {each.has(l.what) ? <span className="dim">{t("per session")}</span> : shown(l.what, l.used)}
+            </td>
             <td className="num nowrap">{shown(l.what, l.limit)}</td>
-            <td className={Number(l.assignable) === 0 ? "num nowrap tone-wait" : "num nowrap"}>{each.has(l.what) ? "" : shown(l.what, l.assignable)}</td>
+            <td className={Number(l.assignable) === 0 ? "num nowrap tone-wait" : "num nowrap"}>
+              {each.has(l.what) ? "" : shown(l.what, l.assignable)}
+            </td>
             <td>
-              <b>{l.policy}</b> <span className="dim">{t("of {{scope}} {{holder}}", { scope: t(l.scope), holder: l.holder })}
-                {l.resourceGroup ? ` ${t("only in resource group {{name}}", { name: l.resourceGroup })}` : ""}{l.withinProject ? ` ${t("only in project {{name}}", { name: l.withinProject })}` : ""}</span>
+              <b>{l.policy}</b>{" "}
+              <span className="dim">
+                {t("of {{scope}} {{holder}}", { scope: t(l.scope), holder: l.holder })}
+                {l.resourceGroup ? ` ${t("only in resource group {{name}}", { name: l.resourceGroup })}` : ""}
+                {l.withinProject ? ` ${t("only in project {{name}}", { name: l.withinProject })}` : ""}
+              </span>
             </td>
           </tr>
         ))}

@@ -36,12 +36,18 @@ interface Props {
 export function ObjectPick({ kind, ...p }: Props) {
   const box = { ...p, required: true };
   switch (kind) {
-    case "domain": return <DomainPick {...box} />;
-    case "project": return <ProjectPick {...box} />;
-    case "user": return <UserPick {...box} />;
-    case "resource_policy": return <PolicyPick {...box} />;
-    case "resource_group": return <GroupPick {...box} />;
-    default: return <Listed kind={kind} {...p} />;
+    case "domain":
+      return <DomainPick {...box} />;
+    case "project":
+      return <ProjectPick {...box} />;
+    case "user":
+      return <UserPick {...box} />;
+    case "resource_policy":
+      return <PolicyPick {...box} />;
+    case "resource_group":
+      return <GroupPick {...box} />;
+    default:
+      return <Listed kind={kind} {...p} />;
   }
 }
 
@@ -52,17 +58,42 @@ function Listed({ kind, label, value, error, onChange }: Props) {
   const { data } = useLiveQuery({
     query: ObjectsQuery,
     variables: {
-      role: kind === "role", preset: kind === "resource_preset", agent: kind === "agent", registry: kind === "registry", image: kind === "image", volume: kind === "volume",
-      session: kind === "session", vfolder: kind === "vfolder", task: kind === "task", sessions: { terminatedAtIsNil: true, ...named }, vfolders: { status: "ready", ...named },
+      role: kind === "role",
+      preset: kind === "resource_preset",
+      agent: kind === "agent",
+      registry: kind === "registry",
+      image: kind === "image",
+      volume: kind === "volume",
+      session: kind === "session",
+      vfolder: kind === "vfolder",
+      task: kind === "task",
+      sessions: { terminatedAtIsNil: true, ...named },
+      vfolders: { status: "ready", ...named },
     },
   });
   const options = [
-    ...nodesOf(data?.roles), ...(data?.resourcePresets ?? []), ...nodesOf(data?.agents), ...(data?.registries ?? []), ...(data?.volumes ?? []), ...nodesOf(data?.vfolders),
+    ...nodesOf(data?.roles),
+    ...(data?.resourcePresets ?? []),
+    ...nodesOf(data?.agents),
+    ...(data?.registries ?? []),
+    ...(data?.volumes ?? []),
+    ...nodesOf(data?.vfolders),
     ...nodesOf(data?.images).map((i) => ({ id: i.id, name: i.reference })),
     ...nodesOf(data?.sessions).map((s) => ({ id: s.id, name: s.owner ? `${s.name} (${s.owner.email})` : s.name })),
     ...nodesOf(data?.tasks).map((x) => ({ id: x.id, name: x.title })),
   ].map((o) => ({ value: o.id, label: o.name }));
   return (
-    <Select label={label} required searchable error={error} value={value} data={options} placeholder={t("Search")} nothingFoundMessage={t("No matches")} onSearchChange={setText} onChange={onChange} />
+    <Select
+      label={label}
+      required
+      searchable
+      error={error}
+      value={value}
+      data={options}
+      placeholder={t("Search")}
+      nothingFoundMessage={t("No matches")}
+      onSearchChange={setText}
+      onChange={onChange}
+    />
   );
 }

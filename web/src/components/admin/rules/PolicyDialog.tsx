@@ -4,25 +4,42 @@ import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
+import { changeOf, draftOf, limits, type Policy, PolicyFields, readDraft } from "./policy";
 import { SlotsInput, wrongSlots } from "./SlotsInput";
-import { type Policy, PolicyFields, changeOf, draftOf, limits, readDraft } from "./policy";
 
-const CreatePolicy = graphql(`
+const CreatePolicy = graphql(
+  `
   mutation CreatePolicy($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { ...PolicyFields } } }
-`, [PolicyFields]);
-const UpdatePolicy = graphql(`
+`,
+  [PolicyFields],
+);
+const UpdatePolicy = graphql(
+  `
   mutation UpdatePolicy($input: UpdateResourcePolicyInput!) { updateResourcePolicy(input: $input) { policy { ...PolicyFields } } }
-`, [PolicyFields]);
+`,
+  [PolicyFields],
+);
 
 const units = { count: "", seconds: "", bytes: "GiB" } as const;
 const examples = { count: "no limit", seconds: "no limit, or 12h, 2d", bytes: "no limit" } as const;
 
-export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | null; onClose: () => void; onDone: () => void }) {
+export function PolicyDialog({
+  policy,
+  onClose,
+  onDone,
+}: {
+  policy: Policy | null;
+  onClose: () => void;
+  onDone: () => void;
+}) {
   const [draft, setDraft] = useState(draftOf(policy));
   const create = useAction(CreatePolicy);
   const update = useAction(UpdatePolicy);
   const { limits: read, wrong } = readDraft(draft);
-  const slots = (field: "totalSlots" | "maxPendingSlots") => [field, ...Object.keys(draft[field]).map((slot) => `${field}.${slot}`)];
+  const slots = (field: "totalSlots" | "maxPendingSlots") => [
+    field,
+    ...Object.keys(draft[field]).map((slot) => `${field}.${slot}`),
+  ];
   const set = (more: Partial<typeof draft>) => {
     create.clear();
     update.clear();
@@ -32,35 +49,91 @@ export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | nul
 
   async function submit() {
     const name = draft.name.trim();
-    const done = policy ? await update.run({ input: { id: policy.id, name, ...changeOf(read) } }) : await create.run({ input: { name, ...read } });
+    const done = policy
+      ? await update.run({ input: { id: policy.id, name, ...changeOf(read) } })
+      : await create.run({ input: { name, ...read } });
     if (!done) return;
     onDone();
     onClose();
   }
   return (
-    <FormDialog title={policy ? t("Edit {{name}}", { name: policy.name }) : t("New policy")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={policy ? t("Save") : t("Create")}
-      busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={Object.keys(wrong).length > 0 || !draft.name.trim()}
-      fields={["name", ...slots("totalSlots"), "unlistedSlots", ...slots("maxPendingSlots"), ...limits.map((l) => l.key)]}>
+    <FormDialog
+      title={policy ? t("Edit {{name}}", { name: policy.name }) : t("New policy")}
+      size="lg"
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      submit={policy ? t("Save") : t("Create")}
+      busy={create.busy || update.busy}
+      failure={create.failure ?? update.failure}
+      disabled={Object.keys(wrong).length > 0 || !draft.name.trim()}
+      fields={[
+        "name",
+        ...slots("totalSlots"),
+        "unlistedSlots",
+        ...slots("maxPendingSlots"),
+        ...limits.map((l) => l.key),
+      ]}
+    >
       {(refused) => (
         <>
-          <TextInput label={t("Name")} required data-autofocus value={draft.name} error={refused.name} onChange={(e) => set({ name: e.currentTarget.value })} />
+          <TextInput
+            label={t("Name")}
+            required
+            data-autofocus
+            value={draft.name}
+            error={refused.name}
+            onChange={(e) => set({ name: e.currentTarget.value })}
+          />
           <p className="dim">{t("Leave a field empty for no limit.")}</p>
-          <SlotsInput legend={t("Slots in use at once")} value={draft.totalSlots} wrong={wrongSlots("totalSlots", refused, typed)} free onChange={(totalSlots) => set({ totalSlots })} />
+          <SlotsInput
+            legend={t("Slots in use at once")}
+            value={draft.totalSlots}
+            wrong={wrongSlots("totalSlots", refused, typed)}
+            free
+            onChange={(totalSlots) => set({ totalSlots })}
+          />
           <fieldset className="legendless">
             <legend>{t("All other slots")}</legend>
-            <SegmentedControl aria-label={t("All other slots")} value={draft.unlistedSlots} onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
-              data={[{ value: "unlimited", label: t("unlimited") }, { value: "zero", label: t("zero") }]} />
+            <SegmentedControl
+              aria-label={t("All other slots")}
+              value={draft.unlistedSlots}
+              onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
+              data={[
+                { value: "unlimited", label: t("unlimited") },
+                { value: "zero", label: t("zero") },
+              ]}
+            />
           </fieldset>
-          <SlotsInput legend={t("Slots requested by pending sessions")} value={draft.maxPendingSlots} wrong={wrongSlots("maxPendingSlots", refused, typed)} free onChange={(maxPendingSlots) => set({ maxPendingSlots })} />
+          <SlotsInput
+            legend={t("Slots requested by pending sessions")}
+            value={draft.maxPendingSlots}
+            wrong={wrongSlots("maxPendingSlots", refused, typed)}
+            free
+            onChange={(maxPendingSlots) => set({ maxPendingSlots })}
+          />
           {(["sessions", "rest"] as const).map((part) => (
             <fieldset key={part} className="legendless">
               <legend>{part === "sessions" ? t("Sessions") : t("Other limits")}</legend>
               <div className="pairs">
-                {limits.filter((l) => l.part === part).map((l) => (
-                  <TextInput key={l.key} label={t(l.label)} placeholder={t(examples[l.kind])} value={draft.plain[l.key]} error={typed[l.key] ?? refused[l.key]}
-                    rightSection={units[l.kind] && !/[a-z]/i.test(draft.plain[l.key]) ? <span className="dim">{units[l.kind]}</span> : null} rightSectionWidth={units[l.kind] ? 40 : 0} rightSectionPointerEvents="none"
-                    onChange={(e) => set({ plain: { ...draft.plain, [l.key]: e.currentTarget.value } })} />
-                ))}
+                {limits
+                  .filter((l) => l.part === part)
+                  .map((l) => (
+                    <TextInput
+                      key={l.key}
+                      label={t(l.label)}
+                      placeholder={t(examples[l.kind])}
+                      value={draft.plain[l.key]}
+                      error={typed[l.key] ?? refused[l.key]}
+                      rightSection={
+                        units[l.kind] && !/[a-z]/i.test(draft.plain[l.key]) ? (
+                          <span className="dim">{units[l.kind]}</span>
+                        ) : null
+                      }
+                      rightSectionWidth={units[l.kind] ? 40 : 0}
+                      rightSectionPointerEvents="none"
+                      onChange={(e) => set({ plain: { ...draft.plain, [l.key]: e.currentTarget.value } })}
+                    />
+                  ))}
               </div>
             </fieldset>
           ))}

@@ -10,15 +10,20 @@ import { FailureNote } from "../../Note";
 import { Part, SidePanel } from "../Panel";
 import { AttachDialog } from "./AttachDialog";
 import { Attachments } from "./Attachments";
-import { PolicyWords } from "./PolicyWords";
 import { AttachmentFields } from "./attachment";
-import { binds } from "./rights";
+import { PolicyWords } from "./PolicyWords";
 import type { Policy } from "./policy";
+import { binds } from "./rights";
 
-const BoundQuery = graphql(`
+const BoundQuery = graphql(
+  `
   query PolicyAttachments($id: ID!) { node(id: $id) { id ... on ResourcePolicy { attachments { ...AttachmentFields } } } }
-`, [AttachmentFields]);
-const DeletePolicy = graphql(`mutation DeletePolicy($input: DeleteResourcePolicyInput!) { deleteResourcePolicy(input: $input) { id } }`);
+`,
+  [AttachmentFields],
+);
+const DeletePolicy = graphql(
+  `mutation DeletePolicy($input: DeleteResourcePolicyInput!) { deleteResourcePolicy(input: $input) { id } }`,
+);
 
 interface Props {
   policy: Policy;
@@ -42,21 +47,58 @@ export function PolicyPanel({ policy, onEdit, onClose, onGone }: Props) {
   }
   return (
     <SidePanel title={policy.name} onClose={onClose}>
-      <Part title={t("Limits")} aside={
-        <>
-          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Edit")}</Button> : null}
-          {may("delete") ? <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button> : null}
-        </>
-      }>
+      <Part
+        title={t("Limits")}
+        aside={
+          <>
+            {may("update") ? (
+              <Button variant="default" onClick={onEdit}>
+                {t("Edit")}
+              </Button>
+            ) : null}
+            {may("delete") ? (
+              <Button
+                variant="subtle"
+                color="red"
+                onClick={() => {
+                  clear();
+                  setDeleting(true);
+                }}
+              >
+                {t("Delete")}
+              </Button>
+            ) : null}
+          </>
+        }
+      >
         <PolicyWords policy={policy} />
       </Part>
-      <Part title={t("Attached to")} aside={binds(viewer).length > 0 ? <Button variant="light" onClick={() => setAttaching(true)}>{t("Attach")}</Button> : null}>
+      <Part
+        title={t("Attached to")}
+        aside={
+          binds(viewer).length > 0 ? (
+            <Button variant="light" onClick={() => setAttaching(true)}>
+              {t("Attach")}
+            </Button>
+          ) : null
+        }
+      >
         <FailureNote failure={unread} />
-        {attached.length > 0 ? <Attachments label={t("Attached to")} list={attached} first="holder" onDone={refetch} /> : null}
+        {attached.length > 0 ? (
+          <Attachments label={t("Attached to")} list={attached} first="holder" onDone={refetch} />
+        ) : null}
         {data && attached.length === 0 ? <p className="dim">{t("None that you can see.")}</p> : null}
       </Part>
       {attaching ? <AttachDialog policy={policy} onClose={() => setAttaching(false)} onDone={refetch} /> : null}
-      <Confirm opened={deleting} title={t("Delete {{name}}?", { name: policy.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
+      <Confirm
+        opened={deleting}
+        title={t("Delete {{name}}?", { name: policy.name })}
+        action={t("Delete")}
+        busy={busy}
+        failure={failure}
+        onClose={() => setDeleting(false)}
+        onConfirm={() => void remove()}
+      >
         {t("You cannot delete a policy that is attached.")}
       </Confirm>
     </SidePanel>

@@ -5,10 +5,16 @@ import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
 import { RoleMatrix } from "./RoleMatrix";
-import { type Role, RoleFields, allowsOf, ticksOf } from "./role";
+import { allowsOf, type Role, RoleFields, ticksOf } from "./role";
 
-const CreateRole = graphql(`mutation CreateRole($input: CreateRoleInput!) { createRole(input: $input) { role { ...RoleFields } } }`, [RoleFields]);
-const UpdateRole = graphql(`mutation UpdateRole($input: UpdateRoleInput!) { updateRole(input: $input) { role { ...RoleFields } } }`, [RoleFields]);
+const CreateRole = graphql(
+  `mutation CreateRole($input: CreateRoleInput!) { createRole(input: $input) { role { ...RoleFields } } }`,
+  [RoleFields],
+);
+const UpdateRole = graphql(
+  `mutation UpdateRole($input: UpdateRoleInput!) { updateRole(input: $input) { role { ...RoleFields } } }`,
+  [RoleFields],
+);
 
 export function RoleDialog({ role, onClose, onDone }: { role: Role | null; onClose: () => void; onDone: () => void }) {
   const [name, setName] = useState(role?.name ?? "");
@@ -24,16 +30,39 @@ export function RoleDialog({ role, onClose, onDone }: { role: Role | null; onClo
     onClose();
   }
   return (
-    <FormDialog title={role ? t("Edit {{name}}", { name: role.name }) : t("New role")} size="xl" onClose={onClose} onSubmit={() => void submit()} submit={role ? t("Save") : t("Create")}
-      busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={!name.trim() || allows.length === 0} fields={["name", "description"]}>
+    <FormDialog
+      title={role ? t("Edit {{name}}", { name: role.name }) : t("New role")}
+      size="xl"
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      submit={role ? t("Save") : t("Create")}
+      busy={create.busy || update.busy}
+      failure={create.failure ?? update.failure}
+      disabled={!name.trim() || allows.length === 0}
+      fields={["name", "description"]}
+    >
       {(wrong) => (
         <>
           <div className="pair">
-            <TextInput label={t("Name")} required data-autofocus value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
-            <TextInput label={t("Description")} value={description} error={wrong.description} onChange={(e) => setDescription(e.currentTarget.value)} />
+            <TextInput
+              label={t("Name")}
+              required
+              data-autofocus
+              value={name}
+              error={wrong.name}
+              onChange={(e) => setName(e.currentTarget.value)}
+            />
+            <TextInput
+              label={t("Description")}
+              value={description}
+              error={wrong.description}
+              onChange={(e) => setDescription(e.currentTarget.value)}
+            />
           </div>
           <RoleMatrix ticks={ticks} onChange={setTicks} />
-          {role && role.grants.length > 0 ? <p className="dim">{t("It changes at once for all users who have this role.")}</p> : null}
+          {role && role.grants.length > 0 ? (
+            <p className="dim">{t("It changes at once for all users who have this role.")}</p>
+          ) : null}
         </>
       )}
     </FormDialog>

@@ -2,22 +2,33 @@ import { Button, SegmentedControl, Select } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
+import { useNames } from "../../../hooks/useNames";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { FormDialog } from "../Form";
 import { Part } from "../Panel";
 import { DomainPick, ProjectPick, UserPick } from "../Pickers";
 import { ObjectPick } from "./ObjectPick";
-import { entityName } from "./TrailFilters";
 import { type Entity, type Role, RoleFields, type Scope, single } from "./role";
-import { useNames } from "../../../hooks/useNames";
+import { entityName } from "./TrailFilters";
 
-const GrantRole = graphql(`mutation GrantRole($input: GrantRoleInput!) { grantRole(input: $input) { grant { id role { ...RoleFields } } } }`, [RoleFields]);
-const RevokeRole = graphql(`mutation RevokeRole($input: RevokeRoleInput!) { revokeRole(input: $input) { role { ...RoleFields } } }`, [RoleFields]);
+const GrantRole = graphql(
+  `mutation GrantRole($input: GrantRoleInput!) { grantRole(input: $input) { grant { id role { ...RoleFields } } } }`,
+  [RoleFields],
+);
+const RevokeRole = graphql(
+  `mutation RevokeRole($input: RevokeRoleInput!) { revokeRole(input: $input) { role { ...RoleFields } } }`,
+  [RoleFields],
+);
 
 type Grant = Role["grants"][number];
 
-const phrases: Record<Scope, string> = { system: "everywhere", domain: "in domain {{name}}", project: "in project {{name}}", object: "on {{name}}" };
+const phrases: Record<Scope, string> = {
+  system: "everywhere",
+  domain: "in domain {{name}}",
+  project: "in project {{name}}",
+  object: "on {{name}}",
+};
 
 /** Who holds a role, and where. */
 export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void }) {
@@ -33,14 +44,37 @@ export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void })
     onDone();
   }
   return (
-    <Part title={t("Granted to")} aside={may ? <Button variant="light" onClick={() => setGranting(true)}>{t("Grant")}</Button> : null}>
-      {role.grants.length === 0 ? <p className="dim">{t("None that you can see.")}</p> : (
+    <Part
+      title={t("Granted to")}
+      aside={
+        may ? (
+          <Button variant="light" onClick={() => setGranting(true)}>
+            {t("Grant")}
+          </Button>
+        ) : null
+      }
+    >
+      {role.grants.length === 0 ? (
+        <p className="dim">{t("None that you can see.")}</p>
+      ) : (
         <ul className="rows tall" tabIndex={role.grants.length > 9 ? 0 : undefined} aria-label={t("Granted to")}>
           {role.grants.map((g) => (
             <li key={g.id}>
-              <span>{g.user.email} <span className="dim">{place(g)}</span></span>
+              <span>
+                {g.user.email} <span className="dim">{place(g)}</span>
+              </span>
               {may ? (
-                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke from {{email}} {{place}}", { email: g.user.email, place: place(g) })} onClick={() => { clear(); setGoing(g); }}>
+                <Button
+                  className="push"
+                  variant="subtle"
+                  color="red"
+                  size="compact-xs"
+                  aria-label={t("Revoke from {{email}} {{place}}", { email: g.user.email, place: place(g) })}
+                  onClick={() => {
+                    clear();
+                    setGoing(g);
+                  }}
+                >
                   {t("Revoke")}
                 </Button>
               ) : null}
@@ -49,8 +83,22 @@ export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void })
         </ul>
       )}
       {granting ? <GrantDialog role={role} onClose={() => setGranting(false)} onDone={onDone} /> : null}
-      <Confirm opened={going !== null} title={t("Revoke the role?")} action={t("Revoke")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void revoke()}>
-        {going ? t("{{email}} loses the role {{role}} {{place}} at once.", { email: going.user.email, role: role.name, place: place(going) }) : null}
+      <Confirm
+        opened={going !== null}
+        title={t("Revoke the role?")}
+        action={t("Revoke")}
+        busy={busy}
+        failure={failure}
+        onClose={() => setGoing(null)}
+        onConfirm={() => void revoke()}
+      >
+        {going
+          ? t("{{email}} loses the role {{role}} {{place}} at once.", {
+              email: going.user.email,
+              role: role.name,
+              place: place(going),
+            })
+          : null}
       </Confirm>
     </Part>
   );
@@ -64,27 +112,69 @@ function GrantDialog({ role, onClose, onDone }: { role: Role; onClose: () => voi
   const [kind, setKind] = useState<Entity | null>(kinds[0] ?? null);
   const [on, setOn] = useState<string | null>(null);
   async function submit() {
-    if (!user || !(await run({ input: { role: role.id, user, scope, scopeId: scope === "system" ? null : on } }))) return;
+    if (!user || !(await run({ input: { role: role.id, user, scope, scopeId: scope === "system" ? null : on } })))
+      return;
     onDone();
     onClose();
   }
-  const scopes = [{ value: "system", label: t("Everywhere") }, { value: "domain", label: t("One domain") }, { value: "project", label: t("One project") }, ...(kinds.length > 0 ? [{ value: "object", label: t("One object") }] : [])];
+  const scopes = [
+    { value: "system", label: t("Everywhere") },
+    { value: "domain", label: t("One domain") },
+    { value: "project", label: t("One project") },
+    ...(kinds.length > 0 ? [{ value: "object", label: t("One object") }] : []),
+  ];
   return (
-    <FormDialog title={t("Grant {{name}}", { name: role.name })} onClose={onClose} onSubmit={() => void submit()} submit={t("Grant")} busy={busy} failure={failure}
-      disabled={!user || (scope !== "system" && !on)} fields={["user", "scopeId", "scope"]}>
+    <FormDialog
+      title={t("Grant {{name}}", { name: role.name })}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      submit={t("Grant")}
+      busy={busy}
+      failure={failure}
+      disabled={!user || (scope !== "system" && !on)}
+      fields={["user", "scopeId", "scope"]}
+    >
       {(wrong) => (
         <>
           <UserPick label={t("Grant to")} required value={user} error={wrong.user} onChange={setUser} />
           <fieldset className="legendless">
             <legend>{t("Scope")}</legend>
-            <SegmentedControl aria-label={t("Scope")} data={scopes} value={scope} onChange={(v) => { setScope(v as Scope); setOn(null); }} />
+            <SegmentedControl
+              aria-label={t("Scope")}
+              data={scopes}
+              value={scope}
+              onChange={(v) => {
+                setScope(v as Scope);
+                setOn(null);
+              }}
+            />
           </fieldset>
-          {scope === "domain" ? <DomainPick label={t("Domain")} required value={on} error={wrong.scopeId} onChange={setOn} /> : null}
-          {scope === "project" ? <ProjectPick label={t("Project")} required value={on} error={wrong.scopeId} onChange={setOn} /> : null}
+          {scope === "domain" ? (
+            <DomainPick label={t("Domain")} required value={on} error={wrong.scopeId} onChange={setOn} />
+          ) : null}
+          {scope === "project" ? (
+            <ProjectPick label={t("Project")} required value={on} error={wrong.scopeId} onChange={setOn} />
+          ) : null}
           {scope === "object" && kind ? (
             <div className="pair">
-              <Select label={t("Type")} allowDeselect={false} data={kinds.map((k) => ({ value: k, label: entityName(k) }))} value={kind} onChange={(k) => { setKind(k as Entity); setOn(null); }} />
-              <ObjectPick key={kind} kind={kind} label={t("Object")} value={on} error={wrong.scopeId} onChange={setOn} />
+              <Select
+                label={t("Type")}
+                allowDeselect={false}
+                data={kinds.map((k) => ({ value: k, label: entityName(k) }))}
+                value={kind}
+                onChange={(k) => {
+                  setKind(k as Entity);
+                  setOn(null);
+                }}
+              />
+              <ObjectPick
+                key={kind}
+                kind={kind}
+                label={t("Object")}
+                value={on}
+                error={wrong.scopeId}
+                onChange={setOn}
+              />
             </div>
           ) : null}
         </>

@@ -1,8 +1,8 @@
 import { Checkbox } from "@mantine/core";
 import { t } from "../../../i18n";
 import { Tick } from "../Tick";
+import { type Entity, entities, meant, type Operation, operations, special, state, type Ticks, tick } from "./role";
 import { entityName } from "./TrailFilters";
-import { type Entity, type Operation, type Ticks, entities, meant, operations, special, state, tick } from "./role";
 
 /** What a role allows: kinds of objects down, operations across. Without onChange it is only shown, and only the rows that allow something. */
 export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (ticks: Ticks) => void }) {
@@ -10,8 +10,12 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
   const all = (label: string, of: readonly Entity[], ops: readonly Operation[]) => {
     const now = state(ticks, of, ops);
     return (
-      <Checkbox aria-label={label} checked={now === "all"} indeterminate={now === "some"}
-        onChange={() => onChange?.(of.reduce((sum, e) => tick(sum, e, ops, now !== "all"), ticks))} />
+      <Checkbox
+        aria-label={label}
+        checked={now === "all"}
+        indeterminate={now === "some"}
+        onChange={() => onChange?.(of.reduce((sum, e) => tick(sum, e, ops, now !== "all"), ticks))}
+      />
     );
   };
   return (
@@ -20,13 +24,21 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
         <thead>
           <tr>
             <th scope="col">{t("Object type")}</th>
-            {operations.map((op) => <th key={op} scope="col">{t(op)}</th>)}
+            {operations.map((op) => (
+              <th key={op} scope="col">
+                {t(op)}
+              </th>
+            ))}
             {onChange ? <th scope="col">{t("all")}</th> : null}
           </tr>
           {onChange ? (
             <tr>
-              <th scope="row" className="dim">{t("all types")}</th>
-              {operations.map((op) => <td key={op}>{all(t("{{operation}} on all types", { operation: t(op) }), entities, [op])}</td>)}
+              <th scope="row" className="dim">
+                {t("all types")}
+              </th>
+              {operations.map((op) => (
+                <td key={op}>{all(t("{{operation}} on all types", { operation: t(op) }), entities, [op])}</td>
+              ))}
               <td>{all(t("everything on all types"), entities, operations)}</td>
             </tr>
           ) : null}
@@ -34,13 +46,25 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
         <tbody>
           {rows.map((e) => (
             <tr key={e}>
-              <th scope="row">{entityName(e)}{special[e] && (onChange || ticks[e]?.has("special")) ? <span className="dim note"> {t("special: {{what}}", { what: t(special[e]) })}</span> : null}</th>
+              <th scope="row">
+                {entityName(e)}
+                {special[e] && (onChange || ticks[e]?.has("special")) ? (
+                  <span className="dim note"> {t("special: {{what}}", { what: t(special[e]) })}</span>
+                ) : null}
+              </th>
               {operations.map((op) => {
                 const on = ticks[e]?.has(op) ?? false;
                 return (
                   <td key={op}>
-                    {!onChange ? <Tick on={on} />
-                      : meant(e, op) || on ? <Checkbox aria-label={t("{{operation}} on {{kind}}", { operation: t(op), kind: entityName(e) })} checked={on} onChange={() => onChange(tick(ticks, e, [op], !on))} /> : null}
+                    {!onChange ? (
+                      <Tick on={on} />
+                    ) : meant(e, op) || on ? (
+                      <Checkbox
+                        aria-label={t("{{operation}} on {{kind}}", { operation: t(op), kind: entityName(e) })}
+                        checked={on}
+                        onChange={() => onChange(tick(ticks, e, [op], !on))}
+                      />
+                    ) : null}
                   </td>
                 );
               })}

@@ -29,18 +29,46 @@ export function RolePanel({ role, onEdit, onClose, onDone }: Props) {
   }
   return (
     <SidePanel title={role.name} onClose={onClose}>
-      <Part title={t("Permissions")} aside={
-        <>
-          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Edit")}</Button> : null}
-          {may("delete") ? <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button> : null}
-        </>
-      }>
+      <Part
+        title={t("Permissions")}
+        aside={
+          <>
+            {may("update") ? (
+              <Button variant="default" onClick={onEdit}>
+                {t("Edit")}
+              </Button>
+            ) : null}
+            {may("delete") ? (
+              <Button
+                variant="subtle"
+                color="red"
+                onClick={() => {
+                  clear();
+                  setDeleting(true);
+                }}
+              >
+                {t("Delete")}
+              </Button>
+            ) : null}
+          </>
+        }
+      >
         {role.description ? <p>{role.description}</p> : null}
         {role.allows.length > 0 ? <RoleMatrix ticks={ticksOf(role.allows)} /> : <p className="dim">{t("nothing")}</p>}
       </Part>
       <RoleGrants role={role} onDone={onDone} />
-      <Confirm opened={deleting} title={t("Delete {{name}}?", { name: role.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
-        {role.grants.length > 0 ? t("All users who have it lose it at once ({{count}} grants).", { count: role.grants.length }) : t("No user that you can see has this role.")}
+      <Confirm
+        opened={deleting}
+        title={t("Delete {{name}}?", { name: role.name })}
+        action={t("Delete")}
+        busy={busy}
+        failure={failure}
+        onClose={() => setDeleting(false)}
+        onConfirm={() => void remove()}
+      >
+        {role.grants.length > 0
+          ? t("All users who have it lose it at once ({{count}} grants).", { count: role.grants.length })
+          : t("No user that you can see has this role.")}
       </Confirm>
     </SidePanel>
   );

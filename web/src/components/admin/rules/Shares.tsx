@@ -1,16 +1,16 @@
 import { Button, NumberInput, Switch } from "@mantine/core";
 import { useState } from "react";
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
-import { FailureNote } from "../../Note";
 import { slotsLine } from "../../format";
+import { FailureNote } from "../../Note";
 import { FormDialog } from "../Form";
 import { Part } from "../Panel";
 import { ProjectPick } from "../Pickers";
-import { type Holder, HolderPick } from "./HolderPick";
 import type { Group } from "./group";
+import { type Holder, HolderPick } from "./HolderPick";
 import { spoken } from "./holder";
 
 const SharesQuery = graphql(`
@@ -24,8 +24,12 @@ const SharesQuery = graphql(`
     }
   }
 `);
-const SetWeight = graphql(`mutation SetShareWeight($input: SetShareWeightInput!) { setShareWeight(input: $input) { shareWeight { id weight } } }`);
-const RemoveWeight = graphql(`mutation RemoveShareWeight($input: RemoveShareWeightInput!) { removeShareWeight(input: $input) { id } }`);
+const SetWeight = graphql(
+  `mutation SetShareWeight($input: SetShareWeightInput!) { setShareWeight(input: $input) { shareWeight { id weight } } }`,
+);
+const RemoveWeight = graphql(
+  `mutation RemoveShareWeight($input: RemoveShareWeightInput!) { removeShareWeight(input: $input) { id } }`,
+);
 
 type Shares = Extract<NonNullable<ResultOf<typeof SharesQuery>["node"]>, { shareWeights: unknown }>;
 type Weight = Shares["shareWeights"][number];
@@ -39,10 +43,27 @@ export function GroupShares({ group }: { group: Group }) {
   const shares = data?.node && "shareWeights" in data.node ? data.node : null;
   const may = group.permissions.includes("update");
   return (
-    <Part title={t("Fair shares")} aside={may ? <Button variant="light" onClick={() => setWeighing(true)}>{t("Set a weight")}</Button> : null}>
+    <Part
+      title={t("Fair shares")}
+      aside={
+        may ? (
+          <Button variant="light" onClick={() => setWeighing(true)}>
+            {t("Set a weight")}
+          </Button>
+        ) : null
+      }
+    >
       <FailureNote failure={failure} />
-      {group.order === "drf" || group.order === "fair_share" ? null : <p className="dim">{t("The queue order of this group does not use shares. The table shows how fair share would count.")}</p>}
-      {shares && shares.shareHolders.length > 0 ? <Standings list={shares.shareHolders} /> : <p className="dim">{t("No recent usage or requests.")}</p>}
+      {group.order === "drf" || group.order === "fair_share" ? null : (
+        <p className="dim">
+          {t("The queue order of this group does not use shares. The table shows how fair share would count.")}
+        </p>
+      )}
+      {shares && shares.shareHolders.length > 0 ? (
+        <Standings list={shares.shareHolders} />
+      ) : (
+        <p className="dim">{t("No recent usage or requests.")}</p>
+      )}
       {shares && shares.shareWeights.length > 0 ? (
         <ul className="rows" aria-label={t("Weights")}>
           {shares.shareWeights.map((w) => (
@@ -50,8 +71,16 @@ export function GroupShares({ group }: { group: Group }) {
               <b>{w.weight}</b>
               <span>{sentence(w)}</span>
               {may ? (
-                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Remove the weight of {{holder}}", { holder: sentence(w) })}
-                  onClick={async () => { if (await remove.run({ input: { id: w.id } })) refetch(); }}>
+                <Button
+                  className="push"
+                  variant="subtle"
+                  color="red"
+                  size="compact-xs"
+                  aria-label={t("Remove the weight of {{holder}}", { holder: sentence(w) })}
+                  onClick={async () => {
+                    if (await remove.run({ input: { id: w.id } })) refetch();
+                  }}
+                >
                   {t("Remove")}
                 </Button>
               ) : null}
@@ -65,13 +94,23 @@ export function GroupShares({ group }: { group: Group }) {
 }
 
 const sentence = (w: Weight) =>
-  [spoken(w), w.withinProject ? t("in project {{name}}", { name: w.withinProject.name }) : null, w.resourceGroup ? null : t("in all groups")].filter(Boolean).join(", ");
+  [
+    spoken(w),
+    w.withinProject ? t("in project {{name}}", { name: w.withinProject.name }) : null,
+    w.resourceGroup ? null : t("in all groups"),
+  ]
+    .filter(Boolean)
+    .join(", ");
 
 const percent = (part: number) => `${Math.round(100 * part)} %`;
 const depth: Record<string, number> = { domain: 0, project: 1, user: 2 };
 
 /** The holder that a line is about; those above it come with it. */
-const itself = (h: Standing) => ({ domain: h.scope === "domain" ? h.domain : null, project: h.scope === "project" ? h.project : null, user: h.scope === "user" ? h.user : null });
+const itself = (h: Standing) => ({
+  domain: h.scope === "domain" ? h.domain : null,
+  project: h.scope === "project" ? h.project : null,
+  user: h.scope === "user" ? h.user : null,
+});
 
 function Standings({ list }: { list: readonly Standing[] }) {
   const flat = list.every((h) => h.scope === "user");
@@ -81,19 +120,35 @@ function Standings({ list }: { list: readonly Standing[] }) {
         <thead>
           <tr>
             <th scope="col">{t("Domain, project or user")}</th>
-            <th scope="col" className="num">{t("Weight")}</th>
-            <th scope="col" className="num">{t("Entitled")}</th>
-            <th scope="col" className="num">{t("Used")}</th>
-            <th scope="col" className="num" title={t("The highest factor goes first.")}>{t("Factor")}</th>
-            <th scope="col" className="num">{t("Pending")}</th>
+            <th scope="col" className="num">
+              {t("Weight")}
+            </th>
+            <th scope="col" className="num">
+              {t("Entitled")}
+            </th>
+            <th scope="col" className="num">
+              {t("Used")}
+            </th>
+            <th scope="col" className="num" title={t("The highest factor goes first.")}>
+              {t("Factor")}
+            </th>
+            <th scope="col" className="num">
+              {t("Pending")}
+            </th>
           </tr>
         </thead>
         <tbody>
           {list.map((h) => (
             <tr key={`${h.scope} ${h.domain?.id} ${h.project?.id} ${h.user?.id}`}>
               <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope]! }}>
-                {h[h.scope as "domain" | "project" | "user"] ? spoken(itself(h)) : <span className="dim">{t("not visible to you")}</span>}
-                {h.scope === "user" && slotsLine(h.held) ? <div className="dim">{t("uses {{slots}}", { slots: slotsLine(h.held) })}</div> : null}
+                {h[h.scope as "domain" | "project" | "user"] ? (
+                  spoken(itself(h))
+                ) : (
+                  <span className="dim">{t("not visible to you")}</span>
+                )}
+                {h.scope === "user" && slotsLine(h.held) ? (
+                  <div className="dim">{t("uses {{slots}}", { slots: slotsLine(h.held) })}</div>
+                ) : null}
               </td>
               <td className="num">{h.weight}</td>
               <td className="num nowrap">{percent(h.due)}</td>
@@ -117,19 +172,63 @@ function WeightDialog({ group, onClose, onDone }: { group: Group; onClose: () =>
   const [weight, setWeight] = useState<number | string>(2);
   const [here, setHere] = useState(true);
   async function submit() {
-    const input = { weight: Number(weight), [holder.kind]: holder.id, resourceGroup: here ? group.id : null, withinProject: holder.kind === "user" ? within : null };
+    const input = {
+      weight: Number(weight),
+      [holder.kind]: holder.id,
+      resourceGroup: here ? group.id : null,
+      withinProject: holder.kind === "user" ? within : null,
+    };
     if (!(await run({ input }))) return;
     onDone();
     onClose();
   }
   return (
-    <FormDialog title={t("Set a weight")} onClose={onClose} onSubmit={() => void submit()} submit={t("Save")} busy={busy} failure={failure} disabled={!holder.id || !(Number(weight) > 0)} fields={[...kinds, "weight", "withinProject", "resourceGroup"]}>
+    <FormDialog
+      title={t("Set a weight")}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      submit={t("Save")}
+      busy={busy}
+      failure={failure}
+      disabled={!holder.id || !(Number(weight) > 0)}
+      fields={[...kinds, "weight", "withinProject", "resourceGroup"]}
+    >
       {(wrong) => (
         <>
-          <HolderPick label={t("Domain, project or user")} kinds={kinds} value={holder} wrong={wrong} onChange={setHolder} />
-          {holder.kind === "user" ? <ProjectPick label={t("Only in the project")} placeholder={t("all projects")} value={within} error={wrong.withinProject} onChange={setWithin} /> : null}
-          <NumberInput label={t("Weight")} description={t("The default weight is 1. A weight of 2 entitles to twice as much.")} required min={0} max={1000} step={1} decimalScale={3} value={weight} error={wrong.weight} onChange={setWeight} />
-          <Switch label={t("Only in {{group}}", { group: group.name })} description={t("Otherwise, in all groups.")} checked={here} onChange={(e) => setHere(e.currentTarget.checked)} />
+          <HolderPick
+            label={t("Domain, project or user")}
+            kinds={kinds}
+            value={holder}
+            wrong={wrong}
+            onChange={setHolder}
+          />
+          {holder.kind === "user" ? (
+            <ProjectPick
+              label={t("Only in the project")}
+              placeholder={t("all projects")}
+              value={within}
+              error={wrong.withinProject}
+              onChange={setWithin}
+            />
+          ) : null}
+          <NumberInput
+            label={t("Weight")}
+            description={t("The default weight is 1. A weight of 2 entitles to twice as much.")}
+            required
+            min={0}
+            max={1000}
+            step={1}
+            decimalScale={3}
+            value={weight}
+            error={wrong.weight}
+            onChange={setWeight}
+          />
+          <Switch
+            label={t("Only in {{group}}", { group: group.name })}
+            description={t("Otherwise, in all groups.")}
+            checked={here}
+            onChange={(e) => setHere(e.currentTarget.checked)}
+          />
         </>
       )}
     </FormDialog>

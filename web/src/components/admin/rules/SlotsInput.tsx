@@ -36,17 +36,41 @@ export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props
           // A size may be typed with a unit of its own.
           const unit = isMemory(slot) ? (/[a-z]/i.test(value[slot] ?? "") ? "" : "GiB") : (types.get(slot)?.unit ?? "");
           return (
-            <TextInput key={slot} label={types.get(slot)?.displayName || slot} aria-label={`${legend}: ${slot}`} title={slot} value={value[slot] ?? ""} error={wrong[slot]}
-              rightSection={unit ? <span className="dim">{unit}</span> : null} rightSectionWidth={unit ? 8 * unit.length + 14 : 0} rightSectionPointerEvents="none"
-              onChange={(e) => onChange({ ...value, [slot]: e.currentTarget.value })} />
+            <TextInput
+              key={slot}
+              label={types.get(slot)?.displayName || slot}
+              aria-label={`${legend}: ${slot}`}
+              title={slot}
+              value={value[slot] ?? ""}
+              error={wrong[slot]}
+              rightSection={unit ? <span className="dim">{unit}</span> : null}
+              rightSectionWidth={unit ? 8 * unit.length + 14 : 0}
+              rightSectionPointerEvents="none"
+              onChange={(e) => onChange({ ...value, [slot]: e.currentTarget.value })}
+            />
           );
         })}
       </div>
-      {wrong[""] ? <p className="bad" role="alert">{wrong[""]}</p> : null}
+      {wrong[""] ? (
+        <p className="bad" role="alert">
+          {wrong[""]}
+        </p>
+      ) : null}
       {free ? (
         <div className="row">
-          <TextInput aria-label={t("Add a slot: {{legend}}", { legend })} placeholder={t("Add a slot, such as cuda.shares")} w={250} value={another}
-            onChange={(e) => setAnother(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter") { e.preventDefault(); add(); } }} />
+          <TextInput
+            aria-label={t("Add a slot: {{legend}}", { legend })}
+            placeholder={t("Add a slot, such as cuda.shares")}
+            w={250}
+            value={another}
+            onChange={(e) => setAnother(e.currentTarget.value)}
+            onKeyDown={(e) => {
+              if (e.key === "Enter") {
+                e.preventDefault();
+                add();
+              }
+            }}
+          />
           <Button variant="default" disabled={!name} onClick={add}>
             {t("Add")}
           </Button>
@@ -57,5 +81,14 @@ export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props
 }
 
 /** Failures about slots, by slot, out of those by field. */
-export const wrongSlots = (field: string, ...all: Record<string, string | undefined>[]): Record<string, string | undefined> =>
-  Object.fromEntries(all.flatMap((wrong) => Object.entries(wrong).flatMap(([key, why]) => key === field ? [["", why]] : key.startsWith(`${field}.`) ? [[key.slice(field.length + 1), why]] : [])));
+export const wrongSlots = (
+  field: string,
+  ...all: Record<string, string | undefined>[]
+): Record<string, string | undefined> =>
+  Object.fromEntries(
+    all.flatMap((wrong) =>
+      Object.entries(wrong).flatMap(([key, why]) =>
+        key === field ? [["", why]] : key.startsWith(`${field}.`) ? [[key.slice(field.length + 1), why]] : [],
+      ),
+    ),
+  );

@@ -1,15 +1,18 @@
 import { Autocomplete, Button, Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useEffect, useState } from "react";
-import { type TypedDocumentNode, gql } from "urql";
+import { gql, type TypedDocumentNode } from "urql";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
 import { UserPick } from "../Pickers";
 import { entities } from "./role";
-import { type TrailFilter, anyFailure, results, wrongIn } from "./trail";
+import { anyFailure, results, type TrailFilter, wrongIn } from "./trail";
 
 /** The server itself knows which actions there are. */
-const ActionsQuery: TypedDocumentNode<{ __schema: { mutationType: { fields: { name: string }[] } } }, Record<string, never>> = gql`
+const ActionsQuery: TypedDocumentNode<
+  { __schema: { mutationType: { fields: { name: string }[] } } },
+  Record<string, never>
+> = gql`
   query Actions { __schema { mutationType { fields { name } } } }
 `;
 /** What is in the trail besides mutations. */
@@ -42,15 +45,59 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
   return (
     <section className="panel pad stack" aria-label={t("Filter")}>
       <div className="filters">
-        <TextInput className="span" type="datetime-local" label={t("From")} value={filter.from ?? ""} error={why("from")} onChange={(e) => onChange({ from: e.currentTarget.value || undefined })} />
-        <TextInput className="span" type="datetime-local" label={t("Until")} value={filter.to ?? ""} error={why("to")} onChange={(e) => onChange({ to: e.currentTarget.value || undefined })} />
-        <UserPick key={`actor ${filter.actor} ${emails[filter.actor ?? ""]}`} label={t("Actor")} placeholder={t("Anyone")} value={filter.actor ?? null} chosen={person(filter.actor)} error={why("actor")} onChange={(id) => onChange({ actor: id ?? undefined })} />
-        <UserPick key={`as ${filter.as} ${emails[filter.as ?? ""]}`} label={t("Acting as")} placeholder={t("Anyone")} value={filter.as ?? null} chosen={person(filter.as)} error={why("as")} onChange={(id) => onChange({ as: id ?? undefined })} />
+        <TextInput
+          className="span"
+          type="datetime-local"
+          label={t("From")}
+          value={filter.from ?? ""}
+          error={why("from")}
+          onChange={(e) => onChange({ from: e.currentTarget.value || undefined })}
+        />
+        <TextInput
+          className="span"
+          type="datetime-local"
+          label={t("Until")}
+          value={filter.to ?? ""}
+          error={why("to")}
+          onChange={(e) => onChange({ to: e.currentTarget.value || undefined })}
+        />
+        <UserPick
+          key={`actor ${filter.actor} ${emails[filter.actor ?? ""]}`}
+          label={t("Actor")}
+          placeholder={t("Anyone")}
+          value={filter.actor ?? null}
+          chosen={person(filter.actor)}
+          error={why("actor")}
+          onChange={(id) => onChange({ actor: id ?? undefined })}
+        />
+        <UserPick
+          key={`as ${filter.as} ${emails[filter.as ?? ""]}`}
+          label={t("Acting as")}
+          placeholder={t("Anyone")}
+          value={filter.as ?? null}
+          chosen={person(filter.as)}
+          error={why("as")}
+          onChange={(id) => onChange({ as: id ?? undefined })}
+        />
         <Typed label={t("Action")} value={filter.action} data={actions} onChange={(action) => onChange({ action })} />
-        <Select label={t("Object")} placeholder={t("Any object")} clearable clearButtonProps={{ "aria-label": t("Clear") }} value={filter.entity ?? null} onChange={(entity) => onChange({ entity: entity ?? undefined })}
-          data={entities.map((e) => ({ value: e, label: entityName(e) }))} />
-        <Select label={t("Result")} placeholder={t("Any")} clearable clearButtonProps={{ "aria-label": t("Clear") }} value={filter.result ?? null} onChange={(result) => onChange({ result: result ?? undefined })}
-          data={[{ value: anyFailure, label: t("all except OK") }, ...results.map((r) => ({ value: r, label: r }))]} />
+        <Select
+          label={t("Object")}
+          placeholder={t("Any object")}
+          clearable
+          clearButtonProps={{ "aria-label": t("Clear") }}
+          value={filter.entity ?? null}
+          onChange={(entity) => onChange({ entity: entity ?? undefined })}
+          data={entities.map((e) => ({ value: e, label: entityName(e) }))}
+        />
+        <Select
+          label={t("Result")}
+          placeholder={t("Any")}
+          clearable
+          clearButtonProps={{ "aria-label": t("Clear") }}
+          value={filter.result ?? null}
+          onChange={(result) => onChange({ result: result ?? undefined })}
+          data={[{ value: anyFailure, label: t("all except OK") }, ...results.map((r) => ({ value: r, label: r }))]}
+        />
         <Typed label={t("Request ID")} value={filter.request} onChange={(request) => onChange({ request })} />
       </div>
       <div className="row">
@@ -75,7 +122,17 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
 export const entityName = (entity: string) => (entity === "vfolder" ? t("folder") : entity.replaceAll("_", " "));
 
 /** A text that counts when one pauses. */
-function Typed({ label, value, data, onChange }: { label: string; value: string | undefined; data?: string[]; onChange: (value: string | undefined) => void }) {
+function Typed({
+  label,
+  value,
+  data,
+  onChange,
+}: {
+  label: string;
+  value: string | undefined;
+  data?: string[];
+  onChange: (value: string | undefined) => void;
+}) {
   const [text, setText] = useState(value ?? "");
   useEffect(() => setText(value ?? ""), [value]);
   const tell = useDebouncedCallback((typed: string) => onChange(typed.trim() || undefined), 300);
@@ -84,7 +141,17 @@ function Typed({ label, value, data, onChange }: { label: string; value: string 
     tell(typed);
   };
   return data ? (
-    <Autocomplete size="xs" label={label} placeholder={t("Any")} data={data} limit={12} value={text} onChange={type} clearable clearButtonProps={{ "aria-label": t("Clear") }} />
+    <Autocomplete
+      size="xs"
+      label={label}
+      placeholder={t("Any")}
+      data={data}
+      limit={12}
+      value={text}
+      onChange={type}
+      clearable
+      clearButtonProps={{ "aria-label": t("Clear") }}
+    />
   ) : (
     <TextInput label={label} placeholder={t("Any")} value={text} onChange={(e) => type(e.currentTarget.value)} />
   );

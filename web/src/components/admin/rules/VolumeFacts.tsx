@@ -1,6 +1,6 @@
 import { t } from "../../../i18n";
-import { bytes, trim, when } from "../../format";
 import { enforcementWord } from "../../folder/folder";
+import { bytes, trim, when } from "../../format";
 import { Part } from "../Panel";
 import type { Volume } from "./volume";
 
@@ -17,15 +17,35 @@ export function VolumeFacts({ volume: v }: { volume: Volume }) {
       <Part title={t("State")}>
         <dl className="facts">
           <dt>{t("Health")}</dt>
-          <dd>{t(v.health)}{v.healthMessage ? <span className={v.health === "healthy" ? "dim" : "bad"}> {v.healthMessage}</span> : null}</dd>
+          <dd>
+            {t(v.health)}
+            {v.healthMessage ? (
+              <span className={v.health === "healthy" ? "dim" : "bad"}> {v.healthMessage}</span>
+            ) : null}
+          </dd>
           <dt>{t("Type")}</dt>
-          <dd>{v.backend} <span className="dim">{t("served by {{proxy}}", { proxy: v.proxy })}</span></dd>
+          <dd>
+            {v.backend} <span className="dim">{t("served by {{proxy}}", { proxy: v.proxy })}</span>
+          </dd>
           <dt>{t("Space")}</dt>
-          <dd>{v.elastic ? t("{{used}} used, no fixed size", { used: bytes(v.usedBytes) }) : t("{{used}} of {{total}}", { used: bytes(v.usedBytes), total: bytes(v.totalBytes) })}</dd>
+          <dd>
+            {v.elastic
+              ? t("{{used}} used, no fixed size", { used: bytes(v.usedBytes) })
+              : t("{{used}} of {{total}}", { used: bytes(v.usedBytes), total: bytes(v.totalBytes) })}
+          </dd>
           <dt>{t("Files")}</dt>
-          <dd>{v.totalInodes === null ? (v.usedInodes?.toLocaleString() ?? t("not reported")) : t("{{used}} of {{total}}", { used: v.usedInodes?.toLocaleString() ?? "?", total: v.totalInodes.toLocaleString() })}</dd>
+          <dd>
+            {v.totalInodes === null
+              ? (v.usedInodes?.toLocaleString() ?? t("not reported"))
+              : t("{{used}} of {{total}}", {
+                  used: v.usedInodes?.toLocaleString() ?? "?",
+                  total: v.totalInodes.toLocaleString(),
+                })}
+          </dd>
           <dt>{t("Limits")}</dt>
-          <dd>{t(enforcementWord(v.enforcement))} <span className="dim">({t(v.enforcement)})</span></dd>
+          <dd>
+            {t(enforcementWord(v.enforcement))} <span className="dim">({t(v.enforcement)})</span>
+          </dd>
         </dl>
       </Part>
       <Part title={t("Throughput")}>
@@ -33,13 +53,24 @@ export function VolumeFacts({ volume: v }: { volume: Volume }) {
           <>
             <dl className="facts">
               <dt>{t("Reads")}</dt>
-              <dd>{rate(p.readOpsPerSecond, ops)} · {rate(p.readBytesPerSecond, flow)} · {rate(p.readLatencyMicros, delay)}</dd>
+              <dd>
+                {rate(p.readOpsPerSecond, ops)} · {rate(p.readBytesPerSecond, flow)} ·{" "}
+                {rate(p.readLatencyMicros, delay)}
+              </dd>
               <dt>{t("Writes")}</dt>
-              <dd>{rate(p.writeOpsPerSecond, ops)} · {rate(p.writeBytesPerSecond, flow)} · {rate(p.writeLatencyMicros, delay)}</dd>
+              <dd>
+                {rate(p.writeOpsPerSecond, ops)} · {rate(p.writeBytesPerSecond, flow)} ·{" "}
+                {rate(p.writeLatencyMicros, delay)}
+              </dd>
             </dl>
-            <p className="dim">{t("average over {{n}} s, {{when}}", { n: trim(p.windowSeconds.toFixed(1)), when: when(p.at) })}{p.wholeCluster ? ` · ${t("of the whole storage cluster")}` : ""}</p>
+            <p className="dim">
+              {t("average over {{n}} s, {{when}}", { n: trim(p.windowSeconds.toFixed(1)), when: when(p.at) })}
+              {p.wholeCluster ? ` · ${t("of the whole storage cluster")}` : ""}
+            </p>
           </>
-        ) : <p className="dim">{t("The storage system does not report it.")}</p>}
+        ) : (
+          <p className="dim">{t("The storage system does not report it.")}</p>
+        )}
       </Part>
     </>
   );

@@ -6,8 +6,8 @@ import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useFocusBack } from "../../../hooks/useFocusBack";
 import { t } from "../../../i18n";
-import { FailureNote } from "../../Note";
 import { bytes } from "../../format";
+import { FailureNote } from "../../Note";
 import { TaskState } from "../../task/TaskState";
 import { Form } from "../Form";
 import { Part } from "../Panel";
@@ -18,26 +18,49 @@ const OrphansQuery = graphql(`
     node(id: $id) { ... on Volume { id orphans { complete scopes { scope usedBytes } folders { state scope folder path } missing { id name owner { id email } project { id name } } } } }
   }
 `);
-const RemoveOrphan = graphql(`mutation RemoveOrphan($input: RemoveOrphanInput!) { removeOrphan(input: $input) { task { id status } } }`);
+const RemoveOrphan = graphql(
+  `mutation RemoveOrphan($input: RemoveOrphanInput!) { removeOrphan(input: $input) { task { id status } } }`,
+);
 
 /** How what lies on a volume differs from what is known; looked for only when asked, because the whole volume is read. */
 export function VolumeOrphans({ volume }: { volume: { id: string; name: string } }) {
   const [asked, setAsked] = useState(false);
   const [going, setGoing] = useState<Orphan | null>(null);
-  const [{ data, error, fetching }, again] = useQuery({ query: OrphansQuery, variables: { id: volume.id }, pause: !asked, requestPolicy: "network-only" });
+  const [{ data, error, fetching }, again] = useQuery({
+    query: OrphansQuery,
+    variables: { id: volume.id },
+    pause: !asked,
+    requestPolicy: "network-only",
+  });
   const found = asked && data?.node && "orphans" in data.node ? data.node.orphans : null;
   const orphans = found ? orphansOf(found) : [];
   const none = found && orphans.length + found.missing.length === 0;
   return (
-    <Part title={t("Orphans")} aside={<Button variant="default" loading={fetching} onClick={() => (asked ? again() : setAsked(true))}>{asked ? t("Scan again") : t("Scan now")}</Button>}>
+    <Part
+      title={t("Orphans")}
+      aside={
+        <Button variant="default" loading={fetching} onClick={() => (asked ? again() : setAsked(true))}>
+          {asked ? t("Scan again") : t("Scan now")}
+        </Button>
+      }
+    >
       <p className="dim">{t("Data on the volume that has no owner, and folders that are missing from the volume.")}</p>
       <FailureNote failure={error ? fromGraphQL(error) : null} />
       {none ? <p role="status">{t("No orphans: all data on the volume has an owner.")}</p> : null}
       {found && found.missing.length > 0 ? (
         <>
-          <p className="bad" role="status">{t("These folders are missing from the volume. Restore them from a backup, or delete them.")}</p>
+          <p className="bad" role="status">
+            {t("These folders are missing from the volume. Restore them from a backup, or delete them.")}
+          </p>
           <ul className="rows" aria-label={t("Missing folders")}>
-            {found.missing.map((f) => <li key={f.id}><b>{f.name}</b> <span className="dim">{f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.email}</span></li>)}
+            {found.missing.map((f) => (
+              <li key={f.id}>
+                <b>{f.name}</b>{" "}
+                <span className="dim">
+                  {f.project ? t("project {{name}}", { name: f.project.name }) : f.owner?.email}
+                </span>
+              </li>
+            ))}
           </ul>
         </>
       ) : null}
@@ -46,35 +69,96 @@ export function VolumeOrphans({ volume }: { volume: { id: string; name: string }
           {orphans.map((o) => (
             <li key={o.name} style={{ flexWrap: "wrap" }}>
               <span style={{ flex: "1 1 300px", minWidth: 0 }}>
-                <span className="tone-wait">{t(o.what)}</span> {o.usedBytes === null ? null : <span className="dim">{bytes(o.usedBytes)}</span>}
-                <div><code style={{ overflowWrap: "anywhere" }}>{o.name}</code></div>
+                <span className="tone-wait">{t(o.what)}</span>{" "}
+                {o.usedBytes === null ? null : <span className="dim">{bytes(o.usedBytes)}</span>}
+                <div>
+                  <code style={{ overflowWrap: "anywhere" }}>{o.name}</code>
+                </div>
               </span>
-              {o.input ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Remove {{name}}", { name: o.name })} onClick={() => setGoing(o)}>{t("Remove")}</Button> : <span className="dim">{t("must be removed manually")}</span>}
+              {o.input ? (
+                <Button
+                  variant="subtle"
+                  color="red"
+                  size="compact-xs"
+                  aria-label={t("Remove {{name}}", { name: o.name })}
+                  onClick={() => setGoing(o)}
+                >
+                  {t("Remove")}
+                </Button>
+              ) : (
+                <span className="dim">{t("must be removed manually")}</span>
+              )}
             </li>
           ))}
         </ul>
       ) : null}
-      {found && !found.complete ? <p className="tone-wait">{t("There are more. At most 1000 of each are shown.")}</p> : null}
-      {going?.input ? <RemoveDialog volume={volume} orphan={going} onClose={() => setGoing(null)} onGone={() => { setGoing(null); again(); }} /> : null}
+      {found && !found.complete ? (
+        <p className="tone-wait">{t("There are more. At most 1000 of each are shown.")}</p>
+      ) : null}
+      {going?.input ? (
+        <RemoveDialog
+          volume={volume}
+          orphan={going}
+          onClose={() => setGoing(null)}
+          onGone={() => {
+            setGoing(null);
+            again();
+          }}
+        />
+      ) : null}
     </Part>
   );
 }
 
-function RemoveDialog({ volume, orphan, onClose, onGone }: { volume: { id: string; name: string }; orphan: Orphan; onClose: () => void; onGone: () => void }) {
+function RemoveDialog({
+  volume,
+  orphan,
+  onClose,
+  onGone,
+}: {
+  volume: { id: string; name: string };
+  orphan: Orphan;
+  onClose: () => void;
+  onGone: () => void;
+}) {
   useFocusBack();
   const { run, busy, failure } = useAction(RemoveOrphan);
   const [task, setTask] = useState<string | null>(null);
   return (
-    <Modal opened onClose={task ? onGone : onClose} size={560} title={t("Delete it permanently?")} closeButtonProps={{ "aria-label": t("Close") }}>
-      {task ? <TaskState id={task} onClose={onGone} /> : (
-        <Form failure={failure} fields={[]} submit={t("Delete permanently")} danger busy={busy} onCancel={onClose}
+    <Modal
+      opened
+      onClose={task ? onGone : onClose}
+      size={560}
+      title={t("Delete it permanently?")}
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
+      {task ? (
+        <TaskState id={task} onClose={onGone} />
+      ) : (
+        <Form
+          failure={failure}
+          fields={[]}
+          submit={t("Delete permanently")}
+          danger
+          busy={busy}
+          onCancel={onClose}
           onSubmit={async () => {
             const done = await run({ input: { volume: volume.id, ...orphan.input! } });
             if (done) setTask(done.removeOrphan.task.id);
-          }}>
+          }}
+        >
           {() => (
             <>
-              <p>{orphan.input?.folder ? t("All files in it are deleted from {{volume}}. This cannot be undone, and their owner is unknown.", { volume: volume.name }) : t("The scope and its contents are deleted from {{volume}}. This cannot be undone.", { volume: volume.name })}</p>
+              <p>
+                {orphan.input?.folder
+                  ? t(
+                      "All files in it are deleted from {{volume}}. This cannot be undone, and their owner is unknown.",
+                      { volume: volume.name },
+                    )
+                  : t("The scope and its contents are deleted from {{volume}}. This cannot be undone.", {
+                      volume: volume.name,
+                    })}
+              </p>
               <code style={{ overflowWrap: "anywhere" }}>{orphan.name}</code>
               <p className="dim">{t("Before the deletion, Berth checks again that it has no owner.")}</p>
             </>

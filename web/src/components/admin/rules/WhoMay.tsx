@@ -23,7 +23,10 @@ const WhoMayQuery = graphql(`
 export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
   const [by, setBy] = useState<"projects" | "users">("projects");
   const [q, setQ] = useState("");
-  const { data, failure, refetch } = useLiveQuery({ query: WhoMayQuery, variables: { group, users: by === "users", q: q || null } });
+  const { data, failure, refetch } = useLiveQuery({
+    query: WhoMayQuery,
+    variables: { group, users: by === "users", q: q || null },
+  });
   const read = useRef(stamp);
   useEffect(() => {
     if (read.current === stamp) return;
@@ -31,30 +34,60 @@ export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
     refetch();
   });
   const found = (data?.resourceGroupAccess.access ?? []).flatMap((a) =>
-    a.user ? [{ id: a.user.id, name: a.user.email, more: a.user.fullName, via: a.via }]
-      : a.project ? [{ id: a.project.id, name: a.project.name, more: t("in {{domain}}", { domain: a.project.domain.name }), via: a.via }] : []);
+    a.user
+      ? [{ id: a.user.id, name: a.user.email, more: a.user.fullName, via: a.via }]
+      : a.project
+        ? [
+            {
+              id: a.project.id,
+              name: a.project.name,
+              more: t("in {{domain}}", { domain: a.project.domain.name }),
+              via: a.via,
+            },
+          ]
+        : [],
+  );
   const total = data?.resourceGroupAccess.totalCount ?? 0;
   const count = (what: "users" | "projects") => data?.[what].totalCount ?? 0;
   return (
     <Part title={t("Who can use it")}>
       <FailureNote failure={failure} />
       <div className="row">
-        <SegmentedControl aria-label={t("Who can use it")} value={by} onChange={(v) => setBy(v as typeof by)}
-          data={[{ value: "projects", label: t("Projects ({{n}})", { n: count("projects") }) }, { value: "users", label: t("Users ({{n}})", { n: count("users") }) }]} />
+        <SegmentedControl
+          aria-label={t("Who can use it")}
+          value={by}
+          onChange={(v) => setBy(v as typeof by)}
+          data={[
+            { value: "projects", label: t("Projects ({{n}})", { n: count("projects") }) },
+            { value: "users", label: t("Users ({{n}})", { n: count("users") }) },
+          ]}
+        />
         {count(by) > 10 ? <FilterBox key={by} label={t("Filter by name")} value="" onChange={setQ} /> : null}
       </div>
-      {data && found.length === 0 ? <p className="dim">{count(by) === 0 ? t("None that you can see.") : t("No matches")}</p> : null}
+      {data && found.length === 0 ? (
+        <p className="dim">{count(by) === 0 ? t("None that you can see.") : t("No matches")}</p>
+      ) : null}
       {found.length > 0 ? (
-        <ul className="rows tall" tabIndex={found.length > 10 ? 0 : undefined} aria-label={by === "users" ? t("Users who can use it") : t("Projects that can use it")}>
+        <ul
+          className="rows tall"
+          tabIndex={found.length > 10 ? 0 : undefined}
+          aria-label={by === "users" ? t("Users who can use it") : t("Projects that can use it")}
+        >
           {found.map((n) => (
             <li key={n.id}>
-              <span><b>{n.name}</b> <span className="dim">{n.more}</span></span>
+              <span>
+                <b>{n.name}</b> <span className="dim">{n.more}</span>
+              </span>
               <span className="push dim">{n.via.map((v) => t(reasons[v] ?? v)).join(", ")}</span>
             </li>
           ))}
         </ul>
       ) : null}
-      {total > found.length ? <p className="dim">{t("Showing {{n}} of {{total}}. Filter by name to find others.", { n: found.length, total })}</p> : null}
+      {total > found.length ? (
+        <p className="dim">
+          {t("Showing {{n}} of {{total}}. Filter by name to find others.", { n: found.length, total })}
+        </p>
+      ) : null}
     </Part>
   );
 }

@@ -1,19 +1,45 @@
 import { describe, expect, it } from "vitest";
-import { parseCount, parseSize, parseSlot, parseTime, printSize, printTime, readSlots, shown, textsOf, whatOf } from "./amounts";
+import {
+  parseCount,
+  parseSize,
+  parseSlot,
+  parseTime,
+  printSize,
+  printTime,
+  readSlots,
+  shown,
+  textsOf,
+  whatOf,
+} from "./amounts";
 
 const gib = 1024 ** 3;
 
 describe("sizes", () => {
   it.each([
-    ["32", 32 * gib], ["32g", 32 * gib], ["1.5 GiB", 1.5 * gib], ["512 MiB", gib / 2], ["12 B", 12], ["0", 0], [" 2 t", 2048 * gib],
+    ["32", 32 * gib],
+    ["32g", 32 * gib],
+    ["1.5 GiB", 1.5 * gib],
+    ["512 MiB", gib / 2],
+    ["12 B", 12],
+    ["0", 0],
+    [" 2 t", 2048 * gib],
   ])("reads %s", (text, n) => expect(parseSize(text)).toBe(n));
   it.each(["-1", "much", "1,5g", "99999999t", ""])("does not read %s", (text) => expect(parseSize(text)).toBeNull());
-  it.each([0, 1, 1024, 3 * gib, 1.5 * gib, 5 * 1024 * gib, 1025])("prints %d so that it is read again", (n) => expect(parseSize(printSize(n))).toBe(n));
+  it.each([0, 1, 1024, 3 * gib, 1.5 * gib, 5 * 1024 * gib, 1025])("prints %d so that it is read again", (n) =>
+    expect(parseSize(printSize(n))).toBe(n),
+  );
 });
 
 describe("times", () => {
-  it.each([["12h", 43_200], ["1d 6h", 108_000], ["30 min", 1800], ["30m", 1800], ["45 seconds", 45], ["1.5h", 5400], ["0", 0]])(
-    "reads %s", (text, n) => expect(parseTime(text)).toBe(n));
+  it.each([
+    ["12h", 43_200],
+    ["1d 6h", 108_000],
+    ["30 min", 1800],
+    ["30m", 1800],
+    ["45 seconds", 45],
+    ["1.5h", 5400],
+    ["0", 0],
+  ])("reads %s", (text, n) => expect(parseTime(text)).toBe(n));
   it.each(["12", "soon", "1x", "-1h", ""])("does not read %s", (text) => expect(parseTime(text)).toBeNull());
   it.each([0, 59, 3600, 90_061])("prints %d so that it is read again", (n) => expect(parseTime(printTime(n))).toBe(n));
 });
@@ -42,7 +68,12 @@ it("shows effective limits in their units", () => {
   expect(shown("scope bytes", String(5 * gib))).toBe("5 GiB");
   expect(shown("idle timeout", "1800")).toBe("30 min");
   expect(shown("sessions", "3")).toBe("3");
-  expect(["mem", "cuda.shares", "scope bytes", "idle timeout"].map((what) => shown(what, "0"))).toEqual(["0", "0", "0", "0"]);
+  expect(["mem", "cuda.shares", "scope bytes", "idle timeout"].map((what) => shown(what, "0"))).toEqual([
+    "0",
+    "0",
+    "0",
+    "0",
+  ]);
 });
 
 it("names effective limits", () => {

@@ -5,7 +5,12 @@ export type Kind = "count" | "seconds" | "bytes";
 
 const gib = 1024 ** 3;
 const day = 86_400;
-const units: [string, number][] = [["d", day], ["h", 3600], ["min", 60], ["s", 1]];
+const units: [string, number][] = [
+  ["d", day],
+  ["h", 3600],
+  ["min", 60],
+  ["s", 1],
+];
 
 /** A size as people type it; a bare number is in GiB, because nobody limits to bytes. */
 export function parseSize(text: string): number | null {
@@ -17,7 +22,12 @@ export function parseSize(text: string): number | null {
 /** The shortest text that parseSize reads as the same. */
 export function printSize(n: number): string {
   if (n === 0) return "0";
-  for (const [unit, size] of [["TiB", 1024 ** 4], ["GiB", gib], ["MiB", 1024 ** 2], ["KiB", 1024]] as const) {
+  for (const [unit, size] of [
+    ["TiB", 1024 ** 4],
+    ["GiB", gib],
+    ["MiB", 1024 ** 2],
+    ["KiB", 1024],
+  ] as const) {
     if (n % size === 0) return `${n / size} ${unit}`;
   }
   return `${n} B`;
@@ -29,7 +39,8 @@ export function parseTime(text: string): number | null {
   if (plain === "0") return 0;
   if (!/^(\d+(\.\d+)?\s*(d|days?|h|hours?|m|min|minutes?|s|seconds?)\s*)+$/.test(plain)) return null;
   let sum = 0;
-  for (const [, n, unit] of plain.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/g)) sum += Number(n) * units.find(([u]) => u[0] === unit![0])![1];
+  for (const [, n, unit] of plain.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/g))
+    sum += Number(n) * units.find(([u]) => u[0] === unit![0])![1];
   return Math.round(sum);
 }
 
@@ -52,7 +63,11 @@ export function parseCount(text: string): number | null {
   return /^\s*\d+\s*$/.test(text) && n <= most ? n : null;
 }
 
-export const parse: Record<Kind, (text: string) => number | null> = { count: parseCount, seconds: parseTime, bytes: parseSize };
+export const parse: Record<Kind, (text: string) => number | null> = {
+  count: parseCount,
+  seconds: parseTime,
+  bytes: parseSize,
+};
 export const print: Record<Kind, (n: number) => string> = { count: String, seconds: printTime, bytes: printSize };
 
 /** What to write when a text cannot be read. */
@@ -72,7 +87,8 @@ export function parseSlot(slot: string, text: string): string | null {
   return /^\d{1,15}(\.\d{1,6})?$/.test(plain) ? trim(plain) : null;
 }
 
-export const printSlot = (slot: string, decimal: string) => (isMemory(slot) ? printSize(Number(decimal)) : trim(decimal));
+export const printSlot = (slot: string, decimal: string) =>
+  isMemory(slot) ? printSize(Number(decimal)) : trim(decimal);
 
 /** Slots as they are typed: a text per slot, empty for none. */
 export type SlotTexts = Record<string, string>;
@@ -102,15 +118,24 @@ export function shown(what: string, decimal: string): string {
 }
 
 const plain: Record<string, string> = {
-  sessions: "Concurrent sessions", "pending sessions": "Pending sessions", "containers per session": "Containers per session", priority: "Highest priority",
-  "session lifetime": "Session lifetime", "idle timeout": "Idle timeout", "disk bytes": "Disk per container", folders: "Folders", "scope bytes": "Storage of the largest folder owner",
+  sessions: "Concurrent sessions",
+  "pending sessions": "Pending sessions",
+  "containers per session": "Containers per session",
+  priority: "Highest priority",
+  "session lifetime": "Session lifetime",
+  "idle timeout": "Idle timeout",
+  "disk bytes": "Disk per container",
+  folders: "Folders",
+  "scope bytes": "Storage of the largest folder owner",
   logins: "Concurrent logins",
 };
 
 /** What a limit of effectiveLimits is about, as a phrase to translate. */
 export function whatOf(what: string): [key: string, values?: Record<string, string>] {
   if (plain[what]) return [plain[what]];
-  return what.startsWith("pending ") ? ["{{slot}}, pending sessions", { slot: slotName(what.slice("pending ".length)) }] : [slotName(what)];
+  return what.startsWith("pending ")
+    ? ["{{slot}}, pending sessions", { slot: slotName(what.slice("pending ".length)) }]
+    : [slotName(what)];
 }
 
 /** Limits that bound each thing by itself: nothing of them is used up. */

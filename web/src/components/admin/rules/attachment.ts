@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 
 export const AttachmentFields = graphql(`
   fragment AttachmentFields on PolicyAttachment {

@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 
 export const GroupFields = graphql(`
   fragment GroupFields on ResourceGroup {
@@ -18,9 +18,21 @@ export const sessionTypes = [
 
 /** How an agent is chosen among those that have room. */
 export const strategies = [
-  { value: "pack", label: "Pack", help: "Keeps free capacity in large pieces that other sessions can use. Best if devices are shared." },
-  { value: "concentrated", label: "Concentrated", help: "Fills one agent before the next, so that whole agents stay free." },
-  { value: "dispersed", label: "Dispersed", help: "Uses the agent with the most free capacity, so that sessions disturb each other the least." },
+  {
+    value: "pack",
+    label: "Pack",
+    help: "Keeps free capacity in large pieces that other sessions can use. Best if devices are shared.",
+  },
+  {
+    value: "concentrated",
+    label: "Concentrated",
+    help: "Fills one agent before the next, so that whole agents stay free.",
+  },
+  {
+    value: "dispersed",
+    label: "Dispersed",
+    help: "Uses the agent with the most free capacity, so that sessions disturb each other the least.",
+  },
   { value: "roundrobin", label: "Round robin", help: "Uses one agent after the other." },
 ] as const;
 
@@ -33,24 +45,52 @@ export const splits = [
 
 /** How near to each other the devices of a container are. */
 export const topologies = [
-  { value: "prefer", label: "As close as possible", help: "Prefers devices that are close to each other, but does not require it." },
-  { value: "node", label: "On one NUMA node", help: "A session stays pending rather than use devices of different nodes, unless they are linked." },
-  { value: "root", label: "On one PCIe root", help: "A session stays pending rather than use devices of different PCIe roots, unless they are linked." },
-  { value: "linked", label: "Linked", help: "A session stays pending rather than use devices without a direct link, such as NVLink." },
+  {
+    value: "prefer",
+    label: "As close as possible",
+    help: "Prefers devices that are close to each other, but does not require it.",
+  },
+  {
+    value: "node",
+    label: "On one NUMA node",
+    help: "A session stays pending rather than use devices of different nodes, unless they are linked.",
+  },
+  {
+    value: "root",
+    label: "On one PCIe root",
+    help: "A session stays pending rather than use devices of different PCIe roots, unless they are linked.",
+  },
+  {
+    value: "linked",
+    label: "Linked",
+    help: "A session stays pending rather than use devices without a direct link, such as NVLink.",
+  },
 ] as const;
 
 /** What becomes of sessions on an agent that is lost. */
 export const lostPolicies = [
   { value: "wait", label: "Wait", help: "Sessions wait until the agent reconnects or a user stops them." },
   { value: "fail", label: "Stop", help: "The sessions fail." },
-  { value: "reschedule", label: "Reschedule", help: "Sessions start again on other agents. Data in their containers is lost." },
+  {
+    value: "reschedule",
+    label: "Reschedule",
+    help: "Sessions start again on other agents. Data in their containers is lost.",
+  },
 ] as const;
 
 /** What becomes of sessions that may be ended for others. */
 export const preemptions = [
   { value: "off", label: "Off", help: "No session is stopped for another one." },
-  { value: "terminate", label: "Stop", help: "A preemptible session is stopped when a session with a higher priority needs its capacity." },
-  { value: "reschedule", label: "Stop and reschedule", help: "A preemptible session is stopped when a session with a higher priority needs its capacity, and returns to the queue." },
+  {
+    value: "terminate",
+    label: "Stop",
+    help: "A preemptible session is stopped when a session with a higher priority needs its capacity.",
+  },
+  {
+    value: "reschedule",
+    label: "Stop and reschedule",
+    help: "A preemptible session is stopped when a session with a higher priority needs its capacity, and returns to the queue.",
+  },
 ] as const;
 
 /** Whose sessions make room. */
@@ -64,16 +104,30 @@ export const preemptionScopes = [
 /** Who comes first among sessions of one priority. */
 export const orders = [
   { value: "fifo", label: "Oldest first", help: "The session that was created first starts first." },
-  { value: "lifo", label: "Newest first", help: "The session that was created last starts first. The oldest can stay pending for a long time." },
-  { value: "drf", label: "Smallest share first", help: "The user with the smallest share of their scarcest resource goes first (DRF)." },
-  { value: "fair_share", label: "Fair share", help: "The domain, project and user with the least recent usage go first." },
+  {
+    value: "lifo",
+    label: "Newest first",
+    help: "The session that was created last starts first. The oldest can stay pending for a long time.",
+  },
+  {
+    value: "drf",
+    label: "Smallest share first",
+    help: "The user with the smallest share of their scarcest resource goes first (DRF).",
+  },
+  {
+    value: "fair_share",
+    label: "Fair share",
+    help: "The domain, project and user with the least recent usage go first.",
+  },
 ] as const;
 
 /** How long the session at the head is passed, as a phrase to translate. */
 export function holdText(seconds: number): Phrase {
   if (seconds < 0) return ["never"];
   if (seconds === 0) return ["immediately"];
-  return seconds % 60 === 0 ? ["after {{count}} minutes", { count: seconds / 60 }] : ["after {{count}} seconds", { count: seconds }];
+  return seconds % 60 === 0
+    ? ["after {{count}} minutes", { count: seconds / 60 }]
+    : ["after {{count}} seconds", { count: seconds }];
 }
 
 type Phrase = [key: string, values?: Record<string, string | number>];
@@ -87,5 +141,10 @@ export function openTo(g: Pick<Group, "active" | "public"> & { grants: readonly 
 
 /** What makes a group usable, as the server names it. */
 export const reasons: Record<string, string> = {
-  superadmin: "as a superadmin", public: "open to everyone", domain: "granted to the domain", project: "granted to the project", user: "granted to the user", keypair: "granted to a keypair",
+  superadmin: "as a superadmin",
+  public: "open to everyone",
+  domain: "granted to the domain",
+  project: "granted to the project",
+  user: "granted to the user",
+  keypair: "granted to a keypair",
 };

@@ -13,7 +13,21 @@ const times = {
 type Time = keyof typeof times;
 
 /** A group as it is typed; times are texts such as 10 min. */
-export interface GroupDraft extends Pick<Group, "name" | "description" | "active" | "public" | "strategy" | "split" | "topology" | "order" | "lostPolicy" | "preemption" | "preemptionScope"> {
+export interface GroupDraft
+  extends Pick<
+    Group,
+    | "name"
+    | "description"
+    | "active"
+    | "public"
+    | "strategy"
+    | "split"
+    | "topology"
+    | "order"
+    | "lostPolicy"
+    | "preemption"
+    | "preemptionScope"
+  > {
   sessionTypes: string[];
   /** A network on each line, or with commas or spaces between. */
   allowedNetworks: string;
@@ -26,12 +40,26 @@ export interface GroupDraft extends Pick<Group, "name" | "description" | "active
 export function draftOf(group: Group | null): GroupDraft {
   const seconds = (time: Time) => (group && group[time] >= 0 ? group[time] : times[time].usual);
   return {
-    name: group?.name ?? "", description: group?.description ?? "", active: group?.active ?? true,
+    name: group?.name ?? "",
+    description: group?.description ?? "",
+    active: group?.active ?? true,
     // A new group is closed until somebody is named: opening it to all is a choice.
-    public: group?.public ?? false, sessionTypes: [...(group?.sessionTypes ?? sessionTypes.map((s) => s.value))],
+    public: group?.public ?? false,
+    sessionTypes: [...(group?.sessionTypes ?? sessionTypes.map((s) => s.value))],
     allowedNetworks: (group?.allowedNetworks ?? []).join("\n"),
-    strategy: group?.strategy ?? "pack", split: group?.split ?? "fill", topology: group?.topology ?? "prefer", order: group?.order ?? "fifo", lostPolicy: group?.lostPolicy ?? "wait", preemption: group?.preemption ?? "off", preemptionScope: group?.preemptionScope ?? "user", maxAttempts: group?.maxAttempts ?? 3, hold: (group?.holdAfter ?? 0) >= 0,
-    times: Object.fromEntries((Object.keys(times) as Time[]).map((time) => [time, printTime(seconds(time))])) as Record<Time, string>,
+    strategy: group?.strategy ?? "pack",
+    split: group?.split ?? "fill",
+    topology: group?.topology ?? "prefer",
+    order: group?.order ?? "fifo",
+    lostPolicy: group?.lostPolicy ?? "wait",
+    preemption: group?.preemption ?? "off",
+    preemptionScope: group?.preemptionScope ?? "user",
+    maxAttempts: group?.maxAttempts ?? 3,
+    hold: (group?.holdAfter ?? 0) >= 0,
+    times: Object.fromEntries((Object.keys(times) as Time[]).map((time) => [time, printTime(seconds(time))])) as Record<
+      Time,
+      string
+    >,
   };
 }
 
@@ -40,20 +68,36 @@ export function readDraft(draft: GroupDraft) {
   const wrong: Record<string, [key: string, values?: Record<string, string>]> = {};
   if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["Choose at least one."];
   const attempts = Number(draft.maxAttempts);
-  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 100) wrong.maxAttempts = ["Enter a value from {{least}} to {{most}}.", { least: "1", most: "100" }];
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 100)
+    wrong.maxAttempts = ["Enter a value from {{least}} to {{most}}.", { least: "1", most: "100" }];
   const read = (time: Time) => {
     const { least, most, usual } = times[time];
     const n = parseTime(draft.times[time]);
     if (n === null) wrong[time] = ["Enter a time such as 10min, 12h or 7d."];
-    else if (n < least || n > most) wrong[time] = ["Enter a value from {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
+    else if (n < least || n > most)
+      wrong[time] = ["Enter a value from {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
     return n ?? usual;
   };
   const input = {
-    name: draft.name.trim(), description: draft.description.trim(), public: draft.public, sessionTypes: draft.sessionTypes, allowedNetworks: draft.allowedNetworks.split(/[\s,]+/).filter(Boolean),
-    strategy: draft.strategy, split: draft.split, topology: draft.topology, order: draft.order,
-    holdAfter: draft.hold ? read("holdAfter") : -1, halfLife: read("halfLife"), lookback: read("lookback"),
-    lostPolicy: draft.lostPolicy, lostAfter: read("lostAfter"), maxAttempts: attempts, pendingTimeout: read("pendingTimeout"),
-    preemption: draft.preemption, preemptionScope: draft.preemptionScope, preemptionAfter: read("preemptionAfter"),
+    name: draft.name.trim(),
+    description: draft.description.trim(),
+    public: draft.public,
+    sessionTypes: draft.sessionTypes,
+    allowedNetworks: draft.allowedNetworks.split(/[\s,]+/).filter(Boolean),
+    strategy: draft.strategy,
+    split: draft.split,
+    topology: draft.topology,
+    order: draft.order,
+    holdAfter: draft.hold ? read("holdAfter") : -1,
+    halfLife: read("halfLife"),
+    lookback: read("lookback"),
+    lostPolicy: draft.lostPolicy,
+    lostAfter: read("lostAfter"),
+    maxAttempts: attempts,
+    pendingTimeout: read("pendingTimeout"),
+    preemption: draft.preemption,
+    preemptionScope: draft.preemptionScope,
+    preemptionAfter: read("preemptionAfter"),
   };
   return { input, wrong };
 }

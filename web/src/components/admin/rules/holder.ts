@@ -19,7 +19,13 @@ export function holderOf(h: Held): { kind: HolderKind | "everybody"; id: string;
   return { kind: "everybody", id: "", name: "" };
 }
 
-const phrases = { domain: "domain {{name}}", project: "project {{name}}", user: "user {{name}}", keypair: "keypair {{name}}", everybody: "everyone" };
+const phrases = {
+  domain: "domain {{name}}",
+  project: "project {{name}}",
+  user: "user {{name}}",
+  keypair: "keypair {{name}}",
+  everybody: "everyone",
+};
 
 /** The holder as one would say it: project vision. */
 export function spoken(h: Held): string {

@@ -6,8 +6,19 @@ const folder = "01a202c4-0f66-7087-95b6-a3f2bb0c6801";
 
 it("offers to remove what Berth made, folders before their scope, and nothing that others put there", () => {
   const found = orphansOf({
-    scopes: [{ scope, usedBytes: 5 }, { scope: "lost+found", usedBytes: null }],
-    folders: [{ state: "present", scope, folder, path: "a/b" }, { state: "stray", scope: "", folder: "backup", path: "backup" }],
+    scopes: [
+      { scope, usedBytes: 5 },
+      { scope: "lost+found", usedBytes: null },
+    ],
+    folders: [
+      { state: "present", scope, folder, path: "a/b" },
+      { state: "stray", scope: "", folder: "backup", path: "backup" },
+    ],
   });
-  expect(found.map((o) => [o.name, o.input])).toEqual([["a/b", { scope, folder }], ["backup", null], [scope, { scope }], ["lost+found", null]]);
+  expect(found.map((o) => [o.name, o.input])).toEqual([
+    ["a/b", { scope, folder }],
+    ["backup", null],
+    [scope, { scope }],
+    ["lost+found", null],
+  ]);
 });

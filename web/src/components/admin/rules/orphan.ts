@@ -14,11 +14,26 @@ interface Told {
   folders: readonly { state: string; scope: string; folder: string; path: string }[];
 }
 
-const states: Record<string, string> = { present: "an unknown folder", arriving: "an incomplete folder", deleting: "a partly deleted folder", stray: "not created by Berth" };
+const states: Record<string, string> = {
+  present: "an unknown folder",
+  arriving: "an incomplete folder",
+  deleting: "a partly deleted folder",
+  stray: "not created by Berth",
+};
 const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** What was found, folders first: a scope goes only when its folders have gone. */
 export const orphansOf = (told: Told): Orphan[] => [
-  ...told.folders.map((f) => ({ what: states[f.state] ?? f.state, name: f.path, usedBytes: null, input: anId.test(f.scope) && anId.test(f.folder) ? { scope: f.scope, folder: f.folder } : null })),
-  ...told.scopes.map((s) => ({ what: "a scope without an owner", name: s.scope, usedBytes: s.usedBytes, input: anId.test(s.scope) ? { scope: s.scope } : null })),
+  ...told.folders.map((f) => ({
+    what: states[f.state] ?? f.state,
+    name: f.path,
+    usedBytes: null,
+    input: anId.test(f.scope) && anId.test(f.folder) ? { scope: f.scope, folder: f.folder } : null,
+  })),
+  ...told.scopes.map((s) => ({
+    what: "a scope without an owner",
+    name: s.scope,
+    usedBytes: s.usedBytes,
+    input: anId.test(s.scope) ? { scope: s.scope } : null,
+  })),
 ];

@@ -1,21 +1,39 @@
 import { expect, it } from "vitest";
-import { type Policy, changeOf, draftOf, limits, readDraft, words } from "./policy";
+import { changeOf, draftOf, limits, type Policy, readDraft, words } from "./policy";
 
 const nothing: Policy = {
-  id: "1", name: "small", totalSlots: {}, unlistedSlots: "unlimited", maxPendingSlots: {}, permissions: ["read"],
+  id: "1",
+  name: "small",
+  totalSlots: {},
+  unlistedSlots: "unlimited",
+  maxPendingSlots: {},
+  permissions: ["read"],
   ...(Object.fromEntries(limits.map((l) => [l.key, null])) as Record<(typeof limits)[number]["key"], null>),
 };
 const small: Policy = {
-  ...nothing, totalSlots: { cpu: "8", mem: String(32 * 1024 ** 3), "cuda.shares": "0" }, unlistedSlots: "zero", maxPendingSlots: { cpu: "4" },
-  maxSessions: 3, maxSessionLifetime: 90_000, idleTimeout: 1800, maxVfolders: 0, maxScopeBytes: 100 * 1024 ** 3,
+  ...nothing,
+  totalSlots: { cpu: "8", mem: String(32 * 1024 ** 3), "cuda.shares": "0" },
+  unlistedSlots: "zero",
+  maxPendingSlots: { cpu: "4" },
+  maxSessions: 3,
+  maxSessionLifetime: 90_000,
+  idleTimeout: 1800,
+  maxVfolders: 0,
+  maxScopeBytes: 100 * 1024 ** 3,
 };
 
 it("reads what it wrote", () => {
   const { limits: read, wrong } = readDraft(draftOf(small));
   expect(wrong).toEqual({});
   expect(read).toEqual({
-    totalSlots: small.totalSlots, unlistedSlots: "zero", maxPendingSlots: { cpu: "4" },
-    maxSessions: 3, maxSessionLifetime: 90_000, idleTimeout: 1800, maxVfolders: 0, maxScopeBytes: 100 * 1024 ** 3,
+    totalSlots: small.totalSlots,
+    unlistedSlots: "zero",
+    maxPendingSlots: { cpu: "4" },
+    maxSessions: 3,
+    maxSessionLifetime: 90_000,
+    idleTimeout: 1800,
+    maxVfolders: 0,
+    maxScopeBytes: 100 * 1024 ** 3,
   });
 });
 
@@ -33,14 +51,26 @@ it("names what it cannot read", () => {
   draft.totalSlots = { cpu: "many" };
   draft.maxPendingSlots = { mem: "lots" };
   draft.plain = { ...draft.plain, maxSessions: "-1", idleTimeout: "12", maxScopeBytes: "100g" };
-  expect(Object.keys(readDraft(draft).wrong).sort()).toEqual(["idleTimeout", "maxPendingSlots.mem", "maxSessions", "totalSlots.cpu"]);
+  expect(Object.keys(readDraft(draft).wrong).sort()).toEqual([
+    "idleTimeout",
+    "maxPendingSlots.mem",
+    "maxSessions",
+    "totalSlots.cpu",
+  ]);
 });
 
 it("says in words what it limits", () => {
   expect(words(nothing)).toEqual([]);
   expect(words({ ...nothing, unlistedSlots: "zero" })).toEqual([["no slots at all"]]);
   expect(words(small).map(([key]) => key)).toEqual([
-    "{{slots}} in use at once", "no {{slot}}", "no other slots", "{{slots}} requested by pending sessions", "{{count}} concurrent sessions",
-    "sessions stop after {{time}}", "idle sessions stop after {{time}}", "{{count}} folders", "{{size}} of storage",
+    "{{slots}} in use at once",
+    "no {{slot}}",
+    "no other slots",
+    "{{slots}} requested by pending sessions",
+    "{{count}} concurrent sessions",
+    "sessions stop after {{time}}",
+    "idle sessions stop after {{time}}",
+    "{{count}} folders",
+    "{{size}} of storage",
   ]);
 });

@@ -1,6 +1,6 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { slotsLine } from "../../format";
-import { type Kind, type SlotTexts, hints, parse, print, readSlots, textsOf } from "./amounts";
+import { hints, type Kind, parse, print, readSlots, type SlotTexts, textsOf } from "./amounts";
 
 export const PolicyFields = graphql(`
   fragment PolicyFields on ResourcePolicy {
@@ -73,7 +73,10 @@ export function readDraft(draft: Draft): { limits: Limits; wrong: Record<string,
 /** What an update takes a limit away with: what it does not name stays. */
 const unlimited = -1;
 
-export const changeOf = (read: Limits) => ({ ...(Object.fromEntries(limits.map((l) => [l.key, unlimited])) as Record<LimitKey, number>), ...read });
+export const changeOf = (read: Limits) => ({
+  ...(Object.fromEntries(limits.map((l) => [l.key, unlimited])) as Record<LimitKey, number>),
+  ...read,
+});
 
 type Phrase = [key: string, values?: Record<string, string | number>];
 

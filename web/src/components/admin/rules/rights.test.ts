@@ -4,7 +4,11 @@ import { binds, mayCreate } from "./rights";
 
 type User = Viewer["user"];
 const viewer = (role: User["role"], ...roleGrants: unknown[]) => ({ user: { role, roleGrants } }) as unknown as Viewer;
-const grant = (scope: string, entity: string, ...operations: string[]) => ({ id: "g", scope, role: { id: "r", allows: [{ entity, operations }] } });
+const grant = (scope: string, entity: string, ...operations: string[]) => ({
+  id: "g",
+  scope,
+  role: { id: "r", allows: [{ entity, operations }] },
+});
 
 it("lets superadmins make everything, others what a role on the system says", () => {
   expect(mayCreate(viewer("superadmin"), "role")).toBe(true);

@@ -5,12 +5,22 @@ import type { HolderKind } from "./holder";
 type Grant = Viewer["user"]["roleGrants"][number];
 type Allowed = Grant["role"]["allows"][number];
 
-const held = (viewer: Viewer, entity: Allowed["entity"], op: Allowed["operations"][number], scopes?: Grant["scope"][]) =>
+const held = (
+  viewer: Viewer,
+  entity: Allowed["entity"],
+  op: Allowed["operations"][number],
+  scopes?: Grant["scope"][],
+) =>
   viewer.user.role !== "monitor" &&
-  viewer.user.roleGrants.some((g) => (!scopes || scopes.includes(g.scope)) && g.role.allows.some((a) => a.entity === entity && a.operations.includes(op)));
+  viewer.user.roleGrants.some(
+    (g) =>
+      (!scopes || scopes.includes(g.scope)) &&
+      g.role.allows.some((a) => a.entity === entity && a.operations.includes(op)),
+  );
 
 /** Whether the viewer may make objects of a kind that stands in no domain; what is there says itself what he may do to it. */
-export const mayCreate = (viewer: Viewer, entity: Allowed["entity"]) => isSuper(viewer) || held(viewer, entity, "create", ["system"]);
+export const mayCreate = (viewer: Viewer, entity: Allowed["entity"]) =>
+  isSuper(viewer) || held(viewer, entity, "create", ["system"]);
 
 /** To whom the viewer may attach policies. A domain's limits bound its admins. */
 export function binds(viewer: Viewer): HolderKind[] {

@@ -1,19 +1,33 @@
 import { expect, it } from "vitest";
 import { type Allows, allowsOf, brief, entities, operations, state, tick, ticksOf } from "./role";
 
-const allows: Allows = [{ entity: "session", operations: ["read", "delete"] }, { entity: "vfolder", operations: ["special"] }];
+const allows: Allows = [
+  { entity: "session", operations: ["read", "delete"] },
+  { entity: "vfolder", operations: ["special"] },
+];
 
 it("sends what it read", () => expect(allowsOf(ticksOf(allows))).toEqual(allows));
 
 it("ticks and unticks, and leaves out what allows nothing", () => {
   let ticks = tick(ticksOf(allows), "vfolder", ["special"], false);
   ticks = tick(ticks, "agent", ["update", "read"], true);
-  expect(allowsOf(ticks)).toEqual([{ entity: "agent", operations: ["read", "update"] }, { entity: "session", operations: ["read", "delete"] }]);
+  expect(allowsOf(ticks)).toEqual([
+    { entity: "agent", operations: ["read", "update"] },
+    { entity: "session", operations: ["read", "delete"] },
+  ]);
 });
 
 it("ticks special only where it means something", () => {
-  expect(allowsOf(tick({}, "image", operations, true))).toEqual([{ entity: "image", operations: ["read", "create", "update", "delete"] }]);
-  expect(allowsOf(tick({}, "session", operations, true))[0]!.operations).toEqual(["read", "create", "update", "delete", "special"]);
+  expect(allowsOf(tick({}, "image", operations, true))).toEqual([
+    { entity: "image", operations: ["read", "create", "update", "delete"] },
+  ]);
+  expect(allowsOf(tick({}, "session", operations, true))[0]!.operations).toEqual([
+    "read",
+    "create",
+    "update",
+    "delete",
+    "special",
+  ]);
   expect(allowsOf(tick({}, "vfolder", operations, true))[0]!.operations).toEqual(operations);
 });
 

@@ -5,11 +5,21 @@ const [bytes, files] = limits as [(typeof limits)[number], (typeof limits)[numbe
 
 describe("the limit of a scope", () => {
   it.each([
-    [bytes, "", null], [bytes, " ", null], [bytes, "0", 0], [bytes, "500g", 500 * 1024 ** 3], [bytes, "2 TiB", 2 * 1024 ** 4], [bytes, "much", undefined],
-    [files, "", null], [files, "0", 0], [files, "100000", 100_000], [files, "1.5", undefined], [files, "-1", undefined],
+    [bytes, "", null],
+    [bytes, " ", null],
+    [bytes, "0", 0],
+    [bytes, "500g", 500 * 1024 ** 3],
+    [bytes, "2 TiB", 2 * 1024 ** 4],
+    [bytes, "much", undefined],
+    [files, "", null],
+    [files, "0", 0],
+    [files, "100000", 100_000],
+    [files, "1.5", undefined],
+    [files, "-1", undefined],
   ])("$field of %s is %s", (limit, text, want) => expect(limitOf(limit, text)).toBe(want));
   it("is shown so that it reads back as the same, to the byte", () => {
-    for (const n of [0, 1, 1025, 1_000_000_007, 5 * 1024 ** 4]) expect(limitOf(bytes, textOf(bytes, { limitBytes: n, limitInodes: null }))).toBe(n);
+    for (const n of [0, 1, 1025, 1_000_000_007, 5 * 1024 ** 4])
+      expect(limitOf(bytes, textOf(bytes, { limitBytes: n, limitInodes: null }))).toBe(n);
     expect(textOf(bytes, { limitBytes: null, limitInodes: 3 })).toBe("");
     expect(textOf(files, { limitBytes: null, limitInodes: 3 })).toBe("3");
     expect(textOf(files, null)).toBe("");

@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { t } from "../../../i18n";
 import { parseCount, parseSize, printSize } from "./amounts";
 
@@ -11,7 +11,12 @@ export const ScopeFields = graphql(`
 export type Scope = ResultOf<typeof ScopeFields>;
 
 export const holderName = (s: Pick<Scope, "kind" | "holderUser" | "holderProject">) =>
-  s.holderUser?.email ?? (s.holderProject ? t("project {{name}}", { name: s.holderProject.name }) : s.kind === "project" ? t("a project that you cannot see") : t("a user that you cannot see"));
+  s.holderUser?.email ??
+  (s.holderProject
+    ? t("project {{name}}", { name: s.holderProject.name })
+    : s.kind === "project"
+      ? t("a project that you cannot see")
+      : t("a user that you cannot see"));
 
 /** What of a scope can be limited, as the dialog asks for it. */
 export interface Limit {
@@ -29,19 +34,32 @@ export interface Limit {
 
 export const limits: readonly Limit[] = [
   {
-    field: "limitBytes", capability: "quota-bytes", label: "Storage limit", none: "limit from policies",
-    hint: "A size such as 500g or 2t. Leave empty for the limit from policies. 0 allows nothing.", cannot: "This volume cannot limit single scopes. Limits from policies are enforced for uploads.",
-    wrong: "Enter a size such as 500g or 2t.", parse: parseSize, print: printSize,
+    field: "limitBytes",
+    capability: "quota-bytes",
+    label: "Storage limit",
+    none: "limit from policies",
+    hint: "A size such as 500g or 2t. Leave empty for the limit from policies. 0 allows nothing.",
+    cannot: "This volume cannot limit single scopes. Limits from policies are enforced for uploads.",
+    wrong: "Enter a size such as 500g or 2t.",
+    parse: parseSize,
+    print: printSize,
   },
   {
-    field: "limitInodes", capability: "quota-inodes", label: "File limit", none: "no limit",
-    hint: "Counts files, directories and links. Leave empty for no limit. 0 allows none.", cannot: "This volume cannot limit the number of files.",
-    wrong: "Enter a whole number, or leave empty.", parse: parseCount, print: String,
+    field: "limitInodes",
+    capability: "quota-inodes",
+    label: "File limit",
+    none: "no limit",
+    hint: "Counts files, directories and links. Leave empty for no limit. 0 allows none.",
+    cannot: "This volume cannot limit the number of files.",
+    wrong: "Enter a whole number, or leave empty.",
+    parse: parseCount,
+    print: String,
   },
 ];
 
 /** What stands in the box of a limit. */
-export const textOf = (limit: Limit, scope: Pick<Scope, Limit["field"]> | null) => (scope?.[limit.field] == null ? "" : limit.print(scope[limit.field]!));
+export const textOf = (limit: Limit, scope: Pick<Scope, Limit["field"]> | null) =>
+  scope?.[limit.field] == null ? "" : limit.print(scope[limit.field]!);
 
 /** What a text says: a limit, none (null), or nothing that can be read (undefined). */
 export function limitOf(limit: Limit, text: string): number | null | undefined {
@@ -50,4 +68,5 @@ export function limitOf(limit: Limit, text: string): number | null | undefined {
 }
 
 /** Whether a volume can keep a limit; one that has not told yet is asked. */
-export const keeps = (volume: { capabilities: readonly string[] }, limit: Limit) => volume.capabilities.length === 0 || volume.capabilities.includes(limit.capability);
+export const keeps = (volume: { capabilities: readonly string[] }, limit: Limit) =>
+  volume.capabilities.length === 0 || volume.capabilities.includes(limit.capability);

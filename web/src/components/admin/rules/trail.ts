@@ -29,7 +29,16 @@ export interface TrailFilter {
   request?: string;
 }
 
-export const filterKeys = ["from", "to", "actor", "as", "action", "entity", "result", "request"] as const satisfies readonly (keyof TrailFilter)[];
+export const filterKeys = [
+  "from",
+  "to",
+  "actor",
+  "as",
+  "action",
+  "entity",
+  "result",
+  "request",
+] as const satisfies readonly (keyof TrailFilter)[];
 
 /** Reads the filter out of an address; what is not text is left out. */
 export function filterOf(search: Record<string, unknown>): TrailFilter {
@@ -56,9 +65,12 @@ const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 /** What in a filter cannot be meant, by field. */
 export function wrongIn(filter: TrailFilter): Partial<Record<keyof TrailFilter, string>> {
   const wrong: Partial<Record<keyof TrailFilter, string>> = {};
-  for (const key of ["from", "to"] as const) if (filter[key] && !instant(filter[key])) wrong[key] = "Enter a date and a time.";
-  for (const key of ["actor", "as"] as const) if (filter[key] && !uuid.test(filter[key])) wrong[key] = "Choose a user from the list.";
-  if (!wrong.from && !wrong.to && filter.from && filter.to && instant(filter.from)! >= instant(filter.to)!) wrong.to = "Enter a time after the start.";
+  for (const key of ["from", "to"] as const)
+    if (filter[key] && !instant(filter[key])) wrong[key] = "Enter a date and a time.";
+  for (const key of ["actor", "as"] as const)
+    if (filter[key] && !uuid.test(filter[key])) wrong[key] = "Choose a user from the list.";
+  if (!wrong.from && !wrong.to && filter.from && filter.to && instant(filter.from)! >= instant(filter.to)!)
+    wrong.to = "Enter a time after the start.";
   return wrong;
 }
 
@@ -81,7 +93,11 @@ const exported = ["from", "to", "actor", "entity", "result"] as const;
 
 /** Filters in use that the file cannot have. */
 export const notExported = (filter: TrailFilter) =>
-  filterKeys.filter((key) => filter[key] && (!(exported as readonly string[]).includes(key) || (key === "result" && filter.result === anyFailure)));
+  filterKeys.filter(
+    (key) =>
+      filter[key] &&
+      (!(exported as readonly string[]).includes(key) || (key === "result" && filter.result === anyFailure)),
+  );
 
 /** Where the browser fetches the same rows as a file. */
 export function exportUrl(filter: TrailFilter): string {
@@ -95,8 +111,24 @@ export function exportUrl(filter: TrailFilter): string {
 }
 
 export const results = [
-  "OK", "PERMISSION_DENIED", "UNAUTHENTICATED", "NOT_FOUND", "INVALID_ARGUMENT", "ALREADY_EXISTS", "FAILED_PRECONDITION", "RESOURCE_EXHAUSTED",
-  "ABORTED", "UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "STARTED",
+  "OK",
+  "PERMISSION_DENIED",
+  "UNAUTHENTICATED",
+  "NOT_FOUND",
+  "INVALID_ARGUMENT",
+  "ALREADY_EXISTS",
+  "FAILED_PRECONDITION",
+  "RESOURCE_EXHAUSTED",
+  "ABORTED",
+  "UNAVAILABLE",
+  "DEADLINE_EXCEEDED",
+  "INTERNAL",
+  "STARTED",
 ] as const;
 
-export const spent = (us: number) => (us < 1000 ? `${us} µs` : us < 1_000_000 ? `${(us / 1000).toFixed(us < 10_000 ? 1 : 0)} ms` : `${(us / 1_000_000).toFixed(2)} s`);
+export const spent = (us: number) =>
+  us < 1000
+    ? `${us} µs`
+    : us < 1_000_000
+      ? `${(us / 1000).toFixed(us < 10_000 ? 1 : 0)} ms`
+      : `${(us / 1_000_000).toFixed(2)} s`;

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { GlobalWorkerOptions, type PDFDocumentProxy, getDocument } from "pdfjs-dist";
+import { GlobalWorkerOptions, getDocument, type PDFDocumentProxy } from "pdfjs-dist";
 import worker from "pdfjs-dist/build/pdf.worker.min.mjs?url";
 import { useEffect, useRef, useState } from "react";
 import { t } from "../../../i18n";
@@ -21,20 +21,37 @@ export default function PdfView({ bytes, name }: { bytes: Uint8Array<ArrayBuffer
     let current = true;
     // The worker takes the bytes away.
     const task = getDocument({ data: bytes.slice(), isEvalSupported: false, enableXfa: false });
-    task.promise.then((read) => current && setPdf(read), () => current && setBroken(true));
+    task.promise.then(
+      (read) => current && setPdf(read),
+      () => current && setBroken(true),
+    );
     return () => {
       current = false;
       void task.destroy();
     };
   }, [bytes]);
-  if (broken) return <p className="bad" role="status">{t("This file cannot be shown: it is damaged, protected with a password, or not a PDF.")}</p>;
-  if (!pdf) return <p className="dim" role="status">{t("Loading…")}</p>;
+  if (broken)
+    return (
+      <p className="bad" role="status">
+        {t("This file cannot be shown: it is damaged, protected with a password, or not a PDF.")}
+      </p>
+    );
+  if (!pdf)
+    return (
+      <p className="dim" role="status">
+        {t("Loading…")}
+      </p>
+    );
   return (
     <div className="stack small">
       <div className="row">
-        <Button variant="default" size="compact-xs" disabled={page <= 1} onClick={() => setPage(page - 1)}>{t("Previous page")}</Button>
+        <Button variant="default" size="compact-xs" disabled={page <= 1} onClick={() => setPage(page - 1)}>
+          {t("Previous page")}
+        </Button>
         <span role="status">{t("Page {{n}} of {{total}}", { n: page, total: pdf.numPages })}</span>
-        <Button variant="default" size="compact-xs" disabled={page >= pdf.numPages} onClick={() => setPage(page + 1)}>{t("Next page")}</Button>
+        <Button variant="default" size="compact-xs" disabled={page >= pdf.numPages} onClick={() => setPage(page + 1)}>
+          {t("Next page")}
+        </Button>
       </div>
       <Sheet pdf={pdf} page={page} label={t("Page {{n}} of {{name}}", { n: page, name })} />
     </div>
@@ -53,7 +70,9 @@ function Sheet({ pdf, page, label }: { pdf: PDFDocumentProxy; page: number; labe
       if (stop.signal.aborted || !el) return;
       const plain = sheet.getViewport({ scale: 1 });
       const wanted = (el.parentElement!.clientWidth * devicePixelRatio) / plain.width;
-      const viewport = sheet.getViewport({ scale: Math.min(wanted, Math.sqrt(mostPixels / (plain.width * plain.height))) });
+      const viewport = sheet.getViewport({
+        scale: Math.min(wanted, Math.sqrt(mostPixels / (plain.width * plain.height))),
+      });
       el.width = Math.floor(viewport.width);
       el.height = Math.floor(viewport.height);
       const drawing = sheet.render({ canvas: el, viewport });
@@ -64,8 +83,14 @@ function Sheet({ pdf, page, label }: { pdf: PDFDocumentProxy; page: number; labe
   }, [pdf, page]);
   return (
     <>
-      {broken ? <p className="bad" role="status">{t("This page cannot be shown.")}</p> : null}
-      <div className="sheet"><canvas ref={canvas} role="img" aria-label={label} /></div>
+      {broken ? (
+        <p className="bad" role="status">
+          {t("This page cannot be shown.")}
+        </p>
+      ) : null}
+      <div className="sheet">
+        <canvas ref={canvas} role="img" aria-label={label} />
+      </div>
     </>
   );
 }

@@ -1,14 +1,14 @@
 import { Button, Modal, SegmentedControl } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { Suspense, lazy, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
+import type { FileEntry } from "../../../api/files";
 import { useFocusBack } from "../../../hooks/useFocusBack";
 import { t } from "../../../i18n";
-import { FailureNote } from "../../Note";
 import { bytes as size } from "../../format";
+import { FailureNote } from "../../Note";
 import { TextView } from "../TextView";
-import type { FileEntry } from "../../../api/files";
-import { NotebookView } from "./NotebookView";
 import { alsoText, imageType, kindOf, mostShown } from "./kind";
+import { NotebookView } from "./NotebookView";
 import { useBytes } from "./useBytes";
 
 const PdfView = lazy(() => import("./PdfView"));
@@ -30,8 +30,29 @@ export function Preview({ folder, file, writes, onSaved }: Props) {
   return (
     <>
       <div className="row">
-        {alsoText(file.name) ? <SegmentedControl size="xs" aria-label={t("View")} value={as} onChange={(v) => setAs(v as typeof as)} data={[{ value: "shown", label: t("Preview") }, { value: "text", label: t("Text") }]} /> : null}
-        {as === "shown" ? <Button className="push" variant="subtle" size="compact-xs" aria-label={t("Enlarge {{name}}", { name: file.name })} onClick={enlarge.open}>{t("Enlarge")}</Button> : null}
+        {alsoText(file.name) ? (
+          <SegmentedControl
+            size="xs"
+            aria-label={t("View")}
+            value={as}
+            onChange={(v) => setAs(v as typeof as)}
+            data={[
+              { value: "shown", label: t("Preview") },
+              { value: "text", label: t("Text") },
+            ]}
+          />
+        ) : null}
+        {as === "shown" ? (
+          <Button
+            className="push"
+            variant="subtle"
+            size="compact-xs"
+            aria-label={t("Enlarge {{name}}", { name: file.name })}
+            onClick={enlarge.open}
+          >
+            {t("Enlarge")}
+          </Button>
+        ) : null}
       </div>
       {as === "text" ? text : <Shown folder={folder} file={file} />}
       {large ? <Large folder={folder} file={file} onClose={enlarge.close} /> : null}
@@ -42,7 +63,13 @@ export function Preview({ folder, file, writes, onSaved }: Props) {
 function Large({ folder, file, onClose }: Pick<Props, "folder" | "file"> & { onClose: () => void }) {
   useFocusBack();
   return (
-    <Modal opened onClose={onClose} size="min(1100px, 100%)" title={file.name} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal
+      opened
+      onClose={onClose}
+      size="min(1100px, 100%)"
+      title={file.name}
+      closeButtonProps={{ "aria-label": t("Close") }}
+    >
       <Shown folder={folder} file={file} large />
     </Modal>
   );
@@ -53,12 +80,28 @@ function Shown({ folder, file, large = false }: Pick<Props, "folder" | "file"> &
   const most = mostShown[kind === "text" ? "image" : kind];
   const { bytes, big, failure } = useBytes(folder, file, most);
   if (failure) return <FailureNote failure={failure} what={t("The file could not be loaded")} />;
-  if (big) return <p className="dim">{t("Files of this type are shown up to {{limit}}. Download the file to see it.", { limit: size(most) })}</p>;
-  if (!bytes) return <p className="dim" role="status">{t("Loading…")}</p>;
+  if (big)
+    return (
+      <p className="dim">
+        {t("Files of this type are shown up to {{limit}}. Download the file to see it.", { limit: size(most) })}
+      </p>
+    );
+  if (!bytes)
+    return (
+      <p className="dim" role="status">
+        {t("Loading…")}
+      </p>
+    );
   if (kind === "image") return <Picture bytes={bytes} name={file.name} large={large} />;
   if (kind === "notebook") return <NotebookView bytes={bytes} name={file.name} large={large} />;
   return (
-    <Suspense fallback={<p className="dim" role="status">{t("Loading…")}</p>}>
+    <Suspense
+      fallback={
+        <p className="dim" role="status">
+          {t("Loading…")}
+        </p>
+      }
+    >
       <PdfView bytes={bytes} name={file.name} />
     </Suspense>
   );
@@ -76,11 +119,21 @@ function Picture({ bytes, name, large }: { bytes: Uint8Array<ArrayBuffer>; name:
     reader.readAsDataURL(new Blob([bytes], { type: imageType(name) }));
     return () => reader.abort();
   }, [bytes, name]);
-  if (broken) return <p className="bad" role="status">{t("This file cannot be shown: it is not the image type that its name says.")}</p>;
+  if (broken)
+    return (
+      <p className="bad" role="status">
+        {t("This file cannot be shown: it is not the image type that its name says.")}
+      </p>
+    );
   if (!url) return null;
   return (
     <figure className={`picture${large ? " large" : ""}`}>
-      <img src={url} alt={name} onError={() => setBroken(true)} onLoad={(e) => setFacts(`${e.currentTarget.naturalWidth} × ${e.currentTarget.naturalHeight}`)} />
+      <img
+        src={url}
+        alt={name}
+        onError={() => setBroken(true)}
+        onLoad={(e) => setFacts(`${e.currentTarget.naturalWidth} × ${e.currentTarget.naturalHeight}`)}
+      />
       <figcaption className="dim">{facts}</figcaption>
     </figure>
   );

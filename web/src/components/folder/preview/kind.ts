@@ -2,7 +2,15 @@ export type PreviewKind = "image" | "pdf" | "notebook" | "text";
 
 /** What a browser draws without running anything of it. Scripts of an SVG do not run in an img. */
 const images: Record<string, string> = {
-  png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", gif: "image/gif", webp: "image/webp", avif: "image/avif", bmp: "image/bmp", ico: "image/x-icon", svg: "image/svg+xml",
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  avif: "image/avif",
+  bmp: "image/bmp",
+  ico: "image/x-icon",
+  svg: "image/svg+xml",
 };
 
 const ending = (name: string) => (name.includes(".", 1) ? name.slice(name.lastIndexOf(".") + 1).toLowerCase() : "");
@@ -22,4 +30,8 @@ export const imageType = (name: string) => images[ending(name)] ?? "image/png";
 export const alsoText = (name: string) => kindOf(name) === "notebook" || ending(name) === "svg";
 
 /** As much of a file is fetched to be shown. */
-export const mostShown: Record<Exclude<PreviewKind, "text">, number> = { image: 20 << 20, pdf: 50 << 20, notebook: 20 << 20 };
+export const mostShown: Record<Exclude<PreviewKind, "text">, number> = {
+  image: 20 << 20,
+  pdf: 50 << 20,
+  notebook: 20 << 20,
+};

@@ -6,7 +6,10 @@ export interface Cell {
   outputs: Output[];
 }
 
-export type Output = { kind: "text" | "error"; text: string } | { kind: "image"; url: string } | { kind: "left_out"; types: string[] };
+export type Output =
+  | { kind: "text" | "error"; text: string }
+  | { kind: "image"; url: string }
+  | { kind: "left_out"; types: string[] };
 
 export interface Notebook {
   language: string;
@@ -18,10 +21,16 @@ const escapes = /\u001b\[[0-9;]*[A-Za-z]/g;
 const base64 = /^[A-Za-z0-9+/=\s]*$/;
 
 type Json = Record<string, unknown>;
-const object = (value: unknown): Json => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {});
+const object = (value: unknown): Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 /** Notebooks keep texts as one string or as lines. */
-const joined = (value: unknown): string => (typeof value === "string" ? value : list(value).filter((x) => typeof x === "string").join(""));
+const joined = (value: unknown): string =>
+  typeof value === "string"
+    ? value
+    : list(value)
+        .filter((x) => typeof x === "string")
+        .join("");
 
 /** Reads a notebook of format 4; null when it is none. */
 export function parseNotebook(text: string): Notebook | null {
@@ -40,13 +49,21 @@ export function parseNotebook(text: string): Notebook | null {
 
 function cell(c: Json): Cell {
   const kind = c.cell_type === "markdown" || c.cell_type === "raw" ? c.cell_type : "code";
-  return { kind, count: typeof c.execution_count === "number" ? c.execution_count : null, source: joined(c.source), outputs: list(c.outputs).flatMap((o) => output(object(o))) };
+  return {
+    kind,
+    count: typeof c.execution_count === "number" ? c.execution_count : null,
+    source: joined(c.source),
+    outputs: list(c.outputs).flatMap((o) => output(object(o))),
+  };
 }
 
 function output(o: Json): Output[] {
   if (o.output_type === "stream") return [{ kind: "text", text: joined(o.text).replace(escapes, "") }];
   if (o.output_type === "error") {
-    const trace = list(o.traceback).filter((x) => typeof x === "string").join("\n") || `${joined(o.ename)}: ${joined(o.evalue)}`;
+    const trace =
+      list(o.traceback)
+        .filter((x) => typeof x === "string")
+        .join("\n") || `${joined(o.ename)}: ${joined(o.evalue)}`;
     return [{ kind: "error", text: trace.replace(escapes, "") }];
   }
   const data = object(o.data);

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import type { Failure } from "../../../api/errors";
-import { readBytes } from "../fetchFile";
 import type { FileEntry } from "../../../api/files";
+import { readBytes } from "../fetchFile";
 
 export interface Bytes {
   /** Null while they are on their way. */
@@ -21,7 +21,14 @@ export function useBytes(folder: string, file: Pick<FileEntry, "path" | "size" |
     const control = new AbortController();
     readBytes(folder, path, most, control.signal).then(
       (bytes) => control.signal.aborted || setState({ bytes, big: bytes === null, failure: null }),
-      (failure) => control.signal.aborted || setState({ bytes: null, big: false, failure: "code" in failure && "message" in failure ? failure : { code: "UNAVAILABLE", message: String(failure) } }),
+      (failure) =>
+        control.signal.aborted ||
+        setState({
+          bytes: null,
+          big: false,
+          failure:
+            "code" in failure && "message" in failure ? failure : { code: "UNAVAILABLE", message: String(failure) },
+        }),
     );
     return () => control.abort();
   }, [folder, path, size, modifiedAt, most]);

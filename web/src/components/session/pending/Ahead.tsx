@@ -14,9 +14,18 @@ export function Ahead({ report, now }: { report: Report; now: number }) {
         {report.ahead.map((e) => (
           <li key={e.position}>
             <b>{e.position}</b>
-            <span>{e.session ? <Link to="/sessions/$id" params={{ id: e.session.id }}>{e.session.name}</Link> : <span className="dim">{t("a session of another user")}</span>}</span>
+            <span>
+              {e.session ? (
+                <Link to="/sessions/$id" params={{ id: e.session.id }}>
+                  {e.session.name}
+                </Link>
+              ) : (
+                <span className="dim">{t("a session of another user")}</span>
+              )}
+            </span>
             <span className="dim push">
-              {t("pending for {{time}}", { time: duration(now - Date.parse(e.waitingSince)) })} · {t(stageWords[e.stage] ?? e.stage)}
+              {t("pending for {{time}}", { time: duration(now - Date.parse(e.waitingSince)) })} ·{" "}
+              {t(stageWords[e.stage] ?? e.stage)}
             </span>
           </li>
         ))}

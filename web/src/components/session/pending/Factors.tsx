@@ -18,9 +18,15 @@ export function Factors({ order }: { order: NonNullable<Report["order"]> }) {
           <thead>
             <tr>
               <th scope="col">{t("Scope")}</th>
-              <th scope="col" className="num">{t("Used")}</th>
-              <th scope="col" className="num">{t("Weight")}</th>
-              <th scope="col" className="num">{t("Factor")}</th>
+              <th scope="col" className="num">
+                {t("Used")}
+              </th>
+              <th scope="col" className="num">
+                {t("Weight")}
+              </th>
+              <th scope="col" className="num">
+                {t("Factor")}
+              </th>
             </tr>
           </thead>
           <tbody>

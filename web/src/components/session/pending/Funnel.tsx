@@ -36,16 +36,27 @@ export function Funnel({ report }: { report: Pick<Report, "agents" | "dropped" |
       {nearest ? (
         <p>
           {t("Nearest: {{agent}} has {{free}} {{slot}} free, but the session requests {{requested}}.", {
-            agent: nearest.agent, free: amount(nearest.slot, nearest.free), slot: slotName(nearest.slot), requested: amount(nearest.slot, nearest.requested),
+            agent: nearest.agent,
+            free: amount(nearest.slot, nearest.free),
+            slot: slotName(nearest.slot),
+            requested: amount(nearest.slot, nearest.requested),
           })}
         </p>
       ) : null}
       {report.limits.map((l) => (
         <p key={`${l.scope} ${l.holder} ${l.what}`}>
-          {t("Limit of the {{scope}} {{holder}} (policy {{policy}}): {{used}} of {{limit}} {{what}} in use, {{requested}} more requested.", {
-            scope: t(l.scope), holder: l.holder, policy: l.policy, used: amount(l.what, l.used), limit: amount(l.what, l.limit),
-            what: l.what === "sessions" ? t("sessions") : slotName(l.what), requested: amount(l.what, l.requested),
-          })}
+          {t(
+            "Limit of the {{scope}} {{holder}} (policy {{policy}}): {{used}} of {{limit}} {{what}} in use, {{requested}} more requested.",
+            {
+              scope: t(l.scope),
+              holder: l.holder,
+              policy: l.policy,
+              used: amount(l.what, l.used),
+              limit: amount(l.what, l.limit),
+              what: l.what === "sessions" ? t("sessions") : slotName(l.what),
+              requested: amount(l.what, l.requested),
+            },
+          )}
         </p>
       ))}
     </>

@@ -3,8 +3,8 @@ import { duration, when } from "../../format";
 import { Ahead } from "./Ahead";
 import { Factors } from "./Factors";
 import { Funnel } from "./Funnel";
-import { Suggestions } from "./Suggestions";
 import { type Report, stages, standing } from "./report";
+import { Suggestions } from "./Suggestions";
 
 interface Props {
   session: string;
@@ -21,17 +21,21 @@ export function Pending({ session, report, may, now }: Props) {
       <div className="panel-head">
         <h2 id="why">{t("Why it is pending")}</h2>
         <span className="push dim">
-          {t("position {{n}} in the queue", { n: report.position })} · {t("checked {{ago}} ago", { ago: duration(now - Date.parse(report.decidedAt)) })}
+          {t("position {{n}} in the queue", { n: report.position })} ·{" "}
+          {t("checked {{ago}} ago", { ago: duration(now - Date.parse(report.decidedAt)) })}
         </span>
       </div>
       <div className="stack" style={{ padding: "12px 14px" }}>
-        <p style={{ fontSize: 15 }} role="status">{report.summary}</p>
+        <p style={{ fontSize: 15 }} role="status">
+          {report.summary}
+        </p>
         <ol className="stages" aria-label={t("Scheduling steps")}>
           {stages.map((s) => {
             const state = standing(s.key, report.stage);
             return (
               <li key={s.key} className={state} aria-current={state === "waits" ? "step" : undefined}>
-                {t(s.label)} <span className="dim">{state === "passed" ? t("passed") : state === "waits" ? t("pending") : ""}</span>
+                {t(s.label)}{" "}
+                <span className="dim">{state === "passed" ? t("passed") : state === "waits" ? t("pending") : ""}</span>
               </li>
             );
           })}
@@ -52,9 +56,26 @@ function Times({ report, now }: { report: Report; now: number }) {
   if (!report.until && !report.estimatedStart && report.holds === 0) return null;
   return (
     <dl className="facts">
-      {report.until ? <><dt>{t("Pending until")}</dt><dd>{at(report.until)}</dd></> : null}
-      {report.estimatedStart ? <><dt>{t("Latest start")}</dt><dd>{at(report.estimatedStart)} <span className="dim">{t("unless another session goes first")}</span></dd></> : null}
-      {report.holds > 0 ? <><dt>{t("Reserved for it")}</dt><dd>{t("{{count}} agents", { count: report.holds })}</dd></> : null}
+      {report.until ? (
+        <>
+          <dt>{t("Pending until")}</dt>
+          <dd>{at(report.until)}</dd>
+        </>
+      ) : null}
+      {report.estimatedStart ? (
+        <>
+          <dt>{t("Latest start")}</dt>
+          <dd>
+            {at(report.estimatedStart)} <span className="dim">{t("unless another session goes first")}</span>
+          </dd>
+        </>
+      ) : null}
+      {report.holds > 0 ? (
+        <>
+          <dt>{t("Reserved for it")}</dt>
+          <dd>{t("{{count}} agents", { count: report.holds })}</dd>
+        </>
+      ) : null}
     </dl>
   );
 }

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
@@ -32,7 +32,11 @@ const does = (s: Suggestion) => (s.kind === "end_session" ? t("Stop that session
 
 /** What would let a session start at once, each with a button that does it. */
 export function Suggestions({ session, stamp, may }: Props) {
-  const { data, fetching, refetch } = useLiveQuery({ query: SuggestionsQuery, variables: { id: session }, requestPolicy: "network-only" });
+  const { data, fetching, refetch } = useLiveQuery({
+    query: SuggestionsQuery,
+    variables: { id: session },
+    requestPolicy: "network-only",
+  });
   const seen = useRef(stamp);
   useEffect(() => {
     if (seen.current === stamp) return;
@@ -47,7 +51,12 @@ export function Suggestions({ session, stamp, may }: Props) {
 
   async function apply(s: Suggestion) {
     if (s.kind === "end_session") return setEnding(s);
-    const input = s.kind === "slots" ? { slots: s.slots } : s.kind === "resource_group" ? { resourceGroup: s.resourceGroup } : { strictAgents: false };
+    const input =
+      s.kind === "slots"
+        ? { slots: s.slots }
+        : s.kind === "resource_group"
+          ? { resourceGroup: s.resourceGroup }
+          : { strictAgents: false };
     if (await change.run({ input: { id: session, ...input } })) refetch();
   }
   return (
@@ -58,15 +67,32 @@ export function Suggestions({ session, stamp, may }: Props) {
           <li key={`${s.kind} ${s.field} ${s.to} ${s.session}`}>
             <span>{s.text}</span>
             {may ? (
-              <Button className="push" variant="light" size="compact-sm" color={s.kind === "end_session" ? "red" : undefined} loading={change.busy} aria-label={`${does(s)}: ${s.text}`} onClick={() => void apply(s)}>
+              <Button
+                className="push"
+                variant="light"
+                size="compact-sm"
+                color={s.kind === "end_session" ? "red" : undefined}
+                loading={change.busy}
+                aria-label={`${does(s)}: ${s.text}`}
+                onClick={() => void apply(s)}
+              >
                 {does(s)}
               </Button>
             ) : null}
           </li>
         ))}
       </ul>
-      <Confirm opened={ending !== null} title={t("Stop the other session?")} action={t("Stop")} busy={end.busy} failure={end.failure} onClose={() => setEnding(null)}
-        onConfirm={async () => { if (ending?.session && (await end.run({ input: { id: ending.session } }))) setEnding(null); }}>
+      <Confirm
+        opened={ending !== null}
+        title={t("Stop the other session?")}
+        action={t("Stop")}
+        busy={end.busy}
+        failure={end.failure}
+        onClose={() => setEnding(null)}
+        onConfirm={async () => {
+          if (ending?.session && (await end.run({ input: { id: ending.session } }))) setEnding(null);
+        }}
+      >
         {ending?.text} {t("Files that it has not saved in a folder are lost.")}
       </Confirm>
     </div>

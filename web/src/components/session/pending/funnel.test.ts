@@ -23,7 +23,10 @@ describe("funnel", () => {
 
 describe("checkPhrase", () => {
   it("names the slot", () => {
-    expect(checkPhrase("slot_contiguity", "cuda.shares")).toEqual(["enough {{what}} in total, but not on one device", { what: "cuda" }]);
+    expect(checkPhrase("slot_contiguity", "cuda.shares")).toEqual([
+      "enough {{what}} in total, but not on one device",
+      { what: "cuda" },
+    ]);
   });
   it("keeps a check it does not know", () => {
     expect(checkPhrase("taint_mismatch", "")).toEqual(["taint mismatch"]);

@@ -1,4 +1,4 @@
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql, type ResultOf } from "../../../api/graphql";
 
 /** Why a session waits, but for what would let it start, which is asked for by itself. */
 export const PendingParts = graphql(`
@@ -31,5 +31,10 @@ export function standing(stage: string, waitsFor: string): "passed" | "waits" | 
 
 /** What one waits for, as a word in a list. */
 export const stageWords: Record<string, string> = {
-  group: "the resource group is closed", held: "start time or dependencies", limits: "a limit", room: "capacity", order: "turn in the queue", "": "starts next",
+  group: "the resource group is closed",
+  held: "start time or dependencies",
+  limits: "a limit",
+  room: "capacity",
+  order: "turn in the queue",
+  "": "starts next",
 };
