@@ -111,24 +111,24 @@ conformance: bin/berth-accelerator-conformance bin/berth-volume-conformance $(fi
 	@bin/berth-accelerator-conformance --plugins bin/plugins/accelerator
 	@bin/berth-volume-conformance --plugins bin/plugins/volume
 
-.PHONY: volume-lanes
-volume-lanes: setup ## volume plugins on xfs, ext4 and NFS, inside user-mode Linux where this kernel has none
-	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestLane" ./agent/disk ./internal/lane/... ./plugins/volume/xfs/... ./plugins/volume/nfs/... ./internal/scopemount/... | grep -v '^ *=== '
+.PHONY: test-vm
+test-vm: setup ## volume plugins on xfs, ext4 and NFS, inside user-mode Linux where this kernel has none
+	BERTH_TEST_VMS_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestVM" ./agent/disk ./internal/testvm/... ./plugins/volume/xfs/... ./plugins/volume/nfs/... ./internal/scopemount/... | grep -v '^ *=== '
 
-.PHONY: ceph-lane
-ceph-lane: ## the cephfs plugin on a real Ceph of one node; installs it
+.PHONY: test-ceph
+test-ceph: ## the cephfs plugin on a real Ceph of one node; installs it
 	@tools/setup/debian.sh ceph
-	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v ./plugins/volume/cephfs/... | grep -v '^ *=== '
+	BERTH_TEST_VMS_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v ./plugins/volume/cephfs/... | grep -v '^ *=== '
 
-.PHONY: gluster-lane
-gluster-lane: ## the glusterfs plugin on a real GlusterFS of one node; installs it
+.PHONY: test-gluster
+test-gluster: ## the glusterfs plugin on a real GlusterFS of one node; installs it
 	@tools/setup/debian.sh gluster
-	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v ./internal/lane/gluster/... ./plugins/volume/glusterfs/... | grep -v '^ *=== '
+	BERTH_TEST_VMS_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v ./internal/testvm/gluster/... ./plugins/volume/glusterfs/... | grep -v '^ *=== '
 
-.PHONY: smb-lane
-smb-lane: setup ## the smb plugin on a real Samba, inside user-mode Linux; installs it
+.PHONY: test-smb
+test-smb: setup ## the smb plugin on a real Samba, inside user-mode Linux; installs it
 	@tools/setup/debian.sh samba
-	BERTH_LANES_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestLane" ./plugins/volume/smb/... | grep -v '^ *=== '
+	BERTH_TEST_VMS_REQUIRED=1 $(GO) test -count 1 -timeout 20m -v -run "^TestVM" ./plugins/volume/smb/... | grep -v '^ *=== '
 
 .PHONY: e2e
 e2e: setup build images ## who may do what, whole-cluster and browser scenarios
@@ -182,7 +182,7 @@ ci: setup ## what .ci/run runs
 .PHONY: nightly
 nightly: setup build images ## what takes too long for every change: 1,000 simulated seeds, test VMs, conformance
 	$(GO) test -count 1 -timeout 3h ./e2e/sim -sim.seeds 1000
-	@$(MAKE) conformance volume-lanes ceph-lane gluster-lane smb-lane
+	@$(MAKE) conformance test-vm test-ceph test-gluster test-smb
 
 ##@ Files
 

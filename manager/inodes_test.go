@@ -13,8 +13,8 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/quotascope"
-	"github.com/berthhq/berth/internal/lane/ceph"
-	"github.com/berthhq/berth/internal/lane/lanetest"
+	"github.com/berthhq/berth/internal/testvm/ceph"
+	"github.com/berthhq/berth/internal/testvm/vmtest"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
 )
@@ -26,7 +26,7 @@ func TestNumbersOfFilesAreLimited(t *testing.T) {
 		t.Skip("a Ceph takes a while")
 	}
 	real, err := ceph.Make(t.Context())
-	if errdefs.IsUnavailable(err) && os.Getenv(lanetest.Required) == "" {
+	if errdefs.IsUnavailable(err) && os.Getenv(vmtest.Required) == "" {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 
-	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/simulator/image"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/storagepb"
 )

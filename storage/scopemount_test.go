@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array/image/imagetest"
 	"github.com/berthhq/berth/internal/scopemount"
+	"github.com/berthhq/berth/internal/simulator/image/imagetest"
 	"github.com/berthhq/berth/plugins/volume/driver"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/storage"

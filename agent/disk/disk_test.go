@@ -15,11 +15,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berthhq/berth/internal/lane"
-	"github.com/berthhq/berth/internal/lane/lanetest"
+	"github.com/berthhq/berth/internal/testvm"
+	"github.com/berthhq/berth/internal/testvm/vmtest"
 )
 
-func TestMain(m *testing.M) { lanetest.Main(m) }
+func TestMain(m *testing.M) { vmtest.Main(m) }
 
 func disks(t *testing.T) (*Disks, string) {
 	t.Helper()
@@ -53,10 +53,10 @@ func TestMakeAgain(t *testing.T) {
 	madeAgain(t, d, at)
 }
 
-// TestLaneQuota has file systems with project quotas, which are used instead of images.
-func TestLaneQuota(t *testing.T) {
-	m := lanetest.Machine{Machine: lane.Machine{Disks: []lane.Disk{lane.XFS("xfs"), lane.Ext4("ext4")}}}
-	lanetest.Each(t, m, func(t *testing.T, p lanetest.Place) {
+// TestVMQuota has file systems with project quotas, which are used instead of images.
+func TestVMQuota(t *testing.T) {
+	m := vmtest.Machine{Machine: testvm.Machine{Disks: []testvm.Disk{testvm.XFS("xfs"), testvm.Ext4("ext4")}}}
+	vmtest.Each(t, m, func(t *testing.T, p vmtest.Environment) {
 		for _, name := range []string{"xfs", "ext4"} {
 			t.Run(name, func(t *testing.T) {
 				dir := p.Mount(name)

@@ -40,7 +40,7 @@ func contract() conformance.Suite {
 	for _, c := range acceleratortest.Checks() {
 		s.Checks = append(s.Checks, suite.Check{Name: c.Name, Want: c.Want})
 	}
-	s.Lanes = func(binary string, env []string) ([]conformance.Lane, error) {
+	s.Environments = func(binary string, env []string) ([]conformance.Environment, error) {
 		settings, err := conformance.Object(*config)
 		if err != nil {
 			return nil, err
@@ -52,19 +52,19 @@ func contract() conformance.Suite {
 				return nil, errors.New("--root and --fixture are two sorts of hardware: want one of them")
 			}
 		}
-		return lanes(p, machines), nil
+		return environments(p, machines), nil
 	}
 	return s
 }
 
-// lanes are the machines that a plugin is checked on; none is one too.
-func lanes(p acceleratortest.Plugin, machines []string) []conformance.Lane {
+// environments are the machines that a plugin is checked on; none is one too.
+func environments(p acceleratortest.Plugin, machines []string) []conformance.Environment {
 	if len(machines) == 0 {
 		machines = []string{""}
 	}
-	var out []conformance.Lane
+	var out []conformance.Environment
 	for _, p.Fixture = range machines {
-		out = append(out, conformance.Lane{Name: p.Fixture, Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
+		out = append(out, conformance.Environment{Name: p.Fixture, Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
 			return acceleratortest.Run(ctx, p, only, report)
 		}})
 	}

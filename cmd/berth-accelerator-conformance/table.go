@@ -36,7 +36,7 @@ func columns(dir string) ([]conformance.Column, error) {
 	var out []conformance.Column
 	for _, n := range names {
 		if n != "template" { // an example
-			out = append(out, conformance.Column{Plugin: n, Lanes: lanes(acceleratortest.Plugin{Path: filepath.Join(dir, n)}, machines[n])})
+			out = append(out, conformance.Column{Plugin: n, Environments: environments(acceleratortest.Plugin{Path: filepath.Join(dir, n)}, machines[n])})
 		}
 	}
 	return out, errors.Join(errs...)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	kernel "github.com/berthhq/berth/internal/lane"
+	testvm "github.com/berthhq/berth/internal/testvm"
 	"github.com/berthhq/berth/plugins/suite"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
@@ -24,7 +24,7 @@ type task struct {
 // booted checks a plugin inside user-mode Linux, on a disk of its own.
 func booted(fs string) func(context.Context, string, []string, func(suite.Result)) error {
 	return func(ctx context.Context, binary string, only []string, report func(suite.Result)) error {
-		share, err := os.MkdirTemp("", "lane")
+		share, err := os.MkdirTemp("", "testvm")
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func booted(fs string) func(context.Context, string, []string, func(suite.Result
 		if err != nil {
 			return err
 		}
-		out, err := kernel.Boot(ctx, machine(fs), share, []string{self}, []string{taskKey + "=" + string(raw)})
+		out, err := testvm.Boot(ctx, machine(fs), share, []string{self}, []string{taskKey + "=" + string(raw)})
 		for lines := json.NewDecoder(bytes.NewReader(out)); err == nil && lines.More(); {
 			var r suite.Result
 			if err = lines.Decode(&r); err == nil {
@@ -48,16 +48,16 @@ func booted(fs string) func(context.Context, string, []string, func(suite.Result
 	}
 }
 
-func machine(fs string) kernel.Machine {
+func machine(fs string) testvm.Machine {
 	if fs == "ext4" {
-		return kernel.Machine{Disks: []kernel.Disk{kernel.Ext4("disk")}}
+		return testvm.Machine{Disks: []testvm.Disk{testvm.Ext4("disk")}}
 	}
-	m := kernel.Machine{Disks: []kernel.Disk{kernel.XFS("disk")}}
+	m := testvm.Machine{Disks: []testvm.Disk{testvm.XFS("disk")}}
 	if fs == "smb" {
-		m.Modules, m.Tools = kernel.SMBModules, kernel.SMBTools
+		m.Modules, m.Tools = testvm.SMBModules, testvm.SMBTools
 	}
 	if fs == "nfs" {
-		m.Modules = kernel.NFSModules
+		m.Modules = testvm.NFSModules
 		m.Disks[0].Options += ",allocsize=64k" // or it sets aside as much again for a file that grows
 	}
 	return m
@@ -66,7 +66,7 @@ func machine(fs string) kernel.Machine {
 // boot returns at once but in the machine: there this command is first the one that
 // sets it up, and then the one that checks.
 func boot() {
-	kernel.Init()
+	testvm.Init()
 	raw := os.Getenv(taskKey)
 	if raw == "" {
 		return
@@ -104,18 +104,18 @@ func inside(raw string) error {
 
 // product mounts, in the machine, what a plugin is for.
 func product(fs string) (p volumetest.Plugin, err error) {
-	p.Mount = kernel.Mounted("disk")
+	p.Mount = testvm.Mounted("disk")
 	switch fs {
 	case "nfs":
-		if err = kernel.ServeNFS(p.Mount); err == nil {
-			p.Mount, err = kernel.MountNFS("nfs", "vers=4.2")
+		if err = testvm.ServeNFS(p.Mount); err == nil {
+			p.Mount, err = testvm.MountNFS("nfs", "vers=4.2")
 		}
 		p.Options = `{"usage_max_age_s": 0}`
 	case "smb":
-		if err = kernel.ServeSMB(p.Mount, kernel.SMBKeeps); err == nil {
-			p.Mount, err = kernel.MountSMB("smb", kernel.SMBKept)
+		if err = testvm.ServeSMB(p.Mount, testvm.SMBKeeps); err == nil {
+			p.Mount, err = testvm.MountSMB("smb", testvm.SMBKept)
 		}
-		p.Options, p.Lane.Lengths = `{"usage_max_age_s": 0}`, true
+		p.Options, p.Environment.Lengths = `{"usage_max_age_s": 0}`, true
 	}
 	return p, err
 }

@@ -15,13 +15,13 @@ import (
 
 const usage = `Usage: berth-volume-conformance [flags] BINARY
        berth-volume-conformance --plugins DIR
-       berth-volume-conformance --array NAME
+       berth-volume-conformance --simulator NAME
 
 Runs the volume plugin BINARY as a storage proxy would and checks what it
 promises, on the disk too: one line for each check, and a last line with the
 sums. --options and --mount say where its product is. --plugins prints a table
-of all plugins in a directory, each in every lane that is made for it; a lane
-that cannot be on this machine is skipped with the reason. --array runs the
+of all plugins in a directory, each in each of its environments; an environment
+that cannot be on this machine is skipped with the reason. --simulator runs the
 simulator of a plugin's product until it is interrupted, and prints where it is
 mounted and in which file the options are that lead to it.
 
@@ -45,13 +45,13 @@ func contract() conformance.Suite {
 	for _, c := range volumetest.Checks() {
 		s.Checks = append(s.Checks, suite.Check{Name: c.Name, Want: c.Want})
 	}
-	s.Lanes = func(binary string, env []string) ([]conformance.Lane, error) {
+	s.Environments = func(binary string, env []string) ([]conformance.Environment, error) {
 		settings, err := conformance.Object(*options)
 		if err != nil {
 			return nil, err
 		}
 		p := volumetest.Plugin{Path: binary, Options: string(settings), Mount: *mount, Env: env}
-		return []conformance.Lane{{Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
+		return []conformance.Environment{{Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
 			return volumetest.Run(ctx, p, only, report)
 		}}}, nil
 	}

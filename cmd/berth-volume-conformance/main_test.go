@@ -56,7 +56,7 @@ func TestTable(t *testing.T) {
 	if _, err := columns(dir); err == nil || !strings.Contains(err.Error(), "btrfs") {
 		t.Errorf("got %v", err)
 	}
-	none := stand{plugin: "vfs", lane: "none", up: func(context.Context) (string, string, func() error, error) {
+	none := stand{plugin: "vfs", env: "none", up: func(context.Context) (string, string, func() error, error) {
 		return "", "", nil, errdefs.ErrUnavailable
 	}}
 	outcomes := map[string]suite.Outcome{}

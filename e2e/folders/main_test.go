@@ -9,7 +9,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/array/image"
+	"github.com/berthhq/berth/internal/simulator/image"
 )
 
 var (

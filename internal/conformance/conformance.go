@@ -28,9 +28,9 @@ const (
 	exitNotRun
 )
 
-// Lane is a plugin in one of the circumstances that it is checked in: on a machine,
+// Environment is a plugin in one of the circumstances that it is checked in: on a machine,
 // with some settings.
-type Lane struct {
+type Environment struct {
 	Name string // "" = there is nothing special about it
 	// Run runs the checks named, or all, and reports each. Its error says that they
 	// could not be run.
@@ -42,8 +42,8 @@ type Suite struct {
 	Usage  string        // what is printed above the flags
 	Flags  *flag.FlagSet // the suite's own; named as the command
 	Checks []suite.Check
-	// Lanes says how the binary is checked, with variables added to its environment.
-	Lanes func(binary string, env []string) ([]Lane, error)
+	// Environments says how the binary is checked, with variables added to its environment.
+	Environments func(binary string, env []string) ([]Environment, error)
 	// Columns says the same of all plugins in a directory. Optional.
 	Columns func(dir string) ([]Column, error)
 }
@@ -92,9 +92,9 @@ func Run(ctx context.Context, s Suite, args []string, stdout, stderr io.Writer) 
 		s.Flags.Usage()
 		return exitNotRun
 	default:
-		var lanes []Lane
-		if lanes, err = s.Lanes(binary, split(*env)); err == nil {
-			failed, err = lines(ctx, lanes, split(*only), *verbose, stdout)
+		var environments []Environment
+		if environments, err = s.Environments(binary, split(*env)); err == nil {
+			failed, err = lines(ctx, environments, split(*only), *verbose, stdout)
 		}
 	}
 	switch {
@@ -127,10 +127,10 @@ func given(fs *flag.FlagSet, names []string) (yes bool) {
 	return yes
 }
 
-// lines runs the checks in each lane, prints a line for each and the sums.
-func lines(ctx context.Context, lanes []Lane, only []string, verbose bool, w io.Writer) (failed bool, err error) {
+// lines runs the checks in each environment, prints a line for each and the sums.
+func lines(ctx context.Context, environments []Environment, only []string, verbose bool, w io.Writer) (failed bool, err error) {
 	sums := sums{}
-	for _, l := range lanes {
+	for _, l := range environments {
 		if l.Name != "" {
 			fmt.Fprintln(w, "on "+l.Name)
 		}

@@ -17,8 +17,8 @@ import (
 // toy is a suite whose plugins do what their names say.
 func toy(outcomes map[string]suite.Outcome) Suite {
 	checks := []suite.Check{{Name: "speaks", Want: "it says who it is"}, {Name: "works", Want: "it does what it says"}}
-	lanes := func(binary string) []Lane {
-		return []Lane{{"one", func(_ context.Context, only []string, report func(suite.Result)) error {
+	environments := func(binary string) []Environment {
+		return []Environment{{"one", func(_ context.Context, only []string, report func(suite.Result)) error {
 			if binary == "missing" {
 				return errors.New("there is none")
 			}
@@ -34,11 +34,11 @@ func toy(outcomes map[string]suite.Outcome) Suite {
 	fs.String("config", "", "settings")
 	return Suite{
 		Usage: "Usage: toy\n", Flags: fs, Checks: checks,
-		Lanes: func(binary string, _ []string) ([]Lane, error) { return lanes(binary), nil },
+		Environments: func(binary string, _ []string) ([]Environment, error) { return environments(binary), nil },
 		Columns: func(dir string) (out []Column, err error) {
 			names, err := Programs(dir)
 			for _, n := range names {
-				out = append(out, Column{n, lanes(n)})
+				out = append(out, Column{n, environments(n)})
 			}
 			return out, err
 		},

@@ -13,10 +13,10 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// Column is a plugin in a table, in all its lanes.
+// Column is a plugin in a table, in all its environments.
 type Column struct {
-	Plugin string
-	Lanes  []Lane
+	Plugin       string
+	Environments []Environment
 }
 
 // Programs lists the plugins of a directory. Beside them lies what they need, such
@@ -42,7 +42,7 @@ func Programs(dir string) ([]string, error) {
 	return out, nil
 }
 
-// table runs every plugin of a directory in all its lanes: a line for each lane when
+// table runs every plugin of a directory in all its environments: a line for each environment when
 // it has ended, the table at last.
 func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer) (failed bool, err error) {
 	columns, err := s.Columns(dir)
@@ -53,7 +53,7 @@ func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer)
 	all := sums{}
 	for _, c := range columns {
 		f := &findings{plugin: c.Plugin, cells: map[string]suite.Outcome{}}
-		for _, l := range c.Lanes {
+		for _, l := range c.Environments {
 			began, sums := time.Now(), sums{}
 			err := l.Run(ctx, only, func(r suite.Result) {
 				sums[r.Outcome]++
@@ -80,15 +80,15 @@ type findings struct {
 }
 
 // add takes a result in: one failure fails the cell, one pass outweighs skips.
-func (f *findings) add(lane string, r suite.Result) {
+func (f *findings) add(environment string, r suite.Result) {
 	was := f.cells[r.Name]
 	if r.Outcome == suite.Failed || was == "" || was == suite.Skipped {
 		f.cells[r.Name] = r.Outcome
 	}
 	if r.Outcome == suite.Failed {
 		at := f.plugin
-		if lane != "" {
-			at += " on " + lane
+		if environment != "" {
+			at += " on " + environment
 		}
 		f.failures = append(f.failures, fmt.Sprintf("%s: %s: %s", at, r.Name, r.Detail))
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
-	"github.com/berthhq/berth/internal/array/image/imagetest"
 	"github.com/berthhq/berth/internal/scopemount"
+	"github.com/berthhq/berth/internal/simulator/image/imagetest"
 )
 
 const (

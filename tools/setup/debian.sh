@@ -17,7 +17,7 @@ if [[ ${1:-} ]]; then
     protobuf-compiler                # make gen
     python3-grpcio python3-protobuf  # the Python example of an accelerator plugin
     iproute2                         # ip
-    user-mode-linux xfsprogs         # kernels and disks of make volume-lanes
+    user-mode-linux xfsprogs         # kernels and disks of make test-vm
     btrfs-progs                      # mkfs.btrfs for tests of limits
     strace                           # tests that downloads are sent by the kernel
     litmus rclone openssh-client     # WebDAV and SFTP clients
@@ -25,13 +25,13 @@ if [[ ${1:-} ]]; then
     chromium fonts-dejavu-core       # browser tests
   )
 fi
-if [[ ${1:-} == ceph ]]; then # make ceph-lane: 300 MB that nothing else needs
+if [[ ${1:-} == ceph ]]; then # make test-ceph: 300 MB that nothing else needs
   packages+=(ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common)
 fi
-if [[ ${1:-} == gluster ]]; then # make gluster-lane
+if [[ ${1:-} == gluster ]]; then # make test-gluster
   packages+=(glusterfs-server glusterfs-client)
 fi
-if [[ ${1:-} == samba ]]; then # make smb-lane
+if [[ ${1:-} == samba ]]; then # make test-smb
   packages+=(samba samba-vfs-modules)
 fi
 

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/containerd/containerdtest"
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
-	"github.com/berthhq/berth/internal/array/image/imagetest"
+	"github.com/berthhq/berth/internal/simulator/image/imagetest"
 )
 
 // idle is a container that waits, with folder at /folder, and a way to run prog in it.

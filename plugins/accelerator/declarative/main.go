@@ -11,8 +11,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/berthhq/berth/plugins/accelerator/declared"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/declarative"
 )
 
 func main() {
@@ -21,16 +21,16 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s.yaml: %v\n", os.Args[0], err)
 		os.Exit(1)
 	}
-	driver.Serve(declared.New(spec))
+	driver.Serve(declarative.New(spec))
 }
 
 // read returns a description of nothing where there is no file.
-func read(path string) (*declared.Spec, error) {
+func read(path string) (*declarative.Spec, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		text = []byte("key: declarative\nvendor: described\nproducts: [{slot: declarative.device, name: device}]\n")
 	} else if err != nil {
 		return nil, err
 	}
-	return declared.Parse(text)
+	return declarative.Parse(text)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// lane is the unit of the ports' counters, four bytes.
+// counterUnit is the unit of the ports' counters, four bytes.
 // Source: Linux, Documentation/ABI/stable/sysfs-class-infiniband.
-const lane = 4
+const counterUnit = 4
 
 // Sample implements driver.Sampler: what went through the active ports since the
 // card was reset.
@@ -29,7 +29,7 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 				if err != nil {
 					failed = err
 				}
-				sum += n * lane
+				sum += n * counterUnit
 			}
 			out = append(out, driver.Count(key+"_"+name, d.GetId(), "bytes", sum, failed))
 		}

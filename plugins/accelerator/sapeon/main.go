@@ -8,18 +8,18 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/berthhq/berth/plugins/accelerator/declared"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
+	"github.com/berthhq/berth/plugins/accelerator/driver/declarative"
 )
 
 //go:embed sapeon.yaml
 var description []byte
 
 func main() {
-	spec, err := declared.Parse(description)
+	spec, err := declarative.Parse(description)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	driver.Serve(declared.New(spec))
+	driver.Serve(declarative.New(spec))
 }

@@ -15,14 +15,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	"github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/plugins/volume/btrfs/qgroup"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const (
 	full     = `{"quota": "full"}`
@@ -35,7 +35,7 @@ const (
 func TestConformance(t *testing.T) {
 	for name, options := range map[string]string{"full": full, "simple": simple, "off": `{"usage_max_age_s": 0}`} {
 		t.Run(name, func(t *testing.T) {
-			volumetest.Test(t, volumetest.Plugin{Path: arraytest.Program(t), Env: []string{arraytest.QuickExit}, Mount: arraytest.Image(t).Mount, Options: options})
+			volumetest.Test(t, volumetest.Plugin{Path: simulatortest.Program(t), Env: []string{simulatortest.QuickExit}, Mount: simulatortest.Image(t).Mount, Options: options})
 		})
 	}
 }
@@ -50,7 +50,7 @@ type bed struct {
 
 func start(t *testing.T, mount, options string) *bed {
 	t.Helper()
-	b := &bed{T: t, Client: arraytest.Launch(t), mount: mount}
+	b := &bed{T: t, Client: simulatortest.Launch(t), mount: mount}
 	var err error
 	b.opened, err = b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "v", MountPath: mount, OptionsJson: options})
 	if err != nil {
@@ -122,7 +122,7 @@ func (b *bed) used(scope string) int64 {
 
 // TestLimitsRefuseBytes writes as any user of a folder does.
 func TestLimitsRefuseBytes(t *testing.T) {
-	b := start(t, arraytest.Image(t).Mount, full)
+	b := start(t, simulatortest.Image(t).Mount, full)
 	b.create(scopeA, 16*mebibyte)
 	if err := b.write(scopeA+"/data", 32*mebibyte); !errors.Is(err, unix.EDQUOT) {
 		t.Errorf("write past the limit: %v, want EDQUOT", err)
@@ -149,7 +149,7 @@ func TestLimitsRefuseBytes(t *testing.T) {
 
 // TestUsageIsFresh needs no sync: what was only promised counts.
 func TestUsageIsFresh(t *testing.T) {
-	b := start(t, arraytest.Image(t).Mount, full)
+	b := start(t, simulatortest.Image(t).Mount, full)
 	b.create(scopeA, -1)
 	if err := b.write(scopeA+"/data", 8*mebibyte); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestUsageIsFresh(t *testing.T) {
 }
 
 func TestClone(t *testing.T) {
-	b := start(t, arraytest.Image(t).Mount, full)
+	b := start(t, simulatortest.Image(t).Mount, full)
 	b.create(scopeA, -1)
 	b.create(scopeB, 4*mebibyte)
 	if err := os.MkdirAll(filepath.Join(b.mount, scopeA, "from/sub"), 0o755); err != nil {
@@ -196,7 +196,7 @@ func TestClone(t *testing.T) {
 // TestWithoutQuotas has the plugin say what it lacks, and follow what the operator
 // does later.
 func TestWithoutQuotas(t *testing.T) {
-	b := start(t, arraytest.Image(t).Mount, "")
+	b := start(t, simulatortest.Image(t).Mount, "")
 	if b.opened.Enforcement != pb.Enforcement_NONE {
 		t.Errorf("opened as %v", b.opened)
 	}
@@ -233,7 +233,7 @@ func TestWithoutQuotas(t *testing.T) {
 
 // TestHealthFindsWhatEscapes makes a subvolume in a scope, as any user may.
 func TestHealthFindsWhatEscapes(t *testing.T) {
-	b := start(t, arraytest.Image(t).Mount, full)
+	b := start(t, simulatortest.Image(t).Mount, full)
 	b.create(scopeA, -1)
 	wait, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -258,7 +258,7 @@ func TestHealthFindsWhatEscapes(t *testing.T) {
 
 // TestPlainDirectory is a scope that another plugin made.
 func TestPlainDirectory(t *testing.T) {
-	b := start(t, arraytest.Image(t).Mount, full)
+	b := start(t, simulatortest.Image(t).Mount, full)
 	if err := os.Mkdir(filepath.Join(b.mount, scopeA), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestPlainDirectory(t *testing.T) {
 }
 
 func TestNotBtrfs(t *testing.T) {
-	c := arraytest.Launch(t)
+	c := simulatortest.Launch(t)
 	dir := t.TempDir()
 	if out, _ := exec.Command("stat", "-f", "-c", "%T", dir).Output(); strings.TrimSpace(string(out)) == "btrfs" {
 		t.Skip("the temporary directory is on btrfs itself")

@@ -13,26 +13,26 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/efs"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/efs"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	"github.com/berthhq/berth/plugins/volume/driver"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
-// TestConformance is the lane "simulator on btrfs".
-func TestConformance(t *testing.T) { arraytest.Conform(t, efs.New, array.Options{}) }
+// TestConformance runs the suite on the simulator on btrfs.
+func TestConformance(t *testing.T) { simulatortest.Conform(t, efs.New, simulator.Options{}) }
 
-func TestLive(t *testing.T) { arraytest.Live(t, "EFS") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "EFS") }
 
 // changing is in answers what differs from run to run: times, and what is stored.
 var changing = regexp.MustCompile(`"(Timestamp|CreationTime|Value|ValueInStandard)":\d+`)
 
 // TestRequests holds what is asked of AWS against golden files.
 func TestRequests(t *testing.T) {
-	b, opened := arraytest.NewBed(t, efs.New, array.Options{PageSize: 2}, nil)
+	b, opened := simulatortest.NewHarness(t, efs.New, simulator.Options{PageSize: 2}, nil)
 	if opened.Enforcement != pb.Enforcement_COOPERATIVE {
 		t.Errorf("opened as %v", opened)
 	}
@@ -48,7 +48,7 @@ func TestRequests(t *testing.T) {
 
 // TestCapacityLags: what EFS has metered, and when, is what is told.
 func TestCapacityLags(t *testing.T) {
-	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
 	ask := func() *pb.CapacityReport {
 		c, err := b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
 		b.Must(err)
@@ -59,7 +59,7 @@ func TestCapacityLags(t *testing.T) {
 	if now := ask(); now.UsedBytes != before.UsedBytes || now.AsOfUnixMs != before.AsOfUnixMs {
 		t.Errorf("not metered, and told as %v after %v", now, before)
 	}
-	b.Array.Set("metered", "again")
+	b.Simulator.Set("metered", "again")
 	if now := ask(); now.UsedBytes < before.UsedBytes+60<<20 || !now.Elastic || now.TotalInodes != nil {
 		t.Errorf("metered as %v after %v", now, before)
 	}
@@ -67,11 +67,11 @@ func TestCapacityLags(t *testing.T) {
 
 // TestCredentials: wherever they come from, they are renewed when they have ended.
 func TestCredentials(t *testing.T) {
-	for name, from := range map[string]func(*array.Array) map[string]any{"instance": efs.Instance, "container": efs.Container} {
+	for name, from := range map[string]func(*simulator.Server) map[string]any{"instance": efs.Instance, "container": efs.Container} {
 		t.Run(name, func(t *testing.T) {
-			b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
-			b.Open(from(b.Array))
-			defer b.Array.Inject(array.Fault{Path: "/2015-02-01/file-systems", Expire: true, Times: 1})()
+			b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
+			b.Open(from(b.Simulator))
+			defer b.Simulator.Inject(simulator.Fault{Path: "/2015-02-01/file-systems", Expire: true, Times: 1})()
 			if h := b.State(); h.State != pb.HealthReport_HEALTHY {
 				t.Errorf("health after the credentials have ended: %v", h)
 			}
@@ -81,8 +81,8 @@ func TestCredentials(t *testing.T) {
 		})
 	}
 	t.Run("file", func(t *testing.T) {
-		b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
-		b.Must(efs.Rotate(b.Array))
+		b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
+		b.Must(efs.Rotate(b.Simulator))
 		if h := b.State(); h.State != pb.HealthReport_HEALTHY {
 			t.Errorf("health after the file was replaced: %v", h)
 		}
@@ -91,14 +91,14 @@ func TestCredentials(t *testing.T) {
 
 // TestRefused: the reason is told, and nothing that proves who one is.
 func TestRefused(t *testing.T) {
-	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
-	secret := array.Random()
+	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
+	secret := simulator.Random()
 	write := func(text string) string {
 		file := filepath.Join(t.TempDir(), "credentials")
 		b.Must(os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
-	own, err := os.ReadFile(b.Array.Product().Options()["credentials_file"].(string))
+	own, err := os.ReadFile(b.Simulator.Product().Options()["credentials_file"].(string))
 	b.Must(err)
 	id := regexp.MustCompile(`AKIA\w+`).FindString(string(own))
 	for name, c := range map[string]struct {
@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	b.Array.Set("policy", "denied")
+	b.Simulator.Set("policy", "denied")
 	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("without the permission: %v", err)
 	}
@@ -137,17 +137,17 @@ func TestRefused(t *testing.T) {
 // TestSecrets: what AWS repeats of a request, and a container's service of the token, is
 // told to no one.
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
-	b.Echo(array.Fault{Path: "/2015-02-01/", Status: http.StatusBadRequest}, nil)
-	b.Open(efs.Instance(b.Array)) // whose requests hold a session's token
-	b.Echo(array.Fault{Path: "/2015-02-01/", Status: http.StatusForbidden}, nil)
-	b.Echo(array.Fault{Path: "/container", Status: http.StatusUnauthorized}, efs.Container(b.Array))
+	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
+	b.Echo(simulator.Fault{Path: "/2015-02-01/", Status: http.StatusBadRequest}, nil)
+	b.Open(efs.Instance(b.Simulator)) // whose requests hold a session's token
+	b.Echo(simulator.Fault{Path: "/2015-02-01/", Status: http.StatusForbidden}, nil)
+	b.Echo(simulator.Fault{Path: "/container", Status: http.StatusUnauthorized}, efs.Container(b.Simulator))
 }
 
 // TestTrouble is what goes by, and what does not.
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
-	for name, f := range map[string]array.Fault{
+	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
+	for name, f := range map[string]simulator.Fault{
 		"throttled": {Status: 429, Times: 2},
 		"busy":      {Status: 503, Times: 1, RetryAfter: time.Second},
 		"broken":    {Status: 500, Times: 1},
@@ -156,14 +156,14 @@ func TestTrouble(t *testing.T) {
 		"slow":      {Delay: 200 * time.Millisecond, Times: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer b.Array.Inject(f)()
+			defer b.Simulator.Inject(f)()
 			if h := b.State(); h.State != pb.HealthReport_HEALTHY {
 				t.Errorf("health %v", h)
 			}
 		})
 	}
 	t.Run("down", func(t *testing.T) {
-		defer b.Array.Inject(array.Fault{Status: 429})()
+		defer b.Simulator.Inject(simulator.Fault{Status: 429})()
 		_, err := b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
 		if status.Code(err) != codes.Unavailable || len(status.Convert(err).Details()) != 1 || !status.Convert(err).Details()[0].(*pb.ErrorDetail).Retryable {
 			t.Errorf("capacity: %v", err)
@@ -171,14 +171,14 @@ func TestTrouble(t *testing.T) {
 		if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "does not answer") || !strings.Contains(h.Reason, "Throttling") {
 			t.Errorf("health: %v", h)
 		}
-		scope := array.Random() // which needs no AWS
-		b.Must(b.Create(scope, arraytest.Bytes(1<<20)))
+		scope := simulator.Random() // which needs no AWS
+		b.Must(b.Create(scope, simulatortest.Bytes(1<<20)))
 		b.Must(b.Delete(scope))
 	})
 }
 
 func TestStates(t *testing.T) {
-	b, _ := arraytest.NewBed(t, efs.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
 	for _, c := range []struct {
 		setting, value string
 		want           pb.HealthReport_State
@@ -190,11 +190,11 @@ func TestStates(t *testing.T) {
 		{"targets", "available creating", pb.HealthReport_DEGRADED, "eu-test-1b is creating"},
 		{"targets", "none", pb.HealthReport_DEGRADED, "no mount target"},
 	} {
-		b.Array.Set(c.setting, c.value)
+		b.Simulator.Set(c.setting, c.value)
 		if h := b.State(); h.State != c.want || !strings.Contains(h.Reason, c.says) {
 			t.Errorf("%s %s: health %v", c.setting, c.value, h)
 		}
-		b.Array.Set(c.setting, "")
+		b.Simulator.Set(c.setting, "")
 	}
 }
 

@@ -9,27 +9,27 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/exascaler"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/exascaler"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
 // blocks are sizes that differ from run to run.
 var blocks = regexp.MustCompile(`(?m)^((exa-|filesystem_summary:)\S*) .*$`)
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const (
 	scopeA = "0123456789abcdef0123456789abcdef"
 	scopeB = "fedcba9876543210fedcba9876543210"
 )
 
-// TestConformance is the lane "simulator on btrfs".
-func TestConformance(t *testing.T) { arraytest.Conform(t, exascaler.New, array.Options{}) }
+// TestConformance runs the suite on the simulator on btrfs.
+func TestConformance(t *testing.T) { simulatortest.Conform(t, exascaler.New, simulator.Options{}) }
 
 // TestLive runs the suite on a Lustre client, see docs/storage/exascaler.md.
-func TestLive(t *testing.T) { arraytest.Live(t, "EXASCALER") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "EXASCALER") }
 
 // TestParseQuota reads what sites have published of lfs quota.
 func TestParseQuota(t *testing.T) {
@@ -63,10 +63,10 @@ func TestParseQuota(t *testing.T) {
 
 // TestRequests holds what lfs is asked against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := arraytest.NewBed(t, exascaler.New, array.Options{}, map[string]any{"file_limits": true})
+	b, _ := simulatortest.NewHarness(t, exascaler.New, simulator.Options{}, map[string]any{"file_limits": true})
 	step := b.Steps(blocks)
 	step("open", nil)
-	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("create", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	step("unlimited", b.Create(scopeB, nil))
 	files := int64(1000)
 	step("limit", b.Limit(scopeA, &pb.Limit{Inodes: &files}))
@@ -76,14 +76,14 @@ func TestRequests(t *testing.T) {
 
 // TestLimitRefusesBytes is the way from the program to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := arraytest.NewBed(t, exascaler.New, array.Options{}, nil)
+	b, opened := simulatortest.NewHarness(t, exascaler.New, simulator.Options{}, nil)
 	if opened.Enforcement != pb.Enforcement_DELAYED || slices.Contains(opened.Capabilities, pb.Capability_METRICS) {
 		t.Errorf("opened as %v", opened)
 	}
 	if s := b.Enforces(scopeA); !s.Exact || s.GetUsedInodes() != 1 {
 		t.Errorf("scope %v", s)
 	}
-	if err := b.Create(scopeB, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Array.Tree.IsDir(scopeB) {
+	if err := b.Create(scopeB, simulatortest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Simulator.Tree.IsDir(scopeB) {
 		t.Errorf("create with zero: %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestLacking(t *testing.T) {
 			for k, v := range tc.more {
 				more[k] = v
 			}
-			b, opened := arraytest.NewBed(t, exascaler.New, array.Options{Settings: tc.settings}, more)
+			b, opened := simulatortest.NewHarness(t, exascaler.New, simulator.Options{Settings: tc.settings}, more)
 			b.Limitless(opened, tc.reason)
 			b.Must(b.Create(scopeA, nil))
 			b.Must(b.Write(scopeA+"/data", 8<<20))
@@ -117,16 +117,16 @@ func TestLacking(t *testing.T) {
 
 // TestTrouble is what goes wrong with servers.
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, exascaler.New, array.Options{}, nil)
-	b.Must(b.Create(scopeA, arraytest.Bytes(64<<20)))
-	b.Array.Set("ost", "inactive")
+	b, _ := simulatortest.NewHarness(t, exascaler.New, simulator.Options{}, nil)
+	b.Must(b.Create(scopeA, simulatortest.Bytes(64<<20)))
+	b.Simulator.Set("ost", "inactive")
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "OST0001: inactive device") {
 		t.Errorf("health %v", h)
 	}
 	if s, err := b.Get(scopeA); err != nil || s.Exact || s.Limit.GetBytes() != 64<<20 {
 		t.Errorf("scope %v, %v", s, err)
 	}
-	b.Array.Set("ost", "")
+	b.Simulator.Set("ost", "")
 	for text, want := range map[string]codes.Code{
 		"Input/output error":                            codes.Unavailable,
 		"Resource temporarily unavailable":              codes.Unavailable,
@@ -134,22 +134,22 @@ func TestTrouble(t *testing.T) {
 		"Operation not permitted":                       codes.PermissionDenied,
 		"Something new":                                 codes.Internal,
 	} {
-		b.Array.Set("fail", "setquota: "+text)
-		if err := b.Limit(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != want || !strings.Contains(err.Error(), text) {
+		b.Simulator.Set("fail", "setquota: "+text)
+		if err := b.Limit(scopeA, simulatortest.Bytes(1<<20)); status.Code(err) != want || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v, want %v", text, err, want)
 		}
-		if err := b.Create(scopeB, arraytest.Bytes(1<<20)); status.Code(err) != want || b.Array.Tree.IsDir(scopeB) {
+		if err := b.Create(scopeB, simulatortest.Bytes(1<<20)); status.Code(err) != want || b.Simulator.Tree.IsDir(scopeB) {
 			t.Errorf("create, %s: %v, or half a scope is left", text, err)
 		}
 	}
-	b.Array.Set("fail", "")
+	b.Simulator.Set("fail", "")
 	if s, err := b.Get(scopeA); err != nil || !s.Exact || s.Limit.GetBytes() != 64<<20 {
 		t.Errorf("scope %v, %v", s, err)
 	}
 	if h := b.State(); h.State != pb.HealthReport_HEALTHY {
 		t.Errorf("health at last %v", h)
 	}
-	b.Array.Set("fail", "df: Inappropriate ioctl for device")
+	b.Simulator.Set("fail", "df: Inappropriate ioctl for device")
 	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "no Lustre") {
 		t.Errorf("open what is no Lustre: %v", err)
 	}
@@ -157,18 +157,18 @@ func TestTrouble(t *testing.T) {
 
 // TestNumbers: a scope that is made again does not inherit the limit of the one before.
 func TestNumbers(t *testing.T) {
-	b, _ := arraytest.NewBed(t, exascaler.New, array.Options{}, nil)
-	b.Must(b.Create(scopeA, arraytest.Bytes(4<<20)))
+	b, _ := simulatortest.NewHarness(t, exascaler.New, simulator.Options{}, nil)
+	b.Must(b.Create(scopeA, simulatortest.Bytes(4<<20)))
 	b.Must(b.Delete(scopeA))
 	b.Must(b.Delete(scopeA))
 	b.Must(b.Create(scopeA, nil))
 	b.Must(b.Write(scopeA+"/data", 16<<20))
 	seen := map[string]bool{}
 	for range 20 {
-		scope := array.Random()
-		b.Must(b.Create(scope, arraytest.Bytes(1<<20)))
+		scope := simulator.Random()
+		b.Must(b.Create(scope, simulatortest.Bytes(1<<20)))
 	}
-	for _, e := range b.Array.Exchanges() {
+	for _, e := range b.Simulator.Exchanges() {
 		if f := strings.Fields(e.Target); f[0] == "project" && f[1] == "-p" {
 			seen[f[2]] = true
 		}

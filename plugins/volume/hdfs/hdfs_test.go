@@ -10,27 +10,27 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/hdfs"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/hdfs"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// TestConformance is the lane "simulator on btrfs".
-func TestConformance(t *testing.T) { arraytest.Conform(t, hdfs.New, array.Options{}) }
+// TestConformance runs the suite on the simulator on btrfs.
+func TestConformance(t *testing.T) { simulatortest.Conform(t, hdfs.New, simulator.Options{}) }
 
-func TestLive(t *testing.T) { arraytest.Live(t, "HDFS") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "HDFS") }
 
 // TestRequests holds what is asked of a name node against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, nil)
 	step := b.Steps()
 	step("open", nil)
-	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("create", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	n := int64(0)
 	step("limit", b.Limit(scopeA, &pb.Limit{Inodes: &n}))
 	_, err := b.Get(scopeA)
@@ -44,11 +44,11 @@ func TestRequests(t *testing.T) {
 func TestReplicasCount(t *testing.T) {
 	for _, replication := range []string{"1", "3"} {
 		t.Run(replication, func(t *testing.T) {
-			b, opened := arraytest.NewBed(t, hdfs.New, array.Options{Settings: map[string]string{"replication": replication}}, nil)
+			b, opened := simulatortest.NewHarness(t, hdfs.New, simulator.Options{Settings: map[string]string{"replication": replication}}, nil)
 			if opened.Enforcement != pb.Enforcement_HARD {
 				t.Errorf("opened as %v", opened)
 			}
-			b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+			b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
 			b.Must(b.Write(scopeA+"/data", 12<<20))
 			s, err := b.Get(scopeA)
 			if err != nil || s.Limit.GetBytes() != 16<<20 || s.GetUsedBytes() < 12<<20 || s.GetUsedBytes() > 13<<20 || s.GetUsedInodes() != 1 {
@@ -64,17 +64,17 @@ func TestReplicasCount(t *testing.T) {
 // TestReplicationGiven is for clusters that do not tell it, and for trees whose
 // files have another one.
 func TestReplicationGiven(t *testing.T) {
-	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, map[string]any{"replication": 6})
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, map[string]any{"replication": 6})
+	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
 	b.Must(b.Write(scopeA+"/data", 24<<20)) // three real replicas are half of six
-	if err := b.Limit(scopeA, arraytest.Bytes(1<<62)); status.Code(err) != codes.InvalidArgument {
+	if err := b.Limit(scopeA, simulatortest.Bytes(1<<62)); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a limit whose replicas cannot be counted: %v", err)
 	}
 }
 
 // TestNoQuotas are clusters without limits, and why.
 func TestNoQuotas(t *testing.T) {
-	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, nil)
 	b.Without(map[string]string{"quota=refused": "superuser", "quota=missing": "3.3"})
 	if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened again as %v", again)
@@ -83,44 +83,44 @@ func TestNoQuotas(t *testing.T) {
 
 // TestStandby: of two name nodes the one that is active is asked.
 func TestStandby(t *testing.T) {
-	idle := arraytest.Start(t, hdfs.New, array.Options{Settings: map[string]string{"state": "standby"}})
+	idle := simulatortest.Start(t, hdfs.New, simulator.Options{Settings: map[string]string{"state": "standby"}})
 	ca, err := os.ReadFile(idle.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, nil)
-	own, err := os.ReadFile(b.Array.CAFile)
+	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, nil)
+	own, err := os.ReadFile(b.Simulator.CAFile)
 	b.Must(err)
 	both := t.TempDir() + "/ca.pem"
 	b.Must(os.WriteFile(both, slices.Concat(ca, own), 0o600))
-	b.Open(map[string]any{"url": idle.URL, "more_urls": []string{b.Array.URL}, "ca_file": both, "password_file": shared(t, b.Array, idle)})
-	b.Must(b.Create(scopeA, arraytest.Bytes(1<<20)))
+	b.Open(map[string]any{"url": idle.URL, "more_urls": []string{b.Simulator.URL}, "ca_file": both, "password_file": shared(t, b.Simulator, idle)})
+	b.Must(b.Create(scopeA, simulatortest.Bytes(1<<20)))
 }
 
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, nil)
 	b.Secrets()
 }
 
 // shared makes the second know the first's password.
-func shared(t *testing.T, a, other *array.Array) string {
+func shared(t *testing.T, a, other *simulator.Server) string {
 	t.Helper()
 	other.Password = a.Password
 	return a.PasswordFile
 }
 
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, hdfs.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, nil)
 	b.Trouble()
-	b.Array.Set("state", "safemode")
+	b.Simulator.Set("state", "safemode")
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "safe mode") {
 		t.Errorf("health: %v", h)
 	}
 	began := time.Now()
-	if err := b.Create(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Unavailable {
+	if err := b.Create(scopeA, simulatortest.Bytes(1<<20)); status.Code(err) != codes.Unavailable {
 		t.Errorf("create in safe mode: %v after %v", err, time.Since(began))
 	}
-	b.Array.Set("state", "")
+	b.Simulator.Set("state", "")
 	if _, err := b.OpenAs("w", map[string]any{"path": "/other"}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("another path: %v", err)
 	}

@@ -10,38 +10,38 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/netapp"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/netapp"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const (
 	scopeA = "0123456789abcdef0123456789abcdef"
 	scopeB = "fedcba9876543210fedcba9876543210"
 )
 
-// TestConformance is the lane "simulator on btrfs", with jobs and without.
+// TestConformance runs the suite on the simulator on btrfs, with jobs and without.
 func TestConformance(t *testing.T) {
-	for name, o := range map[string]array.Options{
+	for name, o := range map[string]simulator.Options{
 		"jobs": {PageSize: 2},
 		"sync": {Settings: map[string]string{"answers": "sync"}},
 	} {
-		t.Run(name, func(t *testing.T) { arraytest.Conform(t, netapp.New, o) })
+		t.Run(name, func(t *testing.T) { simulatortest.Conform(t, netapp.New, o) })
 	}
 }
 
 // TestLive runs the suite against an array, see docs/storage/netapp.md.
-func TestLive(t *testing.T) { arraytest.Live(t, "NETAPP") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "NETAPP") }
 
 // TestRequests holds what is asked of an array against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
+	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{JobTime: -1}, map[string]any{"file_limits": true})
 	step := b.Steps(regexp.MustCompile(`"(size|used|available)":\d+`))
 	step("open", nil)
-	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("create", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	files := int64(1000)
 	step("limit", b.Limit(scopeA, &pb.Limit{Inodes: &files}))
 	_, err := b.Get(scopeA)
@@ -53,16 +53,16 @@ func TestRequests(t *testing.T) {
 
 // TestLimitRefusesBytes is the way from a REST call to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := arraytest.NewBed(t, netapp.New, array.Options{Settings: map[string]string{"lag": "300ms"}}, map[string]any{"file_limits": true})
+	b, opened := simulatortest.NewHarness(t, netapp.New, simulator.Options{Settings: map[string]string{"lag": "300ms"}}, map[string]any{"file_limits": true})
 	if opened.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened as %v", opened)
 	}
 	b.Enforces(scopeA)
-	for _, l := range []*pb.Limit{arraytest.Bytes(0), {Inodes: new(int64)}} {
+	for _, l := range []*pb.Limit{simulatortest.Bytes(0), {Inodes: new(int64)}} {
 		if err := b.Limit(scopeA, l); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("limit %v: %v", l, err)
 		}
-		if err := b.Create(scopeB, l); status.Code(err) != codes.InvalidArgument || b.Array.Tree.IsDir(scopeB) {
+		if err := b.Create(scopeB, l); status.Code(err) != codes.InvalidArgument || b.Simulator.Tree.IsDir(scopeB) {
 			t.Errorf("create with %v: %v", l, err)
 		}
 	}
@@ -70,14 +70,14 @@ func TestLimitRefusesBytes(t *testing.T) {
 
 // TestInactiveRules is an array that keeps a limit and does not enforce it.
 func TestInactiveRules(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{Settings: map[string]string{"activation": "restart"}}, nil)
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{Settings: map[string]string{"activation": "restart"}}, nil)
+	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
 	b.Refused(scopeA+"/data", 32<<20)
-	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Limit(scopeA, simulatortest.Bytes(64<<20)))
 	b.Must(b.Write(scopeA+"/data", 32<<20))
 
 	b.Open(map[string]any{"manage_quotas": false})
-	if err := b.Limit(scopeA, arraytest.Bytes(80<<20)); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "manage_quotas") {
+	if err := b.Limit(scopeA, simulatortest.Bytes(80<<20)); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "manage_quotas") {
 		t.Errorf("a limit that stays inactive: %v", err)
 	}
 }
@@ -85,57 +85,57 @@ func TestInactiveRules(t *testing.T) {
 // TestJobs is an array that answers before anything is done: a job that is queued, or
 // paused, has not ended.
 func TestJobs(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{JobTime: 400 * time.Millisecond, Settings: map[string]string{"answers": "job"}}, nil)
+	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{JobTime: 400 * time.Millisecond, Settings: map[string]string{"answers": "job"}}, nil)
 	b.Enforces(scopeA)
-	b.Array.Jobs.FailNext(errors.New("aggregate is offline"))
+	b.Simulator.Jobs.FailNext(errors.New("aggregate is offline"))
 	if err := b.Create(scopeB, nil); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "aggregate is offline") {
 		t.Errorf("create: %v", err)
 	}
-	if b.Array.Tree.IsDir(scopeB) {
+	if b.Simulator.Tree.IsDir(scopeB) {
 		t.Error("half a scope is left")
 	}
 }
 
 func TestQuotasRefused(t *testing.T) {
-	b, opened := arraytest.NewBed(t, netapp.New, array.Options{Settings: map[string]string{"quota": "refused"}}, nil)
+	b, opened := simulatortest.NewHarness(t, netapp.New, simulator.Options{Settings: map[string]string{"quota": "refused"}}, nil)
 	b.Limitless(opened, "not read-write")
-	b.Array.Set("quota", "")
-	defer b.Array.Inject(array.Fault{Method: "PATCH", Lost: true, Times: 1})() // they are on when it asks again
+	b.Simulator.Set("quota", "")
+	defer b.Simulator.Inject(simulator.Fault{Method: "PATCH", Lost: true, Times: 1})() // they are on when it asks again
 	if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened again as %v", again)
 	}
 }
 
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{Settings: map[string]string{"answers": "job"}}, nil)
+	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{Settings: map[string]string{"answers": "job"}}, nil)
 	b.Secrets()
 	b.EchoJob()
 }
 
 // TestTrouble is what goes wrong between plugin and array.
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{}, nil)
 	b.Trouble()
 	t.Run("unauthorized", func(t *testing.T) {
-		defer b.Array.Inject(array.Fault{Status: 401})()
+		defer b.Simulator.Inject(simulator.Fault{Status: 401})()
 		err := b.Create(scopeA, nil)
-		if status.Code(err) != codes.Unauthenticated || strings.Contains(err.Error(), b.Array.Password) {
+		if status.Code(err) != codes.Unauthenticated || strings.Contains(err.Error(), b.Simulator.Password) {
 			t.Errorf("create: %v", err)
 		}
 	})
 	t.Run("job fails", func(t *testing.T) {
-		b.Array.Jobs.FailNext(errors.New("aggregate is offline"))
+		b.Simulator.Jobs.FailNext(errors.New("aggregate is offline"))
 		err := b.Create(scopeA, nil)
 		if status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "aggregate is offline") {
 			t.Errorf("create: %v", err)
 		}
-		if b.Array.Tree.IsDir(scopeA) {
+		if b.Simulator.Tree.IsDir(scopeA) {
 			t.Error("half a scope is left")
 		}
 	})
 	t.Run("offline", func(t *testing.T) {
-		b.Array.Set("state", "offline")
-		defer b.Array.Set("state", "")
+		b.Simulator.Set("state", "offline")
+		defer b.Simulator.Set("state", "")
 		if h := b.State(); h.State != pb.HealthReport_UNAVAILABLE || !strings.Contains(h.Reason, "offline") {
 			t.Errorf("health: %v", h)
 		}
@@ -146,8 +146,8 @@ func TestTrouble(t *testing.T) {
 }
 
 func TestWrongOptions(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{}, nil)
-	b.Refuses(map[string]arraytest.Wrong{
+	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{}, nil)
+	b.Refuses(map[string]simulatortest.Wrong{
 		"volume":   {Options: map[string]any{"volume": "other"}, Code: codes.FailedPrecondition, Text: `"other"`},
 		"svm":      {Options: map[string]any{"svm": "other"}, Code: codes.FailedPrecondition, Text: `"other"`},
 		"user":     {Options: map[string]any{"username": "nobody"}, Code: codes.Unauthenticated, Text: "User is not authorized"},
@@ -159,12 +159,12 @@ func TestWrongOptions(t *testing.T) {
 
 // TestPages has more scopes than a page of the array.
 func TestPages(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{PageSize: 2}, nil)
+	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{PageSize: 2}, nil)
 	b.Lists(5, false)
 }
 
 func TestPerformance(t *testing.T) {
-	b, _ := arraytest.NewBed(t, netapp.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{}, nil)
 	if p := b.Rises(pb.PerformanceSample_THIS_VOLUME); p.WindowMs != 15000 {
 		t.Errorf("performance %v", p)
 	}

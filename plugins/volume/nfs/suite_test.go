@@ -6,8 +6,8 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-// TestLaneSuite runs the suite over the wire.
-func TestLaneSuite(t *testing.T) {
+// TestVMSuite runs the suite over the wire.
+func TestVMSuite(t *testing.T) {
 	each(t, "vers=4.2", func(t *testing.T, s site) {
 		volumetest.Test(t, volumetest.Plugin{Path: s.Program("nfs"), Mount: s.mount, Options: `{"usage_max_age_s": 0}`})
 	})

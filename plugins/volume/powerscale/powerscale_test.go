@@ -13,41 +13,41 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/powerscale"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/powerscale"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const (
 	scopeA = "0123456789abcdef0123456789abcdef"
 	scopeB = "fedcba9876543210fedcba9876543210"
 )
 
-// TestConformance is the lane "simulator on btrfs", with small pages and with the
+// TestConformance runs the suite on the simulator on btrfs, with small pages and with the
 // interface of older releases.
 func TestConformance(t *testing.T) {
-	for name, o := range map[string]array.Options{
+	for name, o := range map[string]simulator.Options{
 		"pages": {PageSize: 2},
 		"old":   {Settings: map[string]string{"api": "6"}},
 	} {
-		t.Run(name, func(t *testing.T) { arraytest.Conform(t, powerscale.New, o) })
+		t.Run(name, func(t *testing.T) { simulatortest.Conform(t, powerscale.New, o) })
 	}
 }
 
 // TestLive runs the suite against a cluster, see docs/storage/powerscale.md.
-func TestLive(t *testing.T) { arraytest.Live(t, "POWERSCALE") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "POWERSCALE") }
 
 // TestRequests holds what is asked of a cluster against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
 	step := b.Steps(regexp.MustCompile(`"(value|time)":\d+`), regexp.MustCompile(`"(in|out|operation_rate|time_avg)":[-+.e\d]+`))
 	step("open", nil)
-	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("create", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	step("unlimited", b.Create(scopeB, nil))
-	step("limit", b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	step("limit", b.Limit(scopeA, simulatortest.Bytes(64<<20)))
 	step("lift", b.Limit(scopeA, nil))
 	_, err := b.Get(scopeA)
 	step("get", err)
@@ -64,14 +64,14 @@ func TestRequests(t *testing.T) {
 func TestLimitRefusesBytes(t *testing.T) {
 	for _, api := range []string{"16", "6"} {
 		t.Run("api "+api, func(t *testing.T) {
-			b, opened := arraytest.NewBed(t, powerscale.New, array.Options{Settings: map[string]string{"api": api}}, nil)
+			b, opened := simulatortest.NewHarness(t, powerscale.New, simulator.Options{Settings: map[string]string{"api": api}}, nil)
 			if opened.Enforcement != pb.Enforcement_HARD || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_INODES) {
 				t.Errorf("opened as %v", opened)
 			}
 			if s := b.Enforces(scopeA); !s.Exact || s.GetUsedInodes() != 1 {
 				t.Errorf("scope %v", s)
 			}
-			if err := b.Create(scopeB, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Array.Tree.IsDir(scopeB) {
+			if err := b.Create(scopeB, simulatortest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Simulator.Tree.IsDir(scopeB) {
 				t.Errorf("create with zero: %v", err)
 			}
 		})
@@ -82,7 +82,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 func TestUnlicensed(t *testing.T) {
 	for _, licence := range []string{"Unlicensed", "Expired", "Evaluation Expired"} {
 		t.Run(licence, func(t *testing.T) {
-			b, opened := arraytest.NewBed(t, powerscale.New, array.Options{Settings: map[string]string{"licence": licence}}, map[string]any{"usage_max_age_s": 0})
+			b, opened := simulatortest.NewHarness(t, powerscale.New, simulator.Options{Settings: map[string]string{"licence": licence}}, map[string]any{"usage_max_age_s": 0})
 			b.Limitless(opened, "SmartQuotas is "+licence)
 			b.Must(b.Create(scopeA, nil))
 			b.Must(b.Write(scopeA+"/data", 8<<20))
@@ -90,14 +90,14 @@ func TestUnlicensed(t *testing.T) {
 			if err != nil || s.GetUsedBytes() < 8<<20 { // by a walk
 				t.Errorf("scope %v, %v", s, err)
 			}
-			b.Array.Set("licence", "Evaluation")
+			b.Simulator.Set("licence", "Evaluation")
 			if h := b.State(); !strings.Contains(h.Reason, "open it again") {
 				t.Errorf("health %v", h)
 			}
 			if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
 				t.Errorf("opened again as %v", again)
 			}
-			b.Must(b.Limit(scopeA, arraytest.Bytes(16<<20))) // a scope that was made without a quota
+			b.Must(b.Limit(scopeA, simulatortest.Bytes(16<<20))) // a scope that was made without a quota
 			b.Refused(scopeA+"/more", 16<<20)
 		})
 	}
@@ -105,12 +105,12 @@ func TestUnlicensed(t *testing.T) {
 
 // TestLicenceEnds is one that ends while the volume is open.
 func TestLicenceEnds(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
-	b.Array.Set("licence", "Expired")
-	if err := b.Create(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "not licensed") {
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
+	b.Simulator.Set("licence", "Expired")
+	if err := b.Create(scopeA, simulatortest.Bytes(1<<20)); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "not licensed") {
 		t.Errorf("create: %v", err)
 	}
-	if b.Array.Tree.IsDir(scopeA) {
+	if b.Simulator.Tree.IsDir(scopeA) {
 		t.Error("half a scope is left")
 	}
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "Expired") {
@@ -120,30 +120,30 @@ func TestLicenceEnds(t *testing.T) {
 
 // TestScanWaits: what the cluster has not counted yet is not told as exact.
 func TestScanWaits(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{Settings: map[string]string{"scan": "waiting"}}, nil)
-	b.Must(b.Create(scopeA, arraytest.Bytes(64<<20)))
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{Settings: map[string]string{"scan": "waiting"}}, nil)
+	b.Must(b.Create(scopeA, simulatortest.Bytes(64<<20)))
 	b.Must(b.Write(scopeA+"/data", 8<<20))
 	s, err := b.Get(scopeA)
 	if err != nil || s.Exact || s.Limit.GetBytes() != 64<<20 {
 		t.Errorf("scope %v, %v", s, err)
 	}
-	b.Array.Set("scan", "")
+	b.Simulator.Set("scan", "")
 	if s, err := b.Get(scopeA); err != nil || !s.Exact || s.GetUsedBytes() < 8<<20 {
 		t.Errorf("scope %v, %v", s, err)
 	}
 }
 
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
 	b.Secrets()
 }
 
 // TestTrouble is what goes wrong between plugin and cluster.
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
 	b.Trouble()
 	t.Run("privilege", func(t *testing.T) {
-		defer b.Array.Inject(array.Fault{Path: "/platform/8/quota", Status: 403})()
+		defer b.Simulator.Inject(simulator.Fault{Path: "/platform/8/quota", Status: 403})()
 		if err := b.Create(scopeA, nil); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("create: %v", err)
 		}
@@ -152,14 +152,14 @@ func TestTrouble(t *testing.T) {
 
 // TestSessionsEnd has sessions that hold for two seconds.
 func TestSessionsEnd(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{TokenLife: 2 * time.Second}, nil)
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{TokenLife: 2 * time.Second}, nil)
 	b.SessionsEnd("/session")
 }
 
 // TestPages has more scopes than three pages of the cluster.
 func TestPages(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{PageSize: 2}, nil)
-	b.Must(os.Mkdir(filepath.Join(b.Array.Mount(), "other"), 0o755))
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{PageSize: 2}, nil)
+	b.Must(os.Mkdir(filepath.Join(b.Simulator.Mount(), "other"), 0o755))
 	for _, s := range b.Lists(7, true) {
 		if s.UsedBytes == nil {
 			t.Errorf("listed as %v", s)
@@ -169,14 +169,14 @@ func TestPages(t *testing.T) {
 
 // TestDelete keeps what is not empty, with its limit.
 func TestDelete(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
+	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
 	b.Must(b.Write(scopeA+"/data", 1<<20))
 	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("delete: %v", err)
 	}
 	b.Refused(scopeA+"/more", 32<<20)
-	b.Must(errors.Join(os.Remove(b.Array.Tree.Path(scopeA+"/data")), os.Remove(b.Array.Tree.Path(scopeA+"/more"))))
+	b.Must(errors.Join(os.Remove(b.Simulator.Tree.Path(scopeA+"/data")), os.Remove(b.Simulator.Tree.Path(scopeA+"/more"))))
 	b.Must(b.Delete(scopeA))
 	b.Must(b.Delete(scopeA))
 	b.Must(b.Create(scopeA, nil)) // nothing is left of the limit
@@ -184,13 +184,13 @@ func TestDelete(t *testing.T) {
 }
 
 func TestPerformance(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
 	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
 }
 
 func TestWrongOptions(t *testing.T) {
-	b, _ := arraytest.NewBed(t, powerscale.New, array.Options{Settings: map[string]string{"api": "6"}}, nil)
-	b.Refuses(map[string]arraytest.Wrong{
+	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{Settings: map[string]string{"api": "6"}}, nil)
+	b.Refuses(map[string]simulatortest.Wrong{
 		"path":     {Options: map[string]any{"path": "/ifs/data/other"}, Code: codes.FailedPrecondition, Text: "/ifs/data/other"},
 		"relative": {Options: map[string]any{"path": "data"}, Code: codes.InvalidArgument, Text: "path"},
 		"measure":  {Options: map[string]any{"measure": "applogicalsize"}, Code: codes.InvalidArgument, Text: "measure"},

@@ -14,14 +14,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/purestorage"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/purestorage"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	"github.com/berthhq/berth/plugins/volume/driver"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const (
 	scopeA = "0123456789abcdef0123456789abcdef"
@@ -31,29 +31,29 @@ const (
 // directories are the options of the mode shared.
 var directories = map[string]any{"mode": shared, "filesystem": "berth", "data_address": "", "usage_max_age_s": 0}
 
-// TestConformance is the lane "simulator on btrfs" of a file system for each scope.
+// TestConformance runs the suite on the simulator on btrfs of a file system for each scope.
 func TestConformance(t *testing.T) {
-	arraytest.Conform(t, purestorage.New, array.Options{PageSize: 2})
+	simulatortest.Conform(t, purestorage.New, simulator.Options{PageSize: 2})
 }
 
 // TestLive runs the suite against an array, see docs/storage/purestorage.md.
-func TestLive(t *testing.T) { arraytest.Live(t, "PURESTORAGE") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "PURESTORAGE") }
 
 // TestRequests holds what is asked of an array against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := arraytest.NewBed(t, purestorage.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	step := b.Steps(regexp.MustCompile(`"(capacity|total_physical|unique|virtual|time)":\d+`), regexp.MustCompile(`"[a-z_]*per_[a-z_]*":[-+.e\d]+`))
 	step("open", nil)
-	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("create", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	step("unlimited", b.Create(scopeB, nil))
-	step("limit", b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	step("limit", b.Limit(scopeA, simulatortest.Bytes(64<<20)))
 	step("lift", b.Limit(scopeA, nil))
 	b.List()
 	step("list", nil)
 	step("delete", b.Delete(scopeA))
-	step("again", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("again", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	b.Open(map[string]any{"eradicate": true})
-	b.Array.Forget()
+	b.Simulator.Forget()
 	step("eradicate", b.Delete(scopeA))
 	_, err := b.Capacity(t.Context(), &pb.VolumeRef{Volume: "v"})
 	step("capacity", err)
@@ -66,15 +66,15 @@ func TestRequests(t *testing.T) {
 
 // TestLimitRefusesBytes is the way from a REST call to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := arraytest.NewBed(t, purestorage.New, array.Options{}, nil)
+	b, opened := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	if opened.Enforcement != pb.Enforcement_HARD || slices.Contains(opened.Capabilities, pb.Capability_COPY) || !slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
 		t.Errorf("opened as %v", opened)
 	}
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
 	b.Refused(scopeA+"/data", 32<<20)
-	b.Must(b.Limit(scopeA, arraytest.Bytes(64<<20)))
+	b.Must(b.Limit(scopeA, simulatortest.Bytes(64<<20)))
 	b.Must(b.Write(scopeA+"/data", 32<<20))
-	b.Must(b.Limit(scopeA, arraytest.Bytes(8<<20))) // less than is stored
+	b.Must(b.Limit(scopeA, simulatortest.Bytes(8<<20))) // less than is stored
 	b.Refused(scopeA+"/more", 8<<20)
 	b.Must(b.Limit(scopeA, nil))
 	b.Must(b.Write(scopeA+"/data", 80<<20))
@@ -82,7 +82,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	if err != nil || s.Limit.Bytes != nil || s.GetUsedBytes() < 80<<20 || s.UsedInodes != nil {
 		t.Errorf("scope %v, %v", s, err)
 	}
-	if err := b.Create(scopeB, arraytest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Array.Tree.IsDir(scopeB) {
+	if err := b.Create(scopeB, simulatortest.Bytes(0)); status.Code(err) != codes.InvalidArgument || b.Simulator.Tree.IsDir(scopeB) {
 		t.Errorf("create with zero: %v", err)
 	}
 	m, err := b.MountPlan(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA})
@@ -96,11 +96,11 @@ func TestLimitRefusesBytes(t *testing.T) {
 
 // TestShared has scopes in one file system: limits are the proxy's alone.
 func TestShared(t *testing.T) {
-	b, opened := arraytest.NewBed(t, purestorage.New, array.Options{}, directories)
+	b, opened := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, directories)
 	if opened.Enforcement != pb.Enforcement_COOPERATIVE || slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
 		t.Errorf("opened as %v", opened)
 	}
-	b.Must(b.Create(scopeA, arraytest.Bytes(1<<20)))
+	b.Must(b.Create(scopeA, simulatortest.Bytes(1<<20)))
 	b.Must(b.Write(scopeA+"/data", 8<<20)) // no one stops it
 	if s, err := b.Get(scopeA); err != nil || s.Limit.GetBytes() != 1<<20 || s.GetUsedBytes() < 8<<20 {
 		t.Errorf("scope %v, %v", s, err)
@@ -113,14 +113,14 @@ func TestShared(t *testing.T) {
 
 // TestDelete keeps what is not empty, also where it is not mounted.
 func TestDelete(t *testing.T) {
-	b, _ := arraytest.NewBed(t, purestorage.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	b.Must(b.Create(scopeA, nil))
 	b.Must(b.Write(scopeA+"/data", 8<<20))
 	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("delete: %v", err)
 	}
 	// On another node it is not mounted; the array knows better than an empty directory.
-	_, err := b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "elsewhere", MountPath: t.TempDir(), OptionsJson: b.Array.PluginOptions()})
+	_, err := b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "elsewhere", MountPath: t.TempDir(), OptionsJson: b.Simulator.PluginOptions()})
 	b.Must(err)
 	_, err = b.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "elsewhere", Scope: scopeA})
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "not mounted here") {
@@ -132,19 +132,19 @@ func TestDelete(t *testing.T) {
 		_, err = b.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "elsewhere", Scope: scopeB})
 		b.Must(err)
 	}
-	b.Must(os.Remove(b.Array.Tree.Path(scopeA + "/data")))
+	b.Must(os.Remove(b.Simulator.Tree.Path(scopeA + "/data")))
 	b.Must(b.Delete(scopeA))
 	b.Must(b.Delete(scopeA))
 	if _, err := b.Get(scopeA); status.Code(err) != codes.NotFound {
 		t.Errorf("get: %v", err)
 	}
-	b.Must(b.Create(scopeA, arraytest.Bytes(4<<20))) // which the array kept
+	b.Must(b.Create(scopeA, simulatortest.Bytes(4<<20))) // which the array kept
 	b.Refused(scopeA+"/data", 8<<20)
 }
 
 // TestMountPoint is one that nothing is mounted on yet: even root cannot write there.
 func TestMountPoint(t *testing.T) {
-	i := arraytest.Image(t)
+	i := simulatortest.Image(t)
 	m, err := driver.OpenMount(i.Mount)
 	if err != nil {
 		t.Fatal(err)
@@ -186,16 +186,16 @@ func TestMountPoint(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, purestorage.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	b.Secrets()
 }
 
 // TestTrouble is what goes wrong between plugin and array.
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, purestorage.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	b.Trouble()
 	t.Run("role", func(t *testing.T) {
-		defer b.Array.Inject(array.Fault{Method: "POST", Path: "/api/2", Status: 403})()
+		defer b.Simulator.Inject(simulator.Fault{Method: "POST", Path: "/api/2", Status: 403})()
 		if err := b.Create(scopeA, nil); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("create: %v", err)
 		}
@@ -212,26 +212,26 @@ func TestTrouble(t *testing.T) {
 
 // TestSessionsEnd has sessions that hold for two seconds.
 func TestSessionsEnd(t *testing.T) {
-	b, _ := arraytest.NewBed(t, purestorage.New, array.Options{TokenLife: 2 * time.Second}, map[string]any{"eradicate": true})
+	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{TokenLife: 2 * time.Second}, map[string]any{"eradicate": true})
 	b.SessionsEnd("/api/login")
 }
 
 // TestPages has more scopes than three pages of the array, and other file systems.
 func TestPages(t *testing.T) {
-	b, _ := arraytest.NewBed(t, purestorage.New, array.Options{PageSize: 2}, nil)
+	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{PageSize: 2}, nil)
 	b.Must(b.Create(scopeA, nil))
 	b.Must(b.Delete(scopeA)) // destroyed, and kept by the array
 	b.Lists(7, true)
 }
 
 func TestPerformance(t *testing.T) {
-	b, _ := arraytest.NewBed(t, purestorage.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
 }
 
 func TestWrongOptions(t *testing.T) {
-	b, _ := arraytest.NewBed(t, purestorage.New, array.Options{}, nil)
-	b.Refuses(map[string]arraytest.Wrong{
+	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
+	b.Refuses(map[string]simulatortest.Wrong{
 		"address":    {Options: map[string]any{"data_address": ""}, Code: codes.InvalidArgument, Text: "data_address"},
 		"filesystem": {Options: map[string]any{"mode": shared}, Code: codes.InvalidArgument, Text: "filesystem"},
 		"both":       {Options: map[string]any{"filesystem": "berth"}, Code: codes.InvalidArgument, Text: "filesystem"},
@@ -239,7 +239,7 @@ func TestWrongOptions(t *testing.T) {
 		"mode":       {Options: map[string]any{"mode": "both"}, Code: codes.InvalidArgument, Text: "mode"},
 		"token":      {Options: map[string]any{"token": "secret"}, Code: codes.InvalidArgument, Text: "token"},
 	})
-	b.Array.Set("versions", "1.8,1.12")
+	b.Simulator.Set("versions", "1.8,1.12")
 	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "1.12") {
 		t.Errorf("an old array: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	"github.com/berthhq/berth/plugins/volume/btrfs/qgroup"
 	"github.com/berthhq/berth/plugins/volume/reflink"
 )
@@ -35,7 +35,7 @@ func must(t *testing.T, errs ...error) {
 
 // TestTree copies from one subvolume to another, as from user to user.
 func TestTree(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	must(t, qgroup.Enable(top, qgroup.Full), qgroup.Create(top, "a", nil), qgroup.Create(top, "b", nil))
 	a, b := filepath.Join(top.Name(), "a"), filepath.Join(top.Name(), "b")
 	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB
@@ -115,7 +115,7 @@ func TestTree(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	must(t, qgroup.Enable(top, qgroup.Full), qgroup.Create(top, "a", nil), qgroup.Create(top, "small", nil))
 	source := filepath.Join(top.Name(), "a", "tree")
 	must(t, os.Mkdir(source, 0o755), os.WriteFile(filepath.Join(source, "data"), make([]byte, 8<<20), 0o600), qgroup.Sync(top))

@@ -11,30 +11,30 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/spectrumscale"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
+	"github.com/berthhq/berth/internal/simulator/spectrumscale"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// TestConformance is the lane "simulator on btrfs", with a GUI that does not look at
+// TestConformance runs the suite on the simulator on btrfs, with a GUI that does not look at
 // the filesets by itself.
 func TestConformance(t *testing.T) {
-	arraytest.Conform(t, spectrumscale.New, array.Options{PageSize: 2, JobTime: 10 * time.Millisecond, Settings: map[string]string{"accepted": "201", "lag": "1h"}})
+	simulatortest.Conform(t, spectrumscale.New, simulator.Options{PageSize: 2, JobTime: 10 * time.Millisecond, Settings: map[string]string{"accepted": "201", "lag": "1h"}})
 }
 
-func TestLive(t *testing.T) { arraytest.Live(t, "SPECTRUMSCALE") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "SPECTRUMSCALE") }
 
 // TestRequests holds what is asked of a cluster against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
+	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{JobTime: -1}, map[string]any{"file_limits": true})
 	step := b.Steps()
 	step("open", nil)
-	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("create", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	files := int64(1000)
 	step("limit", b.Limit(scopeA, &pb.Limit{Inodes: &files}))
 	_, err := b.Get(scopeA)
@@ -46,7 +46,7 @@ func TestRequests(t *testing.T) {
 
 // TestLimitRefusesBytes is the way from a REST call to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
+	b, opened := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{}, nil)
 	if opened.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened as %v", opened)
 	}
@@ -54,7 +54,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	if !s.Exact {
 		t.Errorf("scope %v", s)
 	}
-	b.Array.Set("indoubt", "2048") // KiB
+	b.Simulator.Set("indoubt", "2048") // KiB
 	doubted, err := b.Get(scopeA)
 	if err != nil || doubted.GetUsedBytes() != s.GetUsedBytes()+2<<20 || doubted.Exact {
 		t.Errorf("scope in doubt %v, %v", doubted, err)
@@ -66,17 +66,17 @@ func TestLimitRefusesBytes(t *testing.T) {
 
 // TestJobsFail leaves nothing behind, and continues where it was cut off.
 func TestJobsFail(t *testing.T) {
-	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
-	b.Array.Jobs.FailNext(errors.New("EFSSG0015C No space for a fileset."))
+	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{}, nil)
+	b.Simulator.Jobs.FailNext(errors.New("EFSSG0015C No space for a fileset."))
 	if err := b.Create(scopeA, nil); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "EFSSG0015C") {
 		t.Errorf("create: %v", err)
 	}
-	if b.Array.Tree.IsDir(scopeA) {
+	if b.Simulator.Tree.IsDir(scopeA) {
 		t.Error("half a scope is left")
 	}
 	b.Must(b.Create(scopeA, nil))
 	// Unlinked by the first job, and not deleted by the second.
-	remove := b.Array.Inject(array.Fault{Method: http.MethodDelete, Path: "/scalemgmt/v2/filesystems/fs1/filesets/berth-" + scopeA, Skip: 1, Times: 1, Status: 500})
+	remove := b.Simulator.Inject(simulator.Fault{Method: http.MethodDelete, Path: "/scalemgmt/v2/filesystems/fs1/filesets/berth-" + scopeA, Skip: 1, Times: 1, Status: 500})
 	if err := b.Delete(scopeA); status.Code(err) != codes.Internal {
 		t.Errorf("delete: %v", err)
 	}
@@ -84,13 +84,13 @@ func TestJobsFail(t *testing.T) {
 	if _, err := b.Get(scopeA); status.Code(err) != codes.NotFound {
 		t.Errorf("get of an unlinked fileset: %v", err)
 	}
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20))) // links it again
+	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20))) // links it again
 	b.Refused(scopeA+"/data", 32<<20)
 }
 
 func TestPlainDirectory(t *testing.T) {
-	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
-	b.Must(os.Mkdir(b.Array.Tree.Path(scopeA), 0o755))
+	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{}, nil)
+	b.Must(os.Mkdir(b.Simulator.Tree.Path(scopeA), 0o755))
 	if _, err := b.Get(scopeA); status.Code(err) != codes.NotFound {
 		t.Errorf("get: %v", err)
 	}
@@ -102,36 +102,36 @@ func TestPlainDirectory(t *testing.T) {
 // TestLateGUI is a fileset that the GUI has not seen: what another proxy has made, or
 // this one before it was killed.
 func TestLateGUI(t *testing.T) {
-	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{Settings: map[string]string{"lag": "1h"}}, nil)
-	defer b.Array.Inject(array.Fault{Path: "/scalemgmt/v2/refreshTask", Status: 500, Times: 1})()
+	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{Settings: map[string]string{"lag": "1h"}}, nil)
+	defer b.Simulator.Inject(simulator.Fault{Path: "/scalemgmt/v2/refreshTask", Status: 500, Times: 1})()
 	if err := b.Create(scopeA, nil); status.Code(err) != codes.Internal {
 		t.Fatalf("create: %v", err)
 	}
-	b.Must(b.Create(scopeA, arraytest.Bytes(16<<20)))
+	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
 	b.Refused(scopeA+"/data", 32<<20)
 }
 
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{}, nil)
 	b.Secrets()
 	b.EchoJob()
 }
 
 // TestNoQuotas are file systems without limits, and why.
 func TestNoQuotas(t *testing.T) {
-	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{}, nil)
 	b.Without(map[string]string{"quota=off": "mmchfs -Q yes", "quota=perfileset": "--noperfileset-quota"})
 	b.Open(nil)
-	b.Array.Set("quota", "off") // since the volume was opened
+	b.Simulator.Set("quota", "off") // since the volume was opened
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "limits are not kept") {
 		t.Errorf("health %v", h)
 	}
 }
 
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{JobTime: 20 * time.Millisecond}, nil)
+	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{JobTime: 20 * time.Millisecond}, nil)
 	b.Trouble()
-	b.Array.Set("mount", "not mounted")
+	b.Simulator.Set("mount", "not mounted")
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "not mounted") {
 		t.Errorf("health: %v", h)
 	}
@@ -142,6 +142,6 @@ func TestTrouble(t *testing.T) {
 
 // TestPages has more filesets and quotas than a page.
 func TestPages(t *testing.T) {
-	b, _ := arraytest.NewBed(t, spectrumscale.New, array.Options{PageSize: 2, JobTime: -1}, nil)
+	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{PageSize: 2, JobTime: -1}, nil)
 	b.Lists(5, true)
 }

@@ -13,43 +13,43 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/vast"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
+	"github.com/berthhq/berth/internal/simulator/vast"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// TestConformance is the lane "simulator on btrfs", with tokens that end again and
+// TestConformance runs the suite on the simulator on btrfs, with tokens that end again and
 // again, and lists that are always paged.
 func TestConformance(t *testing.T) {
-	arraytest.Conform(t, vast.New, array.Options{PageSize: 2, TokenLife: 3 * time.Second, Settings: map[string]string{"pages": "always"}})
+	simulatortest.Conform(t, vast.New, simulator.Options{PageSize: 2, TokenLife: 3 * time.Second, Settings: map[string]string{"pages": "always"}})
 }
 
-func TestLive(t *testing.T) { arraytest.Live(t, "VAST") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "VAST") }
 
 // TestRequests holds what is asked of a cluster against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := arraytest.NewBed(t, vast.New, array.Options{JobTime: -1}, map[string]any{"file_limits": true})
+	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{JobTime: -1}, map[string]any{"file_limits": true})
 	step := b.Steps(regexp.MustCompile(`\.berth-deleted-[0-9a-f]{32}`),
 		regexp.MustCompile(`"(usable_capacity_bytes|free_usable_capacity|physical_space_in_use|(rd|wr)_\w+)":[0-9.e+]+`))
 	step("open", nil)
-	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("create", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	files := int64(1000)
 	step("limit", b.Limit(scopeA, &pb.Limit{Inodes: &files}))
 	_, err := b.Get(scopeA)
 	step("get", err)
-	b.Must(os.MkdirAll(b.Array.Tree.Path(scopeA+"/folder/below"), 0o755))
+	b.Must(os.MkdirAll(b.Simulator.Tree.Path(scopeA+"/folder/below"), 0o755))
 	step("trash", deleteTree(b, scopeA+"/folder"))
 	step("delete", b.Delete(scopeA))
 	_, err = b.Health(t.Context(), &pb.VolumeRef{Volume: "v"})
 	step("health", err)
 }
 
-func deleteTree(b *arraytest.Bed, tree string) error {
+func deleteTree(b *simulatortest.Harness, tree string) error {
 	stream, err := b.DeleteTree(b.Context(), &pb.TreeRef{Volume: "v", Path: tree})
 	for err == nil {
 		var p *pb.Progress
@@ -62,7 +62,7 @@ func deleteTree(b *arraytest.Bed, tree string) error {
 
 // TestLimitRefusesBytes is the way from a REST call to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := arraytest.NewBed(t, vast.New, array.Options{JobTime: 500 * time.Millisecond}, nil)
+	b, opened := simulatortest.NewHarness(t, vast.New, simulator.Options{JobTime: 500 * time.Millisecond}, nil)
 	if opened.Enforcement != pb.Enforcement_DELAYED {
 		t.Errorf("opened as %v", opened)
 	}
@@ -73,49 +73,49 @@ func TestLimitRefusesBytes(t *testing.T) {
 
 // TestScopeWithoutQuota is a directory that something else has made.
 func TestScopeWithoutQuota(t *testing.T) {
-	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
-	b.Must(os.Mkdir(b.Array.Tree.Path(scopeA), 0o755))
+	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
+	b.Must(os.Mkdir(b.Simulator.Tree.Path(scopeA), 0o755))
 	b.Must(b.Write(scopeA+"/old", 1<<20))
 	s, err := b.Get(scopeA)
 	if err != nil || s.Limit.Bytes != nil || s.UsedBytes != nil {
 		t.Errorf("scope %v, %v", s, err)
 	}
-	b.Must(b.Limit(scopeA, arraytest.Bytes(16<<20)))
+	b.Must(b.Limit(scopeA, simulatortest.Bytes(16<<20)))
 	b.Refused(scopeA+"/new", 32<<20)
 }
 
 // TestTrash is a tree that the cluster deletes, and one that it does not.
 func TestTrash(t *testing.T) {
-	b, opened := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b, opened := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
 	if !slices.Contains(opened.Capabilities, pb.Capability_DELETE) {
 		t.Fatalf("opened as %v", opened)
 	}
 	b.Must(b.Create(scopeA, nil))
 	fill := func() {
-		b.Must(os.MkdirAll(b.Array.Tree.Path(scopeA+"/a/b/c"), 0o755))
+		b.Must(os.MkdirAll(b.Simulator.Tree.Path(scopeA+"/a/b/c"), 0o755))
 		b.Must(b.Write(scopeA+"/a/b/c/file", 1<<20))
-		b.Must(os.WriteFile(b.Array.Tree.Path(scopeA+"/outside"), []byte("stays"), 0o644))
-		_ = os.Remove(b.Array.Tree.Path(scopeA + "/link"))
-		b.Must(os.Symlink("outside", b.Array.Tree.Path(scopeA+"/link")))
+		b.Must(os.WriteFile(b.Simulator.Tree.Path(scopeA+"/outside"), []byte("stays"), 0o644))
+		_ = os.Remove(b.Simulator.Tree.Path(scopeA + "/link"))
+		b.Must(os.Symlink("outside", b.Simulator.Tree.Path(scopeA+"/link")))
 	}
 	empty := func() {
 		t.Helper()
 		for _, tree := range []string{"/a/b", "/link", "/absent", "/a"} {
 			b.Must(deleteTree(b, scopeA+tree))
 		}
-		left, err := filepath.Glob(b.Array.Tree.Path(scopeA + "/*"))
-		hidden, herr := filepath.Glob(b.Array.Tree.Path(scopeA + "/.*"))
+		left, err := filepath.Glob(b.Simulator.Tree.Path(scopeA + "/*"))
+		hidden, herr := filepath.Glob(b.Simulator.Tree.Path(scopeA + "/.*"))
 		if err != nil || herr != nil || len(left) != 1 || filepath.Base(left[0]) != "outside" || len(hidden) > 0 {
 			t.Errorf("left are %v %v", left, hidden)
 		}
 	}
 	fill()
-	b.Array.Forget()
+	b.Simulator.Forget()
 	empty()
 	if got := b.Asked("delete_folder"); len(got) != 2 {
 		t.Errorf("the cluster was asked for %v, want two folders", got)
 	}
-	b.Array.Set("trash", "disabled") // since the volume was opened
+	b.Simulator.Set("trash", "disabled") // since the volume was opened
 	fill()
 	empty()
 	if again := b.Open(nil); slices.Contains(again.Capabilities, pb.Capability_DELETE) {
@@ -124,31 +124,31 @@ func TestTrash(t *testing.T) {
 	if h := b.State(); !strings.Contains(h.Metadata["trash"], "trash folder disabled") || h.State != pb.HealthReport_HEALTHY {
 		t.Errorf("health %v", h)
 	}
-	b.Array.Set("trash", "")
+	b.Simulator.Set("trash", "")
 	if again := b.Open(nil); !slices.Contains(again.Capabilities, pb.Capability_DELETE) {
 		t.Errorf("opened at last as %v", again)
 	}
 }
 
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
 	b.Secrets()
 }
 
 // TestNoQuotas is a role that may not set them.
 func TestNoQuotas(t *testing.T) {
-	b, opened := arraytest.NewBed(t, vast.New, array.Options{Settings: map[string]string{"quota": "refused"}}, nil)
+	b, opened := simulatortest.NewHarness(t, vast.New, simulator.Options{Settings: map[string]string{"quota": "refused"}}, nil)
 	b.Limitless(opened, "permission")
-	b.Array.Set("quota", "")
+	b.Simulator.Set("quota", "")
 	if again := b.Open(nil); again.Enforcement != pb.Enforcement_DELAYED {
 		t.Errorf("opened again as %v", again)
 	}
 }
 
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
 	b.Trouble()
-	b.Array.Set("state", "DEGRADED")
+	b.Simulator.Set("state", "DEGRADED")
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "DEGRADED") {
 		t.Errorf("health: %v", h)
 	}
@@ -156,22 +156,22 @@ func TestTrouble(t *testing.T) {
 
 // TestRefresh ends the access token alone: the refresh token is used, not the password.
 func TestRefresh(t *testing.T) {
-	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
-	b.Refreshes(array.Fault{Status: 403, Body: `{"detail": "Token is invalid or expired"}`}, "/token/", "/api/v1/token/refresh/")
+	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
+	b.Refreshes(simulator.Fault{Status: 403, Body: `{"detail": "Token is invalid or expired"}`}, "/token/", "/api/v1/token/refresh/")
 }
 
 func TestOptions(t *testing.T) {
-	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
 	options := func(o map[string]any) error {
-		for k, v := range map[string]any{"url": b.Array.URL, "ca_file": b.Array.CAFile, "path": "/berth"} {
+		for k, v := range map[string]any{"url": b.Simulator.URL, "ca_file": b.Simulator.CAFile, "path": "/berth"} {
 			o[k] = v
 		}
 		raw, err := json.Marshal(o)
 		b.Must(err)
-		_, err = b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "w", MountPath: b.Array.Mount(), OptionsJson: string(raw)})
+		_, err = b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "w", MountPath: b.Simulator.Mount(), OptionsJson: string(raw)})
 		return err
 	}
-	token := b.Array.Setting("token_file")
+	token := b.Simulator.Setting("token_file")
 	if err := options(map[string]any{"token_file": token}); err != nil {
 		t.Errorf("with a token: %v", err)
 	}
@@ -191,11 +191,11 @@ func TestOptions(t *testing.T) {
 
 // TestPages has more quotas than a page; their limits come with the list.
 func TestPages(t *testing.T) {
-	b, _ := arraytest.NewBed(t, vast.New, array.Options{PageSize: 2, JobTime: -1}, nil)
+	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{PageSize: 2, JobTime: -1}, nil)
 	b.Lists(5, true)
 }
 
 func TestPerformance(t *testing.T) {
-	b, _ := arraytest.NewBed(t, vast.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
 	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
 }

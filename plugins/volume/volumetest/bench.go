@@ -198,7 +198,7 @@ func want(what string, err error, any ...codes.Code) error {
 
 // eventually asks until it is true: products take a while to show what was done.
 func (b *bench) eventually(ctx context.Context, ask func() error) error {
-	for end := time.Now().Add(cmp.Or(b.plugin.Lane.Timeout, timeout)); ; {
+	for end := time.Now().Add(cmp.Or(b.plugin.Environment.Timeout, timeout)); ; {
 		err := ask()
 		if err == nil || time.Now().After(end) {
 			return err

@@ -73,7 +73,7 @@ func (b *bench) enforced(ctx context.Context, limit *pb.Limit) (*volume.Client, 
 // most is how much may be on the disk under a limit, and how much is written before
 // a product counts as not stopping anyone.
 func (b *bench) most(r *pb.OpenVolumeResponse, limit int64) (stored, written int64) {
-	f := b.plugin.Lane.Tolerance
+	f := b.plugin.Environment.Tolerance
 	if f == 0 {
 		f = map[pb.Enforcement]float64{pb.Enforcement_HARD: 1.02, pb.Enforcement_DELAYED: 1.5}[r.Enforcement]
 	}
@@ -263,14 +263,14 @@ func (b *bench) touch(dir, name string, most int) (int, error) {
 			return i, written{err: err, at: "create"}.stopped()
 		}
 		if i%20 == 0 {
-			time.Sleep(b.plugin.Lane.Pause)
+			time.Sleep(b.plugin.Environment.Pause)
 		}
 	}
 	return most, nil
 }
 
 func effectInodes(ctx context.Context, b *bench) error {
-	if b.plugin.Lane.NoInodes {
+	if b.plugin.Environment.NoInodes {
 		return suite.Skip("the product is made up and does not count files")
 	}
 	n := int64(200)

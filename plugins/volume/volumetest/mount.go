@@ -39,7 +39,7 @@ func (b *bench) bound(ctx context.Context) (*bound, error) {
 	if os.Geteuid() != 0 {
 		return nil, suite.Skip("only root can mount")
 	}
-	if b.plugin.Lane.NoBind {
+	if b.plugin.Environment.NoBind {
 		return nil, suite.Skip("the product works at one place alone")
 	}
 	at := filepath.Join(b.dir, "bound")

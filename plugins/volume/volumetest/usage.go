@@ -76,7 +76,7 @@ func usage(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	if !b.plugin.Lane.Lengths {
+	if !b.plugin.Environment.Lengths {
 		if err := hole(b.at(id, "hole")); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func usageNames(ctx context.Context, b *bench) error {
 		return suite.Note("it has no second names: " + err.Error())
 	}
 	total += 16 << 20
-	if b.plugin.Lane.Names {
+	if b.plugin.Environment.Names {
 		total += 16 << 20
 	}
 	return b.uses(ctx, c, id, total)

@@ -18,7 +18,7 @@ import (
 const nobody = 65534
 
 func (b *bench) uid() int {
-	if u := b.plugin.Lane.UID; u != 0 {
+	if u := b.plugin.Environment.UID; u != 0 {
 		return u
 	}
 	return nobody
@@ -26,7 +26,7 @@ func (b *bench) uid() int {
 
 // as runs f as a session's user: limits that root may exceed bind them.
 func (b *bench) as(f func() error) error {
-	if as := b.plugin.Lane.As; as != nil {
+	if as := b.plugin.Environment.As; as != nil {
 		return as(b.uid(), f)
 	}
 	if os.Geteuid() == b.uid() {
@@ -127,7 +127,7 @@ func (b *bench) write(path string, most int64) written {
 				w.err, w.at = err, "fsync"
 				break
 			}
-			time.Sleep(b.plugin.Lane.Pause)
+			time.Sleep(b.plugin.Environment.Pause)
 		}
 	}
 	if err := f.Sync(); err != nil && w.err == nil {

@@ -21,13 +21,13 @@ type Plugin struct {
 	// Mount is where the product is mounted and may be written to; every check
 	// makes scopes of its own there and removes them. Empty = a fresh
 	// directory for each check, for plugins that need no product.
-	Mount string
-	Lane  Lane
+	Mount       string
+	Environment Environment
 }
 
-// Lane is the circumstances that a plugin is tried in. The suite runs where the
+// Environment is the circumstances that a plugin is tried in. The suite runs where the
 // volume is mounted: on this machine, in a namespace, in another kernel.
-type Lane struct {
+type Environment struct {
 	// UID writes as sessions do, without privileges; 0 = 65534.
 	UID int
 	// As runs f as a process of that user would; nil = in a thread of this process

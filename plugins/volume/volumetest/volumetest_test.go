@@ -54,7 +54,7 @@ func villain(t *testing.T, deed string) volumetest.Plugin {
 		t.Fatal(err)
 	}
 	return volumetest.Plugin{Path: filepath.Join(dir, "villain"), Env: []string{"VILLAIN=" + deed}, Options: `{"password_file": "` + secret + `"}`,
-		Lane: volumetest.Lane{Timeout: 3 * time.Second}}
+		Environment: volumetest.Environment{Timeout: 3 * time.Second}}
 }
 
 func TestReformedVillain(t *testing.T) {

@@ -12,30 +12,30 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/berthhq/berth/internal/array"
-	"github.com/berthhq/berth/internal/array/arraytest"
-	"github.com/berthhq/berth/internal/array/weka"
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
+	"github.com/berthhq/berth/internal/simulator/weka"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-func TestMain(m *testing.M) { arraytest.Main(m, main) }
+func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// TestConformance is the lane "simulator on btrfs", with quotas that take a while and
+// TestConformance runs the suite on the simulator on btrfs, with quotas that take a while and
 // tokens that end again and again.
 func TestConformance(t *testing.T) {
-	arraytest.Conform(t, weka.New, array.Options{PageSize: 2, TokenLife: 5 * time.Second})
+	simulatortest.Conform(t, weka.New, simulator.Options{PageSize: 2, TokenLife: 5 * time.Second})
 }
 
-func TestLive(t *testing.T) { arraytest.Live(t, "WEKA") }
+func TestLive(t *testing.T) { simulatortest.Live(t, "WEKA") }
 
 // TestRequests holds what is asked of a cluster against golden files.
 func TestRequests(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{JobTime: -1}, nil)
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{JobTime: -1}, nil)
 	step := b.Steps(regexp.MustCompile(`"(total_budget|\w+_total|used_total_data)":\d+`))
 	step("open", nil)
-	step("create", b.Create(scopeA, arraytest.Bytes(32<<20)))
+	step("create", b.Create(scopeA, simulatortest.Bytes(32<<20)))
 	step("limit", b.Limit(scopeA, nil))
 	_, err := b.Get(scopeA)
 	step("get", err)
@@ -46,58 +46,58 @@ func TestRequests(t *testing.T) {
 
 // TestLimitRefusesBytes is the way from a REST call to a write that fails.
 func TestLimitRefusesBytes(t *testing.T) {
-	b, opened := arraytest.NewBed(t, weka.New, array.Options{JobTime: 500 * time.Millisecond}, nil)
+	b, opened := simulatortest.NewHarness(t, weka.New, simulator.Options{JobTime: 500 * time.Millisecond}, nil)
 	if opened.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened as %v", opened)
 	}
 	if s := b.Enforces(scopeA); !s.Exact {
 		t.Errorf("scope %v", s)
 	}
-	most := arraytest.Bytes(math.MaxInt64) // which to the cluster is none
+	most := simulatortest.Bytes(math.MaxInt64) // which to the cluster is none
 	if err := b.Limit(scopeA, most); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("limit: %v", err)
 	}
-	if err := b.Create(array.Random(), most); status.Code(err) != codes.InvalidArgument {
+	if err := b.Create(simulator.Random(), most); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("create: %v", err)
 	}
 }
 
 // TestScopeWithoutQuota is a directory that something else has made.
 func TestScopeWithoutQuota(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
-	b.Must(os.Mkdir(b.Array.Tree.Path(scopeA), 0o755))
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
+	b.Must(os.Mkdir(b.Simulator.Tree.Path(scopeA), 0o755))
 	b.Must(b.Write(scopeA+"/old", 1<<20))
 	s, err := b.Get(scopeA)
 	if err != nil || s.Limit.Bytes != nil || s.UsedBytes != nil {
 		t.Errorf("scope %v, %v", s, err)
 	}
-	if err := b.Limit(scopeA, arraytest.Bytes(16<<20)); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "data service") {
+	if err := b.Limit(scopeA, simulatortest.Bytes(16<<20)); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "data service") {
 		t.Errorf("limit of what was never counted: %v", err)
 	}
-	b.Array.Set("data_service", "on")
-	b.Must(b.Limit(scopeA, arraytest.Bytes(16<<20)))
+	b.Simulator.Set("data_service", "on")
+	b.Must(b.Limit(scopeA, simulatortest.Bytes(16<<20)))
 	b.Refused(scopeA+"/new", 32<<20)
 }
 
 func TestCountingFails(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
-	b.Array.Jobs.FailNext(errors.New("out of memory"))
-	if err := b.Create(scopeA, arraytest.Bytes(1<<20)); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "could not count") {
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
+	b.Simulator.Jobs.FailNext(errors.New("out of memory"))
+	if err := b.Create(scopeA, simulatortest.Bytes(1<<20)); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "could not count") {
 		t.Errorf("create: %v", err)
 	}
-	if b.Array.Tree.IsDir(scopeA) {
+	if b.Simulator.Tree.IsDir(scopeA) {
 		t.Error("half a scope is left")
 	}
 }
 
 func TestSecrets(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
 	b.Secrets()
 }
 
 // TestNoQuotas are clusters without limits, and why.
 func TestNoQuotas(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
 	b.Without(map[string]string{"quota=refused": "role of the user", "version=4.2.18": "4.2.18"})
 	if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened again as %v", again)
@@ -105,9 +105,9 @@ func TestNoQuotas(t *testing.T) {
 }
 
 func TestTrouble(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
 	b.Trouble()
-	b.Array.Set("state", "rebuilding")
+	b.Simulator.Set("state", "rebuilding")
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "rebuilding") {
 		t.Errorf("health: %v", h)
 	}
@@ -121,13 +121,13 @@ func TestTrouble(t *testing.T) {
 
 // TestRefresh ends the access token alone: the refresh token is used, not the password.
 func TestRefresh(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
-	b.Refreshes(array.Fault{Status: 401}, "/login", "/api/v2/login/refresh")
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
+	b.Refreshes(simulator.Fault{Status: 401}, "/login", "/api/v2/login/refresh")
 }
 
 // TestPages has more quotas than a page; their limits come with the list.
 func TestPages(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{PageSize: 2, JobTime: -1}, nil)
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{PageSize: 2, JobTime: -1}, nil)
 	for _, s := range b.Lists(5, true) {
 		if s.GetUsedBytes() != 0 {
 			t.Errorf("listed as %v", s)
@@ -136,6 +136,6 @@ func TestPages(t *testing.T) {
 }
 
 func TestPerformance(t *testing.T) {
-	b, _ := arraytest.NewBed(t, weka.New, array.Options{}, nil)
+	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
 	b.Rises(pb.PerformanceSample_WHOLE_CLUSTER)
 }

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berthhq/berth/internal/array/arraytest"
+	"github.com/berthhq/berth/internal/simulator/simulatortest"
 	"github.com/berthhq/berth/plugins/volume/btrfs/qgroup"
 )
 
@@ -75,7 +75,7 @@ func near(got, want int64) bool { return max(got-want, want-got) <= 1<<20 }
 func TestLimits(t *testing.T) {
 	for _, mode := range []qgroup.Mode{qgroup.Full, qgroup.Simple} {
 		t.Run(string(mode), func(t *testing.T) {
-			top := open(t, arraytest.Image(t).Mount)
+			top := open(t, simulatortest.Image(t).Mount)
 			if err := qgroup.Enable(top, mode); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestZeroRefusesAll(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	if err := qgroup.Enable(top, qgroup.Full); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestZeroRefusesAll(t *testing.T) {
 }
 
 func TestReservedIsHeldAgainstTheLimit(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	if err := qgroup.Enable(top, qgroup.Full); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestReservedIsHeldAgainstTheLimit(t *testing.T) {
 // TestDeletedButOpen shows that a file that is removed and still open counts
 // until it is closed.
 func TestDeletedButOpen(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	if err := qgroup.Enable(top, qgroup.Full); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestDeletedButOpen(t *testing.T) {
 }
 
 func TestSnapshotAndDelete(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	if err := qgroup.Enable(top, qgroup.Full); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestSnapshotAndDelete(t *testing.T) {
 }
 
 func TestQuotasOff(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	if s, err := qgroup.ReadStatus(top); err != nil || s.Mode != qgroup.Off || s.Exact() {
 		t.Errorf("status %+v, %v", s, err)
 	}
@@ -309,7 +309,7 @@ func TestQuotasOff(t *testing.T) {
 
 // TestAll has more groups than one answer of the kernel holds.
 func TestAll(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	if err := qgroup.Enable(top, qgroup.Full); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestAll(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	top := open(t, arraytest.Image(t).Mount)
+	top := open(t, simulatortest.Image(t).Mount)
 	for _, name := range []string{"", ".", "..", "a/b", "/a", "a\x00b", string(make([]byte, 256))} {
 		if err := qgroup.Create(top, name, nil); !errors.Is(err, unix.EINVAL) {
 			t.Errorf("create %q: %v", name, err)

@@ -1,0 +1,68 @@
+package simulator
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Secrets are all that the array knows of: those of its files, and the tokens that it
+// has handed out.
+func (a *Server) Secrets() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.secrets)
+}
+
+// proof is what a request holds of the array's secrets, as it was sent.
+func (a *Server) proof(r *http.Request) string {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	sent := fmt.Sprint(r.Header, string(body))
+	kind, basic, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	plain, err := base64.StdEncoding.DecodeString(basic)
+	if kind == "Basic" && err == nil {
+		sent += string(plain)
+	}
+	var out []string
+	for _, s := range a.Secrets() {
+		if strings.Contains(sent, s) {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(append(out, r.Header.Get("Authorization")), " ") // the longest last: messages are cut
+}
+
+// repeat puts a text behind every text of an answer.
+func repeat(answer any, text string) any {
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return answer
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return answer
+	}
+	return behind(v, text)
+}
+
+func behind(v any, text string) any {
+	switch v := v.(type) {
+	case string:
+		return v + " " + text
+	case []any:
+		for i := range v {
+			v[i] = behind(v[i], text)
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = behind(v[k], text)
+		}
+	}
+	return v
+}

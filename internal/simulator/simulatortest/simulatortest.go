@@ -1,0 +1,78 @@
+// Package simulatortest starts arrays for tests, or only what is below them, and
+// compares what plugins asked of them with golden files.
+package simulatortest
+
+import (
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/internal/simulator"
+	"github.com/berthhq/berth/internal/simulator/image"
+	"github.com/berthhq/berth/internal/testvm/vmtest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew, to be reviewed")
+
+// Start starts an array until the end of the test, which is skipped with the reason
+// where there can be none.
+func Start(t testing.TB, make simulator.Factory, o simulator.Options) *simulator.Server {
+	t.Helper()
+	a, err := simulator.Start(t.Context(), make, o)
+	keep(t, a, err)
+	return a
+}
+
+// Image makes a btrfs file system until the end of the test, which is skipped with
+// the reason where there can be none.
+func Image(t testing.TB) *image.Image {
+	t.Helper()
+	i, err := image.Make(t.Context())
+	keep(t, i, err)
+	return i
+}
+
+func keep(t testing.TB, what io.Closer, err error) {
+	t.Helper()
+	if errdefs.IsUnavailable(err) && os.Getenv(vmtest.Required) == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := what.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Golden compares what was asked and answered since the array's start, or since
+// Forget, with testdata/NAME.golden. go test -update writes it.
+func Golden(t testing.TB, a *simulator.Server, name string, also ...*regexp.Regexp) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	got := a.Transcript(also...)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}

@@ -1,0 +1,140 @@
+// Package vmtest runs tests in lanes: the subtest again, in every kernel that can be
+// had. For tests of what the kernel does with files.
+package vmtest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/testvm"
+)
+
+// Required, set in the environment, makes a test fail that no lane could run;
+// without it the test is skipped with the reasons.
+const Required = "BERTH_TEST_VMS_REQUIRED"
+
+// insideKey is in the environment of a test inside a machine.
+const insideKey = "BERTH_TEST_VM_INSIDE"
+
+func inside() bool { return os.Getenv(insideKey) != "" }
+
+// Machine is what a test needs around it.
+type Machine struct {
+	testvm.Machine
+	// Programs are built outside: name to Go package.
+	Programs map[string]string
+	// Kinds are the lanes that will do; empty = every one.
+	Kinds []testvm.Kind
+}
+
+// Environment is where a test runs.
+type Environment struct {
+	Kind testvm.Kind
+	dir  string // of the programs
+	at   func(disk string) string
+}
+
+// Program is the path of one of the machine's programs.
+func (p Environment) Program(name string) string { return filepath.Join(p.dir, name) }
+
+// Mount is where one of the machine's disks is mounted.
+func (p Environment) Mount(disk string) string { return p.at(disk) }
+
+// Main runs a package's tests: its TestMain.
+func Main(m *testing.M) {
+	testvm.Init()
+	os.Exit(m.Run())
+}
+
+// Each runs f as one subtest for each lane that can be had here. The package's
+// TestMain must call Main.
+func Each(t *testing.T, m Machine, f func(*testing.T, Environment)) {
+	t.Helper()
+	if inside() {
+		t.Run(string(testvm.UML), func(t *testing.T) { f(t, Environment{testvm.UML, testvm.Share, testvm.Mounted}) })
+		return
+	}
+	if testing.Short() {
+		t.Skip("lanes take a while, and inside user-mode Linux there is no race detector")
+	}
+	share := t.TempDir()
+	build(t, share, m.Programs)
+	kinds := m.Kinds
+	if len(kinds) == 0 {
+		kinds = []testvm.Kind{testvm.Loop, testvm.UML}
+	}
+	ran, why := false, []string{}
+	for _, k := range kinds {
+		t.Run(string(k), func(t *testing.T) {
+			err := run(t, k, m.Machine, share, f)
+			if errdefs.IsUnavailable(err) {
+				why = append(why, fmt.Sprintf("%s: %s", k, err))
+				t.Skipf("lane %s is impossible here: %s", k, err)
+			}
+			ran = true
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if ran {
+		return
+	}
+	text := "no lane can run this test here: " + strings.Join(why, "; ")
+	if os.Getenv(Required) != "" {
+		t.Fatal(text)
+	}
+	t.Skip(text)
+}
+
+func build(t *testing.T, dir string, programs map[string]string) {
+	t.Helper()
+	for name, pkg := range programs {
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v: %s", pkg, err, out)
+		}
+	}
+}
+
+func run(t *testing.T, k testvm.Kind, m testvm.Machine, share string, f func(*testing.T, Environment)) error {
+	if k == testvm.UML {
+		return boot(t, m, share)
+	}
+	at := t.TempDir()
+	down, err := testvm.MountLoop(m.Disks, share, at)
+	t.Cleanup(func() {
+		if err := down(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	f(t, Environment{testvm.Loop, share, func(disk string) string { return filepath.Join(at, disk) }})
+	return nil
+}
+
+// boot runs the calling subtest again inside.
+func boot(t *testing.T, m testvm.Machine, share string) error {
+	levels := strings.Split(t.Name(), "/")
+	for i, l := range levels {
+		levels[i] = "^" + l + "$"
+	}
+	command := []string{"/proc/self/exe", "-test.run", strings.Join(levels, "/"), "-test.v"}
+	out, err := testvm.Boot(t.Context(), m, share, command, []string{insideKey + "=1"})
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(out, []byte("--- PASS: "+t.Name()+" ")) {
+		return fmt.Errorf("nothing was proven inside\n%s", out)
+	}
+	t.Logf("inside:\n%s", out)
+	return nil
+}

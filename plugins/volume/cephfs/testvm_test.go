@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/testvm/ceph"
+	"github.com/berthhq/berth/internal/testvm/vmtest"
+	pb "github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/plugins/volume/volumetest"
+)
+
+// one is the cluster of all tests of this process.
+var one = vmtest.Product[*ceph.Cluster]{Make: ceph.Make}
+
+func TestMain(m *testing.M) { one.Main(m) }
+
+// site is the cluster's mount, and the plugin.
+type site struct {
+	*testing.T
+	mount, program string
+}
+
+// cluster starts the cluster, or skips with the reason where there can be none.
+func cluster(t *testing.T) site {
+	t.Helper()
+	return site{t, one.Get(t).Mount, vmtest.Program(t, "cephfs", ".")}
+}
+
+const scopeA = "0123456789abcdef0123456789abcdef"
+
+// pause lets the counts of a scope come up to it, within a second, before another
+// 4 MiB are written.
+const pause = 500 * time.Millisecond
+
+// TestVMSuite is the suite on a real CephFS.
+func TestVMSuite(t *testing.T) {
+	s := cluster(t)
+	volumetest.Test(t, volumetest.Plugin{Path: s.program, Mount: s.mount, Environment: volumetest.Environment{Pause: pause}})
+}
+
+// TestVMNoFilesAtAll: the scope's directory counts in Ceph's limit and not in
+// ours, so zero is a limit that can be kept.
+func TestVMNoFilesAtAll(t *testing.T) {
+	s := cluster(t)
+	c, _, err := volumetest.Open(t, s.program, s.mount, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := int64(0)
+	made, err := c.CreateScope(t.Context(), &pb.ScopeRequest{Volume: "v", Scope: scopeA, Limit: &pb.Limit{Inodes: &none}})
+	if err != nil || made.Limit.Inodes == nil || *made.Limit.Inodes != 0 || made.Limit.Bytes != nil || made.GetUsedInodes() != 0 {
+		t.Fatalf("made %v, %v", made, err)
+	}
+	file := filepath.Join(s.mount, scopeA, "file")
+	if err := os.WriteFile(file, nil, 0o644); !errors.Is(err, unix.EDQUOT) {
+		t.Errorf("a file with a limit of none: %v", err)
+	}
+	if _, err := c.SetScopeLimit(t.Context(), &pb.ScopeRequest{Volume: "v", Scope: scopeA}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestVMHoleCounts holds docs/storage/cephfs.md to the truth: Ceph counts lengths.
+func TestVMHoleCounts(t *testing.T) {
+	s := cluster(t)
+	c, _, err := volumetest.Open(t, s.program, s.mount, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateScope(t.Context(), &pb.ScopeRequest{Volume: "v", Scope: scopeA}); err != nil {
+		t.Fatal(err)
+	}
+	hole := filepath.Join(s.mount, scopeA, "hole")
+	if err := os.WriteFile(hole, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(hole, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		got, err := c.GetScope(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.GetUsedBytes() == 1<<30 && got.GetUsedInodes() == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a hole of 1 GiB counts as %v", got)
+		}
+	}
+	if err := os.Remove(hole); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestVMHealth: a mount without quotas says so, and one that is none of Ceph's is
+// refused.
+func TestVMHealth(t *testing.T) {
+	s := cluster(t)
+	c, r, err := volumetest.Open(t, s.program, s.mount, "")
+	if err != nil || r.Enforcement != pb.Enforcement_DELAYED {
+		t.Fatalf("opened as %v, %v", r, err)
+	}
+	h, err := c.Health(t.Context(), &pb.VolumeRef{Volume: "v"})
+	if err != nil || h.State != pb.HealthReport_HEALTHY || h.Metadata["client"] != "ceph-fuse" {
+		t.Errorf("health %v, %v", h, err)
+	}
+	c, r, err = volumetest.Open(t, s.program, s.mount, `{"quota": false}`)
+	if err != nil || r.Enforcement != pb.Enforcement_NONE {
+		t.Fatalf("without quotas opened as %v, %v", r, err)
+	}
+	h, err = c.Health(t.Context(), &pb.VolumeRef{Volume: "v"})
+	if err != nil || h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "option quota") {
+		t.Errorf("health without quotas %v, %v", h, err)
+	}
+	if _, _, err := volumetest.Open(t, s.program, t.TempDir(), ""); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("a directory that is not on CephFS: %v", err)
+	}
+}
