@@ -14,6 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // logWriters lists the processes that write a kernel's log.
@@ -32,18 +33,6 @@ func logWriters(t *testing.T, kernel string) (pids []int) {
 		pids = append(pids, pid)
 	}
 	return pids
-}
-
-// eventually waits until ok, which says what is wrong.
-func eventually(t *testing.T, ok func() error) {
-	t.Helper()
-	err := ok()
-	for limit := time.Now().Add(timeout); err != nil; err = ok() {
-		if time.Now().After(limit) {
-			t.Fatal(err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }
 
 // lastTick is the highest number that the log of prog's tick holds.
@@ -75,7 +64,7 @@ func (n *node) lastTick(t *testing.T, kernel string) int {
 func (n *node) goesOn(t *testing.T, kernel string) {
 	t.Helper()
 	from := n.lastTick(t, kernel)
-	eventually(t, func() error {
+	wait.For(t, func() error {
 		if s := n.state(t, kernel); s.GetPhase() != agentpb.KernelState_RUNNING {
 			t.Fatalf("the kernel no longer runs: %v", s)
 		}
@@ -90,7 +79,7 @@ func (n *node) goesOn(t *testing.T, kernel string) {
 func killWriter(t *testing.T, kernel string) {
 	t.Helper()
 	var pids []int
-	eventually(t, func() error {
+	wait.For(t, func() error {
 		if pids = logWriters(t, kernel); len(pids) != 1 {
 			return fmt.Errorf("log writers: %v", pids)
 		}
@@ -141,7 +130,7 @@ func TestLogWriterKilled(t *testing.T) {
 	if gaps > 2*(kills+1) {
 		t.Errorf("%d gaps after %d kills", gaps, kills+1)
 	}
-	eventually(t, func() error {
+	wait.For(t, func() error {
 		if left := logWriters(t, r.KernelId); len(left) > 0 {
 			return fmt.Errorf("log writers left: %v", left)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -32,6 +33,7 @@ import (
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/scopemount"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -298,17 +300,18 @@ func (c *cluster) session(t *testing.T, id uuid.UUID) *ent.Session {
 // reaches waits for a state, and fails at once in another one that is final.
 func (c *cluster) reaches(t *testing.T, id uuid.UUID, want lifecycle.Status) *ent.Session {
 	t.Helper()
-	deadline := time.Now().Add(managertest.Timeout)
-	for {
-		s := c.session(t, id)
-		if s.Status == want {
-			return s
+	var s *ent.Session
+	wait.For(t, func() error {
+		if s = c.session(t, id); s.Status == want {
+			return nil
 		}
-		if s.Status.Final() || time.Now().After(deadline) {
-			t.Fatalf("session is %s (%s), want %s\n%s", s.Status, s.StatusMessage, want, c.history(t, id))
+		err := fmt.Errorf("session is %s (%s), want %s\n%s", s.Status, s.StatusMessage, want, c.history(t, id))
+		if s.Status.Final() {
+			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return err
+	})
+	return s
 }
 
 // over waits for the end, whichever it is.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -54,7 +55,7 @@ func TestRevokedPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload", filepath.Base(at)+".part")
-	eventually(t, "first bytes", func() bool {
+	wait.Until(t, "first bytes", func() bool {
 		st, err := os.Stat(part)
 		return err == nil && st.Size() == 3
 	})

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -215,7 +216,7 @@ func TestCloneFolderEnded(t *testing.T) {
 		t.Errorf("%d files left of a clone whose folder was deleted", left)
 	}
 	interrupt()
-	eventually(t, "the ended clone lets go", func() bool {
+	wait.Until(t, "the ended clone lets go", func() bool {
 		p, err := m.clone(to)
 		return err == nil && p.Files >= int64(n)
 	})

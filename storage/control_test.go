@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -404,7 +405,7 @@ func TestUnmountedVolumeIsRefused(t *testing.T) {
 	h.write("x", "x")
 	// What an unmount leaves: the bare mount point.
 	away := h.mount + ".away"
-	eventually(t, "the volume is unmounted", func() bool {
+	wait.Until(t, "the volume is unmounted", func() bool {
 		_ = unix.Unmount(h.mount, unix.MNT_DETACH) // the proxy has bound the directory on itself
 		return os.Rename(h.mount, away) == nil
 	})
@@ -457,7 +458,7 @@ func TestNotAMountPoint(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx) }()
-	eventually(t, "the reason", func() bool {
+	wait.Until(t, "the reason", func() bool {
 		return strings.Contains(p.Volumes()[0].Message, "not a mount point")
 	})
 	cancel()

@@ -28,6 +28,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -323,7 +324,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 	part := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload", filepath.Base(at)+".part")
 	for range 4 {
 		var plugin []int
-		eventually(t, "plugin", func() bool {
+		wait.Until(t, "plugin", func() bool {
 			plugin = childrenOf(t, cmd.Process.Pid)
 			return len(plugin) > 0
 		})
@@ -332,7 +333,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 		go func() {
 			_, _ = h.try(context.Background(), "PATCH", at, tk, body, "Upload-Offset", strconv.FormatInt(from, 10))
 		}()
-		eventually(t, "bytes on disk", func() bool {
+		wait.Until(t, "bytes on disk", func() bool {
 			st, err := os.Stat(part)
 			return err == nil && st.Size() > from
 		})
@@ -341,7 +342,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 		}
 		_ = cmd.Wait() // killed
 		for _, pid := range plugin {
-			eventually(t, "plugin gone with its proxy", func() bool {
+			wait.Until(t, "plugin gone with its proxy", func() bool {
 				return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombie(pid)
 			})
 		}

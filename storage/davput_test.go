@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 func (h *host) modified(name string) time.Time {
@@ -139,7 +141,7 @@ func TestPutIntoDirectoryThatGoes(t *testing.T) {
 	if _, err := writer.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the upload has begun", func() bool { return len(h.staged()) > 0 })
+	wait.Until(t, "the upload has begun", func() bool { return len(h.staged()) > 0 })
 	h.deleteFiles(true, "dir")
 	writer.Close()
 	if got := <-done; got != http.StatusConflict {

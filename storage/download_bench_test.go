@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // server is a process that serves the folder's files.
@@ -57,7 +59,7 @@ func background(b *testing.B, url, name string, args ...string) (pid int) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	eventually(b, name+" answers", func() bool {
+	wait.Until(b, name+" answers", func() bool {
 		resp, err := http.Get(url)
 		if err == nil {
 			resp.Body.Close()

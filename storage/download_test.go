@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -216,7 +217,7 @@ func TestPluginKilled(t *testing.T) {
 	if r := h.tus("PATCH", at, tk, strings.NewReader("x"), "Upload-Offset", "0"); r.StatusCode != 204 {
 		t.Errorf("upload beside a dead plugin: %s", r.Status)
 	}
-	eventually(t, "plugin back", func() bool {
+	wait.Until(t, "plugin back", func() bool {
 		_, err := h.api.GetScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope})
 		now := pluginPids(t)
 		return err == nil && len(now) == 1 && now[0] != pid
@@ -232,7 +233,7 @@ func TestPluginKilled(t *testing.T) {
 func pluginPid(t *testing.T) int {
 	t.Helper()
 	var pids []int
-	eventually(t, "one plugin", func() bool {
+	wait.Until(t, "one plugin", func() bool {
 		pids = pluginPids(t)
 		return len(pids) == 1
 	})

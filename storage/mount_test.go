@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -39,7 +40,7 @@ func TestRealMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	unmount := func() error { return unix.Unmount(h.mount, 0) }
-	eventually(t, "the volume idle", func() bool { return unmount() == nil })
+	wait.Until(t, "the volume idle", func() bool { return unmount() == nil })
 	_, err := h.api.CreateScope(h.ctx(), scope)
 	wantCode(t, err, codes.Unavailable)
 	h.waitHealth(storagepb.Volume_UNAVAILABLE)

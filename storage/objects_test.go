@@ -21,6 +21,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -326,11 +327,7 @@ func TestALargeObjectTwiceAtOnce(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the first ends well")
 	}
-	for deadline := time.Now().Add(time.Minute); len(h.staged()) > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("left behind: %v", h.staged())
-		}
-	}
+	wait.Until(t, "staged files are removed", func() bool { return len(h.staged()) == 0 })
 }
 
 // An object that turns out to be another than was listed is refused, though its storage

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/storage"
@@ -54,7 +55,7 @@ func halt(t *testing.T, pid int) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the process has stopped", func() bool {
+	wait.Until(t, "the process has stopped", func() bool {
 		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		return err == nil && !slices.ContainsFunc(stats, func(file string) bool {
 			text, _ := os.ReadFile(file)
@@ -140,7 +141,7 @@ func TestWrongChecksumIsRefused(t *testing.T) {
 	h.startUntil(storagepb.Volume_DEGRADED, "checksum")
 	defer h.stop()
 	// Those of tests before may be about to end.
-	eventually(t, "no plugin runs", func() bool { return len(pluginPids(t)) == 0 })
+	wait.Until(t, "no plugin runs", func() bool { return len(pluginPids(t)) == 0 })
 }
 
 // An option that is wrong is named where the operator looks.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/internal/simulator/image/imagetest"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/volume/driver"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 	"github.com/berthhq/berth/storage"
@@ -214,7 +215,7 @@ func TestScopeMountIsRefused(t *testing.T) {
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), `the type "btrfs"`) {
 		t.Errorf("folder: %v", err)
 	}
-	eventually(t, "health says why", func() bool {
+	wait.Until(t, "health says why", func() bool {
 		s := h.proxy.Volumes()[0]
 		return s.Health == volumepb.HealthReport_DEGRADED && strings.Contains(s.Message, `the type "btrfs"`) && s.Details["scope_mounts"] == "by the proxy"
 	})

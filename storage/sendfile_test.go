@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // The kernel itself moves a download's bytes from the file to the socket: strace
@@ -42,7 +43,7 @@ func TestDownloadsUseSendfile(t *testing.T) {
 	var calls string
 	moved := map[string]int64{}
 	// What came before strace was there is not seen: download until it was.
-	eventually(t, "strace attached", func() bool {
+	wait.Until(t, "strace attached", func() bool {
 		resp := h.get("/download?ticket=" + tk)
 		if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != size {
 			t.Fatal(n, err)

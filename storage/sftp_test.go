@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -184,7 +185,7 @@ func TestResume(t *testing.T) {
 		t.Error("what is there was written over by who appends")
 	}
 	c.Close()
-	eventually(t, "nothing is left of what was not whole", func() bool { return len(h.staged()) == 0 })
+	wait.Until(t, "nothing is left of what was not whole", func() bool { return len(h.staged()) == 0 })
 	if got, err := os.ReadFile(filepath.Join(h.path, "f")); !bytes.Equal(got, whole) {
 		t.Errorf("after the cut: %d bytes, %v", len(got), err)
 	}
@@ -237,7 +238,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	me, notMe, reader := client(t, address, "rw"), client(t, address, "other"), client(t, address, "ro")
 	const fresh = os.O_CREATE | os.O_TRUNC
 	cut(fresh, 0, 1<<20)
-	eventually(t, "the half is there for its user", size(me, 1<<20))
+	wait.Until(t, "the half is there for its user", size(me, 1<<20))
 	if !size(notMe, -1)() {
 		t.Error("somebody else sees it")
 	}
@@ -269,7 +270,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	}
 
 	cut(os.O_APPEND, 1<<20, 2<<20) // once more
-	eventually(t, "more of it is there", size(me, 2<<20))
+	wait.Until(t, "more of it is there", size(me, 2<<20))
 	if !gone() {
 		t.Error("a half is the file")
 	}
@@ -297,7 +298,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 		t.Errorf("what was removed is there: %v", err)
 	}
 	cut(fresh, 0, 1<<20)
-	eventually(t, "the next half is there", size(me, 1<<20))
+	wait.Until(t, "the next half is there", size(me, 1<<20))
 	if err := notMe.Remove("/mine/data/f"); !os.IsNotExist(err) {
 		t.Errorf("somebody else removes it: %v", err)
 	}
@@ -306,7 +307,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	}
 
 	cut(fresh, 0, 1<<20)
-	eventually(t, "the third half is there", size(me, 1<<20))
+	wait.Until(t, "the third half is there", size(me, 1<<20))
 	if err := me.Truncate("/mine/data/f", 0); err != nil || !size(me, 0)() { // as sshfs does before it writes a file again
 		t.Errorf("truncate: %v", err)
 	}
@@ -323,7 +324,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 		t.Error(err)
 	}
 	cut(fresh, 0, 1<<20)
-	eventually(t, "the fourth half is there", size(me, 1<<20))
+	wait.Until(t, "the fourth half is there", size(me, 1<<20))
 	if _, err := openssh(t, address, "rw", "put "+source+" mine/data/f"); err != nil { // from the beginning
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 		t.Error(err)
 	}
 	cut(fresh, 0, 1<<20)
-	eventually(t, "the fifth half is there", size(me, 1<<20))
+	wait.Until(t, "the fifth half is there", size(me, 1<<20))
 	h.stop()
 	ago := time.Now().Add(-25 * time.Hour)
 	for _, name := range h.staged() {
@@ -346,7 +347,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	}
 	h.cfg.SFTP = must(net.Listen("tcp", "127.0.0.1:0"))
 	h.start()
-	eventually(t, "it is swept after a day", func() bool { return len(h.staged()) == 0 })
+	wait.Until(t, "it is swept after a day", func() bool { return len(h.staged()) == 0 })
 }
 
 // denied and absent are what clients see.
@@ -618,7 +619,7 @@ func TestSFTPLimit(t *testing.T) {
 	}
 	c := client(t, address, "rw")
 	h.write("used", string(random(1<<20)))
-	eventually(t, "what is used is told", func() bool {
+	wait.Until(t, "what is used is told", func() bool {
 		st, err := c.StatVFS("/mine/data")
 		return err == nil && st.Blocks*st.Bsize == 4<<20 && st.Bavail*st.Bsize <= 3<<20 && st.Bavail > 0
 	})
@@ -675,7 +676,7 @@ func TestSFTPShareEnds(t *testing.T) {
 	}
 	user := uuid.New()
 	o.set("ro", &storagepb.ListResponse{User: user[:]})
-	eventually(t, "reading ends", func() bool {
+	wait.Until(t, "reading ends", func() bool {
 		_, err := f.ReadAt(make([]byte, 1), 0)
 		return class(err) == "denied"
 	})
@@ -692,7 +693,7 @@ func TestSFTPShareEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.set("rw", &storagepb.ListResponse{User: user[:]})
-	eventually(t, "writing ends", func() bool {
+	wait.Until(t, "writing ends", func() bool {
 		_, err := w.WriteAt([]byte("x"), 0)
 		return class(err) == "denied"
 	})
@@ -808,7 +809,7 @@ func TestSFTPKeys(t *testing.T) {
 	}
 	name := user + " " + ssh.FingerprintSHA256(key.PublicKey())
 	o.set(name, o.opens["rw"])
-	eventually(t, "the key is good", func() bool { return enter(user, key) == nil })
+	wait.Until(t, "the key is good", func() bool { return enter(user, key) == nil })
 	if enter("other@example.org", key) == nil {
 		t.Error("the key is good under another name")
 	}
@@ -822,7 +823,7 @@ func TestSFTPKeys(t *testing.T) {
 		t.Errorf("tries with keys count as guesses: %s", h.logs)
 	}
 	o.set(name, nil)
-	eventually(t, "the key is not good any more", func() bool { return enter(user, key) != nil })
+	wait.Until(t, "the key is not good any more", func() bool { return enter(user, key) != nil })
 }
 
 // pretender shows a key and signs with another one.

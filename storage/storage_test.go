@@ -261,16 +261,6 @@ func (h *host) write(path, content string) {
 	}
 }
 
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(timeout); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", timeout, what)
-		}
-	}
-}
-
 // touch makes an empty file, quickly.
 func (h *host) touch(path string) {
 	h.t.Helper()

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // part is the file where the bytes of an upload wait for the rest.
@@ -36,7 +38,7 @@ func TestUploadIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A HEAD that came before would end the PATCH before it has read anything.
-	eventually(t, "first bytes", func() bool {
+	wait.Until(t, "first bytes", func() bool {
 		info, err := os.Stat(h.part(at))
 		return err == nil && info.Size() == 4
 	})
@@ -95,7 +97,7 @@ func TestConnectionOutlivesTakeover(t *testing.T) {
 		}
 		first <- status
 	}()
-	eventually(t, "first request has the upload", func() bool { return len(opened(t, h.part(at))) > 1 })
+	wait.Until(t, "first request has the upload", func() bool { return len(opened(t, h.part(at))) > 1 })
 	go func() {
 		_, err := h.try(context.Background(), "HEAD", at, tk, nil)
 		second <- err

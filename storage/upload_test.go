@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/foldergroup"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -451,7 +452,7 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 		}
 	}
 	h.start() // sweeps
-	eventually(t, "the old upload swept", func() bool { return len(names(old)) == 0 })
+	wait.Until(t, "the old upload swept", func() bool { return len(names(old)) == 0 })
 	if len(names(fresh)) != 2 || len(names(live)) != 2 {
 		t.Errorf("fresh upload: %v, one whose ticket is still good: %v", names(fresh), names(live))
 	}
@@ -499,7 +500,7 @@ func TestUploadThroughTwoProxies(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := filepath.Join(first.mount, strings.ReplaceAll(first.ref.Scope, "-", ""), ".upload", filepath.Base(where)+".part")
-	eventually(t, "first bytes", func() bool {
+	wait.Until(t, "first bytes", func() bool {
 		st, err := os.Stat(part)
 		return err == nil && st.Size() == 4
 	})

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -268,14 +269,14 @@ func TestViewUploads(t *testing.T) {
 		t.Errorf("a client that went away got %s", resp.Status)
 	}
 	staged := filepath.Join(filepath.Dir(h.mount), filepath.Base(h.mount), strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload")
-	eventually(t, "nothing is left of what was not whole", func() bool {
+	wait.Until(t, "nothing is left of what was not whole", func() bool {
 		left, err := os.ReadDir(staged)
 		return err == nil && len(left) == 0
 	})
 	if raw, err := os.ReadFile(filepath.Join(h.path, "old")); string(raw) != "old" {
 		t.Errorf("is now %q, %v", raw, err)
 	}
-	eventually(t, "what is small is taken", func() bool {
+	wait.Until(t, "what is small is taken", func() bool {
 		resp, _ := h.dav("PUT", "/mine/data/old", "rw", "new")
 		return resp.StatusCode == 204
 	})
@@ -304,7 +305,7 @@ func TestViewTrail(t *testing.T) {
 	o.away = false
 	o.mu.Unlock()
 	h.start()
-	eventually(t, "the manager is told", func() bool {
+	wait.Until(t, "the manager is told", func() bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		return len(o.told) > 0
@@ -356,7 +357,7 @@ func TestViewEnds(t *testing.T) {
 	}
 	began := time.Now()
 	o.set("rw", nil)
-	eventually(t, "the token is refused", func() bool {
+	wait.Until(t, "the token is refused", func() bool {
 		resp, _ := h.dav("GET", "/mine/data/f", "rw", "")
 		return resp.StatusCode == 401
 	})

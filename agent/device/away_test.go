@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // What a plugin has shown is given to no one new while the plugin does not come back,
@@ -59,7 +61,7 @@ func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			kill(t, m)
-			until(t, "nobody new gets the device, and why", func() bool {
+			wait.Until(t, "nobody new gets the device, and why", func() bool {
 				d := find(m, id)
 				return d != nil && !d.Allocatable && len(d.RejectReasons) == 1 && strings.HasPrefix(d.RejectReasons[0], "plugin mock does not run: ")
 			})
@@ -74,7 +76,7 @@ func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 			if err := replace(path, program); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "the device can be had again", func() bool {
+			wait.Until(t, "the device can be had again", func() bool {
 				d := find(m, id)
 				return d != nil && d.Allocatable && len(d.RejectReasons) == 0
 			})

@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/agent/device/devicetest"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
@@ -79,15 +80,6 @@ func withMock(t *testing.T, config string) (m *Manager, faults string) {
 
 // timeout bounds every wait, also on a machine that has other things to do.
 const timeout = 2 * time.Minute
-
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(timeout); !f(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
 
 func describe(m *Manager) *agentpb.Report {
 	r := &agentpb.Report{}
@@ -223,14 +215,14 @@ func TestLies(t *testing.T) {
 			m, faults := withMock(t, `{"devices": 2}`)
 			honest := describe(m).Devices
 			testenv.Replace(t, filepath.Join(faults, "lie"), lie)
-			until(t, "complaint", func() bool { return describe(m).Plugins[0].Message != "" })
+			wait.Until(t, "complaint", func() bool { return describe(m).Plugins[0].Message != "" })
 			if len(describe(m).Devices) != len(honest) || find(m, honest[2].Id).Capacity["mock.device"] != "1" {
 				t.Errorf("the lie is believed: %v", describe(m).Devices)
 			}
 			if err := os.Remove(filepath.Join(faults, "lie")); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "no complaint", func() bool { return describe(m).Plugins[0].Message == "" })
+			wait.Until(t, "no complaint", func() bool { return describe(m).Plugins[0].Message == "" })
 		})
 	}
 }
@@ -242,7 +234,7 @@ func TestUnplugged(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.Replace(t, filepath.Join(faults, "unplug"), "0 1")
-	until(t, "the idle device is gone", func() bool { return find(m, idle) == nil })
+	wait.Until(t, "the idle device is gone", func() bool { return find(m, idle) == nil })
 	if d := find(m, held); d == nil || d.Health != agentpb.Device_LOST || d.Allocatable {
 		t.Errorf("held device: %v", d)
 	}
@@ -259,7 +251,7 @@ func TestPluginThatIsNotThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	go m.Run(ctx)
-	until(t, "disabled", func() bool { return describe(m).Plugins[0].State == agentpb.Plugin_DISABLED })
+	wait.Until(t, "disabled", func() bool { return describe(m).Plugins[0].State == agentpb.Plugin_DISABLED })
 	if _, err := m.Prepare(ctx, Request{ID: "x", Allocations: ask("none:0", "none.device", "1")}); !errdefs.IsFailedPrecondition(err) {
 		t.Errorf("prepare: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
@@ -64,7 +65,7 @@ func short(t *testing.T) string {
 func TestFromAMachineToAContainer(t *testing.T) {
 	tree := fixturetest.Start(t, "testdata/acme.yaml")
 	m, _ := on(t, short(t), template(t), tree)
-	until(t, "both cards are there", func() bool { return find(m, "acme:card-0") != nil && find(m, "acme:card-1") != nil })
+	wait.Until(t, "both cards are there", func() bool { return find(m, "acme:card-0") != nil && find(m, "acme:card-1") != nil })
 	want := ask("acme:card-1", "acme.device", "1")
 	if err := m.Hold("a", want); err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func TestFromAMachineToAContainer(t *testing.T) {
 	if err := tree.Change("unplug"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the card is lost", func() bool { return find(m, "acme:card-1").Health == agentpb.Device_LOST })
+	wait.Until(t, "the card is lost", func() bool { return find(m, "acme:card-1").Health == agentpb.Device_LOST })
 	if d := find(m, "acme:card-0"); d == nil || !d.Allocatable {
 		t.Errorf("the other card: %v", d)
 	}

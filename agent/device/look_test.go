@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // logged collects a log.
@@ -101,11 +102,11 @@ func TestAFirstLookThatFails(t *testing.T) {
 	if !log.has("plugin does not see all of its hardware") || !log.has("mock-smi prints no JSON") {
 		t.Errorf("log: %s", log.text.String())
 	}
-	until(t, "the preflight says so", func() bool {
+	wait.Until(t, "the preflight says so", func() bool {
 		return checked(reported(m), agentpb.PluginCheck_ERROR, "mock-smi prints no JSON")
 	})
 	order("")
-	until(t, "all is well", func() bool {
+	wait.Until(t, "all is well", func() bool {
 		p := reported(m)
 		return p.Message == "" && find(m, "mock:gpu-0") != nil && checked(p, agentpb.PluginCheck_OK, "1 imaginary devices")
 	})
@@ -113,7 +114,7 @@ func TestAFirstLookThatFails(t *testing.T) {
 		t.Errorf("log: %s", log.text.String())
 	}
 	order("partial 2000 devices, of which the first 1024 are shown")
-	until(t, "a warning", func() bool {
+	wait.Until(t, "a warning", func() bool {
 		return checked(reported(m), agentpb.PluginCheck_WARNING, "2000 devices, of which the first 1024 are shown")
 	})
 }
@@ -129,12 +130,12 @@ func TestDevicesStayWhileALookFails(t *testing.T) {
 			return d != nil && !d.Allocatable && d.Health == agentpb.Device_UNKNOWN && len(d.RejectReasons) == 1 && d.RejectReasons[0] == why
 		}
 	}
-	until(t, "the device is withheld", withheld("mock-smi prints no JSON"))
+	wait.Until(t, "the device is withheld", withheld("mock-smi prints no JSON"))
 	order("failed mock-smi does not end")
 	kill(t, m)
-	until(t, "the device is withheld by the next process", withheld("mock-smi does not end"))
+	wait.Until(t, "the device is withheld by the next process", withheld("mock-smi does not end"))
 	order("")
-	until(t, "the device is back", func() bool { d := find(m, "mock:gpu-0"); return d != nil && d.Allocatable })
+	wait.Until(t, "the device is back", func() bool { d := find(m, "mock:gpu-0"); return d != nil && d.Allocatable })
 }
 
 func TestAPluginWhoseLookHangsIsRestarted(t *testing.T) {
@@ -142,12 +143,12 @@ func TestAPluginWhoseLookHangsIsRestarted(t *testing.T) {
 	m, order := looking(t, "", log)
 	m.hangTimeout = 10 * time.Millisecond
 	order("hanging the driver does not answer")
-	until(t, "it is restarted", func() bool { return reported(m).Restarts > 0 })
+	wait.Until(t, "it is restarted", func() bool { return reported(m).Restarts > 0 })
 	if !log.has("its look at the hardware has not ended for 10ms") {
 		t.Errorf("log: %s", log.text.String())
 	}
 	order("")
-	until(t, "it sees its device", func() bool { d := find(m, "mock:gpu-0"); return d != nil && d.Allocatable })
+	wait.Until(t, "it sees its device", func() bool { d := find(m, "mock:gpu-0"); return d != nil && d.Allocatable })
 }
 
 func TestRestartOfAPlugin(t *testing.T) {
@@ -158,18 +159,18 @@ func TestRestartOfAPlugin(t *testing.T) {
 	if err := m.Restart("mock", "a test"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it is another process", func() bool { p := reported(m); return p.Restarts == 1 && p.State == agentpb.Plugin_RUNNING })
+	wait.Until(t, "it is another process", func() bool { p := reported(m); return p.Restarts == 1 && p.State == agentpb.Plugin_RUNNING })
 
 	path := m.plugins[0].cfg.Path
 	m.plugins[0].cfg.Path += "-gone"
 	kill(t, m)
-	until(t, "it is given up", func() bool { return reported(m).State == agentpb.Plugin_DISABLED })
+	wait.Until(t, "it is given up", func() bool { return reported(m).State == agentpb.Plugin_DISABLED })
 	m.plugins[0].cfg.Path = path
-	until(t, "it runs again", func() bool {
+	wait.Until(t, "it runs again", func() bool {
 		if err := m.Restart("mock", "a test"); err != nil {
 			t.Fatal(err)
 		}
 		return reported(m).State == agentpb.Plugin_RUNNING
 	})
-	until(t, "its device can be had", func() bool { d := find(m, "mock:gpu-0"); return d != nil && d.Allocatable })
+	wait.Until(t, "its device can be had", func() bool { d := find(m, "mock:gpu-0"); return d != nil && d.Allocatable })
 }

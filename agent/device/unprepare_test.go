@@ -13,6 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/agent/device/devicetest"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
@@ -51,7 +52,7 @@ func TestEndsWhilePreparing(t *testing.T) {
 		_, err := m.Prepare(ctx, theStage)
 		failed <- err
 	}()
-	until(t, "the plugin prepares", func() bool { return strings.Contains(s.Journal(), "prepare k-1") })
+	wait.Until(t, "the plugin prepares", func() bool { return strings.Contains(s.Journal(), "prepare k-1") })
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("prepare: %v", err)
@@ -80,7 +81,7 @@ func TestEndsWhileThePluginStarts(t *testing.T) {
 	}
 	s.Put("restore")
 	kill(t, m)
-	until(t, "the plugin is told what is alive", func() bool { return strings.Contains(s.Journal(), "restore k-1=state-of-k-1\n") })
+	wait.Until(t, "the plugin is told what is alive", func() bool { return strings.Contains(s.Journal(), "restore k-1=state-of-k-1\n") })
 	if err := m.Unprepare(t.Context(), theStage.ID, theStage.Allocations, prepared.States); err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +89,14 @@ func TestEndsWhileThePluginStarts(t *testing.T) {
 		t.Fatal("undone by nobody")
 	}
 	s.Remove("restore")
-	until(t, "it is undone", func() bool { return !s.There("effects/k-1") })
-	until(t, "nothing is owed", func() bool {
+	wait.Until(t, "it is undone", func() bool { return !s.There("effects/k-1") })
+	wait.Until(t, "nothing is owed", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return len(m.owed) == 0
 	})
 	kill(t, m)
-	until(t, "the plugin is told that nothing is", func() bool { return strings.HasSuffix(s.Journal(), "\nrestore\n") })
+	wait.Until(t, "the plugin is told that nothing is", func() bool { return strings.HasSuffix(s.Journal(), "\nrestore\n") })
 }
 
 // A plugin that lives and cannot undo it is asked again, and until then the devices

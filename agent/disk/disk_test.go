@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -11,10 +12,10 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/testvm"
 	"github.com/berthhq/berth/internal/testvm/vmtest"
 )
@@ -169,15 +170,16 @@ func limited(t *testing.T, d *Disks, at string) {
 		t.Fatal(err)
 	}
 	// xfs frees the blocks of a removed file later.
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	wait.For(t, func() error {
 		u, err := d.Usage(at)
-		if err == nil && !u.Full() {
-			break
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("usage of an empty disk: %+v, %v", u, err)
+		if u.Full() {
+			return fmt.Errorf("usage of an empty disk: %+v", u)
 		}
-	}
+		return nil
+	})
 	err := touch(at, 2*Min/bytesPerInode)
 	if u, _ := d.Usage(at); !full(err) || !u.Full() {
 		t.Errorf("files beyond the limit: %v, %+v", err, u)

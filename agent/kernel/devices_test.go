@@ -1,18 +1,19 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/device/devicetest"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -42,11 +43,12 @@ func onStage(t *testing.T) (*fixture, *devicetest.Stage, *agentpb.CreateKernelRe
 
 func (f *fixture) journal(t *testing.T, s *devicetest.Stage, says string) {
 	t.Helper()
-	for deadline := time.Now().Add(timeout); !strings.Contains(s.Journal(), says); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %q in\n%s", says, s.Journal())
+	wait.For(t, func() error {
+		if text := s.Journal(); !strings.Contains(text, says) {
+			return fmt.Errorf("%q is not in\n%s", says, text)
 		}
-	}
+		return nil
+	})
 }
 
 // nothingPrepared is what must be true when the kernel has ended.
@@ -157,11 +159,7 @@ func TestSlowPrepareIsSaid(t *testing.T) {
 		k, err := f.Get("k")
 		return err == nil && k.State().Message == want
 	}
-	for deadline := time.Now().Add(timeout); !says("waits for plugin play to prepare its devices"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not say what it waits for")
-		}
-	}
+	wait.Until(t, "the kernel says that it waits for the plugin", func() bool { return says("waits for plugin play to prepare its devices") })
 	s.Remove("prepare")
 	f.reaches(t, "k", agentpb.KernelState_RUNNING)
 	if !says("") {

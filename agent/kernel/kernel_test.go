@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/agent/network"
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/fake"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // wires counts what a real network would have made.
@@ -161,11 +162,12 @@ func (f *fixture) reaches(t *testing.T, id string, phase agentpb.KernelState_Pha
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(timeout); k.State().Phase != phase; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%v is not %v", k.State(), phase)
+	wait.For(t, func() error {
+		if s := k.State(); s.Phase != phase {
+			return fmt.Errorf("%v is not %v", s, phase)
 		}
-	}
+		return nil
+	})
 }
 
 // nothingHeld is what must be true when every kernel has ended.

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +11,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/runtime/fake"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 func mounted(t *testing.T, f *fixture) *agentpb.CreateKernelRequest {
@@ -39,14 +39,10 @@ func (f *fixture) found(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
-		if _, err := k.Running(); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("container is not found again")
-		}
-	}
+	wait.For(t, func() error {
+		_, err := k.Running()
+		return err
+	})
 }
 
 func update(epoch, launch int64, list ...*agentpb.MountUpdate) *agentpb.UpdateMountsRequest {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // changes are what a namespace tells of its links, addresses and routes.
@@ -66,7 +67,7 @@ func (c changes) since(t *testing.T) (list []string) {
 // settle waits until what was changed before has had all of its effects.
 func (c changes) settle(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(whenOpen); ; time.Sleep(time.Millisecond) {
+	wait.Until(t, "the host's links are up", func() bool {
 		list, err := links(c.h)
 		must(t, err)
 		addrs, err := dump("addresses", func() ([]netlink.Addr, error) { return c.h.AddrList(nil, netlink.FAMILY_ALL) })
@@ -74,13 +75,8 @@ func (c changes) settle(t *testing.T) {
 		rising := slices.ContainsFunc(list, func(l netlink.Link) bool {
 			return l.Type() == "veth" && l.Attrs().OperState != netlink.OperUp
 		})
-		if !rising && !slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.Flags&unix.IFA_F_TENTATIVE != 0 }) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the host's links do not come up")
-		}
-	}
+		return !rising && !slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.Flags&unix.IFA_F_TENTATIVE != 0 })
+	})
 	c.since(t)
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // cluster is a fake server with one session that a test moves along.
@@ -240,7 +242,7 @@ func TestRunOutlastsServerRestart(t *testing.T) {
 		if r.code != 0 || r.out != c.log {
 			t.Errorf("code %d, output %q, stderr %q", r.code, r.out, r.errors)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Timeout):
 		t.Fatal("run does not end")
 	}
 }

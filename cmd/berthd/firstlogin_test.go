@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // The file tells the first superadmin where to log in: behind a proxy that is not where
@@ -20,14 +20,14 @@ func TestFirstLoginHasThePublicURL(t *testing.T) {
 	if err := m.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = m.Process.Kill(); _ = m.Wait() })
-	for deadline := time.Now().Add(2 * time.Minute); readyz(address) == ""; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			_ = m.Process.Kill()
-			_ = m.Wait()
-			t.Fatalf("the manager does not serve:\n%s", said)
+	t.Cleanup(func() {
+		_ = m.Process.Kill()
+		_ = m.Wait()
+		if t.Failed() {
+			t.Logf("the manager's log:\n%s", said)
 		}
-	}
+	})
+	wait.Until(t, "the manager serves", func() bool { return readyz(address) != "" })
 	text, err := os.ReadFile(filepath.Join(secrets, "first-login.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // A manager serves its metrics and health at an address of their own; where people
@@ -22,19 +22,15 @@ func TestManagerServesMetrics(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if status, body := get(ops, "/readyz"); status == http.StatusOK && strings.HasSuffix(body, "leader ok\n") {
-			break
-		}
+	wait.Until(t, "berthd manager leads", func() bool {
 		select {
 		case err := <-ended:
 			t.Fatalf("berthd manager ended: %v", err)
 		default:
 		}
-		if time.Now().After(end) {
-			t.Fatal("not ready within two minutes")
-		}
-	}
+		status, body := get(ops, "/readyz")
+		return status == http.StatusOK && strings.HasSuffix(body, "leader ok\n")
+	})
 	status, body := get(ops, "/metrics")
 	for _, want := range []string{"berth_leader 1\n", `berth_sessions{status="running"} 0`, `berth_build_info{go_version="go`, "go_goroutines"} {
 		if status != http.StatusOK || !strings.Contains(body, want) {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // asBerthd makes the test's own program be berthd.
@@ -70,11 +70,7 @@ func TestManagerWithOtherSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = first.Process.Kill(); _ = first.Wait() })
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(readyz(address), "leader ok"); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the first manager does not lead: %s", readyz(address))
-		}
-	}
+	wait.Until(t, "the first manager leads", func() bool { return strings.Contains(readyz(address), "leader ok") })
 	before := readyz(address)
 
 	empty, otherCA, otherSeal := t.TempDir(), t.TempDir(), t.TempDir()
@@ -125,14 +121,10 @@ func TestManagerWithOtherSecrets(t *testing.T) {
 
 func waitFor(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not appear", path)
-		}
-	}
+	wait.Until(t, path+" exists", func() bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() > 0
+	})
 }
 
 func copyInto(t *testing.T, file, dir string) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // Timeout bounds a wait of a scenario.
@@ -98,9 +99,5 @@ func (u *User) Query(query string, vars map[string]any, out any) {
 // Eventually waits for a condition.
 func Eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Timeout); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", Timeout, what)
-		}
-	}
+	wait.Until(t, what, is)
 }

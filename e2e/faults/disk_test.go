@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/e2e/cluster"
 	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // ballast fills the agent's disk but for so many bytes and returns what empties it.
@@ -152,11 +152,7 @@ func TestDiskPressure(t *testing.T) {
 		if out := admin.Shell().Must("agent", "ls"); !strings.Contains(out, full.says) {
 			t.Errorf("berth agent ls:\n%s", out)
 		}
-		for end := time.Now().Add(time.Minute); !strings.Contains(metrics(t, p), `condition="`+full.kind+`"} 1`); time.Sleep(100 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("metrics say nothing of %s", full.kind)
-			}
-		}
+		wait.Until(t, "the metrics report "+full.kind, func() bool { return strings.Contains(metrics(t, p), `condition="`+full.kind+`"} 1`) })
 		waits := u.Run(cluster.Interactive())
 		waitsFor(t, u, waits.ID, "unfit", full.says)
 		if out, code := u.Exec(before.ID, "echo on"); out != "on\n" || code != 0 {

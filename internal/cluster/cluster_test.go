@@ -17,6 +17,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 const timeout = 2 * time.Minute
@@ -387,11 +388,7 @@ func TestRemovedNodeIsNotAdmitted(t *testing.T) {
 	if _, ok := m.hub.Peer(RoleAgent, "gone"); ok {
 		t.Error("removed node has a tunnel")
 	}
-	for deadline := time.Now().Add(timeout); !strings.Contains(log.String(), "refused: ask for a new join token"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it is not told why:\n%s", log)
-		}
-	}
+	wait.Until(t, "the node logs why it is refused", func() bool { return strings.Contains(log.String(), "refused: ask for a new join token") })
 }
 
 // lines is a log.

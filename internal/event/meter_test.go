@@ -3,7 +3,6 @@ package event_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // TestDelayIsMeasured has a bus measure how long its own events take to come back.
@@ -31,7 +31,7 @@ func TestDelayIsMeasured(t *testing.T) {
 		defer close(ended)
 		_ = b.Run(ctx)
 	}()
-	for end := time.Now().Add(timeout); ; time.Sleep(10 * time.Millisecond) {
+	wait.Until(t, "an event comes back", func() bool {
 		b.Publish(ctx, event.Event{Topic: event.Session, ID: uuid.New()}) // Redis forgets those before the subscription
 		families, err := registry.Gather()
 		if err != nil {
@@ -43,13 +43,8 @@ func TestDelayIsMeasured(t *testing.T) {
 				measured = f.Metric[0].GetHistogram().GetSampleCount()
 			}
 		}
-		if measured > 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("no event came back")
-		}
-	}
+		return measured > 0
+	})
 	cancel()
 	<-ended
 }

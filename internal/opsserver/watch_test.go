@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // TestWatcherWritesTwoLines has a store that goes away and comes back, twice.
@@ -40,17 +42,11 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 	}()
 	looked := func() {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		wait.Until(t, "the stores are checked", func() bool {
 			mu.Lock()
-			n := looks
-			mu.Unlock()
-			if n > 3 { // the third look began after the change, and has been noted
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatal("nobody looks")
-			}
-		}
+			defer mu.Unlock()
+			return looks > 3 // the third look began after the change, and has been noted
+		})
 	}
 	looked()
 	for outage := 1; outage <= 2; outage++ {

@@ -13,6 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/internal/pluginhost"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // child is a real process that does nothing.
@@ -53,7 +54,7 @@ func run(t *testing.T, cfg pluginhost.Config[*child]) *pluginhost.Host[*child] {
 // timeout bounds every wait, also on a machine that has other things to do.
 const timeout = 2 * time.Minute
 
-func wait(t *testing.T, h *pluginhost.Host[*child]) *child {
+func ready(t *testing.T, h *pluginhost.Host[*child]) *child {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -64,22 +65,13 @@ func wait(t *testing.T, h *pluginhost.Host[*child]) *child {
 	return c
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(timeout); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", timeout, what)
-		}
-	}
-}
-
 func TestKilledProcessIsBack(t *testing.T) {
 	h := run(t, pluginhost.Config[*child]{Name: "x", Launch: launch})
-	first := wait(t, h)
+	first := ready(t, h)
 	began := time.Now()
 	first.kill()
 	<-first.done
-	second := wait(t, h)
+	second := ready(t, h)
 	t.Logf("restart took %v", time.Since(began))
 	if second == first || second.cmd.Process.Pid == first.cmd.Process.Pid {
 		t.Error("got the dead process")
@@ -99,12 +91,12 @@ func TestBackoffGrowsAndIsVisible(t *testing.T) {
 		return nil, errors.New("no driver")
 	}})
 	count := func() int { mu.Lock(); defer mu.Unlock(); return len(starts) }
-	eventually(t, "three attempts", func() bool { return count() >= 3 })
+	wait.Until(t, "three attempts", func() bool { return count() >= 3 })
 	t.Logf("first restart after %v", starts[1].Sub(starts[0]))
 	if gap := starts[2].Sub(starts[1]); gap < 450*time.Millisecond {
 		t.Errorf("second restart after %v, want about 500 ms", gap)
 	}
-	eventually(t, "back-off state", func() bool { return h.Status().State == pluginhost.Backoff })
+	wait.Until(t, "back-off state", func() bool { return h.Status().State == pluginhost.Backoff })
 	if s := h.Status(); s.Message != "no driver" || s.Restarts < 1 {
 		t.Errorf("status %+v", s)
 	}
@@ -119,12 +111,12 @@ func TestStableRunForgetsFailures(t *testing.T) {
 	// quick the machine is, and with it for none, however slow.
 	quick := false
 	for i := range 7 {
-		c := wait(t, h)
-		eventually(t, "running", func() bool { return time.Since(h.Status().Since) > 2*time.Millisecond })
+		c := ready(t, h)
+		wait.Until(t, "running", func() bool { return time.Since(h.Status().Since) > 2*time.Millisecond })
 		began := time.Now()
 		c.kill()
 		<-c.done
-		wait(t, h)
+		ready(t, h)
 		quick = quick || i > 3 && time.Since(began) < 1900*time.Millisecond
 	}
 	if !quick {
@@ -145,14 +137,14 @@ func TestSilentProcessIsReplaced(t *testing.T) {
 			return ctx.Err()
 		},
 	})
-	first := wait(t, h)
+	first := ready(t, h)
 	silent.Store(first)
 	select {
 	case <-first.done:
 	case <-time.After(timeout):
 		t.Fatal("a silent process was not ended")
 	}
-	if wait(t, h) == first {
+	if ready(t, h) == first {
 		t.Fatal("got the silent process")
 	}
 }
@@ -165,24 +157,24 @@ func TestRestart(t *testing.T) {
 		}
 		return launch(ctx)
 	}})
-	first := wait(t, h)
+	first := ready(t, h)
 	h.Restart("somebody asked for it")
 	select {
 	case <-first.done:
 	case <-time.After(timeout):
 		t.Fatal("the process was not ended")
 	}
-	second := wait(t, h)
+	second := ready(t, h)
 	if second == first || h.Status().Restarts != 1 {
 		t.Errorf("status %+v", h.Status())
 	}
 	broken.Store(true)
 	second.kill()
 	// Each failure doubles the pause, until only Restart can end it in time.
-	eventually(t, "a few failures", func() bool { return h.Status().Restarts > 4 && h.Status().State == pluginhost.Backoff })
+	wait.Until(t, "a few failures", func() bool { return h.Status().Restarts > 4 && h.Status().State == pluginhost.Backoff })
 	broken.Store(false)
 	h.Restart("the driver is there")
-	wait(t, h)
+	ready(t, h)
 }
 
 func TestRevive(t *testing.T) {
@@ -202,7 +194,7 @@ func TestRevive(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = h.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	wait(t, h)
+	ready(t, h)
 }
 
 func TestDisableEndsAttempts(t *testing.T) {
@@ -232,7 +224,7 @@ func TestNotHandedOutBeforeReady(t *testing.T) {
 			return nil
 		},
 	})
-	if wait(t, h) == refused.Load() {
+	if ready(t, h) == refused.Load() {
 		t.Error("handed out a process that was not ready")
 	}
 	select {
@@ -247,7 +239,7 @@ func TestStopLeavesNoProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- h.Run(ctx) }()
-	c := wait(t, h)
+	c := ready(t, h)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)

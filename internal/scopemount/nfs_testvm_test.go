@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/scopemount"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/testvm"
 	"github.com/berthhq/berth/internal/testvm/vmtest"
 )
@@ -83,11 +84,7 @@ func TestVMOfNFSScopes(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { again.Run(ctx); close(done) }()
-		for deadline := time.Now().Add(time.Minute); len(mounted(t, dir)) > 0; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("what is not used stays mounted")
-			}
-		}
+		wait.Until(t, "unused mounts are unmounted", func() bool { return len(mounted(t, dir)) == 0 })
 		cancel()
 		<-done
 
@@ -113,16 +110,14 @@ func TestVMOfNFSScopes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var gone error
-		for deadline := time.Now().Add(2 * time.Minute); !errdefs.IsUnavailable(gone); time.Sleep(50 * time.Millisecond) {
+		wait.Until(t, "a removed scope is unavailable", func() bool {
 			var f *os.File
 			if f, gone = fresh.Open(t.Context(), second); gone == nil { // the client has not asked the server again
 				_, _ = f.Readdirnames(-1)
 				f.Close()
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("what the server has removed is open still: %v", gone)
-			}
-		}
+			return errdefs.IsUnavailable(gone)
+		})
 		if at := mounted(t, dir); len(at) != 0 {
 			t.Errorf("mounted still: %+v", at[0])
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/internal/simulator/image/imagetest"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 const (
@@ -110,11 +111,7 @@ func TestScopesAreMounted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { again.Run(ctx); close(done) }()
-	for deadline := time.Now().Add(2 * time.Minute); len(mounted(t, dir)) > 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("what is not used stays mounted")
-		}
-	}
+	wait.Until(t, "unused mounts are unmounted", func() bool { return len(mounted(t, dir)) == 0 })
 	cancel()
 	<-done
 

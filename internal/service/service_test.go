@@ -21,6 +21,7 @@ import (
 
 	"github.com/berthhq/berth/internal/service"
 	"github.com/berthhq/berth/internal/service/postgres"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // A test binary that is started with this variable holds the stores of that
@@ -224,20 +225,17 @@ func TestAChildThatDiesIsStartedAgain(t *testing.T) {
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(timeout)
-	for {
+	wait.For(t, func() error {
 		pg, err := pgx.Connect(t.Context(), s.Postgres.DSN("berth"))
-		if err == nil {
-			pg.Close(t.Context())
-			if pid := s.Postgres.PID(); pid != old && pid != 0 {
-				break
-			}
+		if err != nil {
+			return err
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("postgres is not back: %v", err)
+		pg.Close(t.Context())
+		if pid := s.Postgres.PID(); pid == old || pid == 0 {
+			return fmt.Errorf("process %d serves", pid)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return nil
+	})
 	check(t, s, "before")
 }
 

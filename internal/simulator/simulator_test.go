@@ -20,6 +20,7 @@ import (
 
 	"github.com/berthhq/berth/internal/simulator"
 	"github.com/berthhq/berth/internal/simulator/simulatortest"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // shop is a product with one call for each thing the core does.
@@ -154,15 +155,13 @@ func TestTokensEnd(t *testing.T) {
 	a := simulatortest.Start(t, newShop, simulator.Options{TokenLife: time.Millisecond})
 	c := newClient(t, a)
 	c.login()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	wait.Until(t, "a token of a millisecond expires", func() bool {
 		status, _, _, err := c.get("/x")
-		if err != nil || time.Now().After(end) {
-			t.Fatalf("a token of a millisecond still holds: %d, %v", status, err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if status == 401 {
-			return
-		}
-	}
+		return status == 401
+	})
 }
 
 func TestJobs(t *testing.T) {
@@ -286,15 +285,13 @@ func TestRates(t *testing.T) {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	wait.For(t, func() error {
 		r := a.Tree.Rates(time.Minute)
-		if r.Writes > 0 && r.BytesWritten*r.Window.Seconds() > 8<<20-1<<18 {
-			return
+		if r.Writes == 0 || r.BytesWritten*r.Window.Seconds() <= 8<<20-1<<18 {
+			return fmt.Errorf("after 8 MiB the rates are %+v", r)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("after 8 MiB the rates are %+v", r)
-		}
-	}
+		return nil
+	})
 }
 
 func TestCommand(t *testing.T) {

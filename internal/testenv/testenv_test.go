@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 func query(t *testing.T, dsn, sql string) string {
@@ -44,10 +45,11 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 		_, err = conn.Exec(ctx, "CREATE TABLE word (v text); INSERT INTO word VALUES ('as prepared')")
 		return err
 	}
+	words := fmt.Sprintf("words%d", time.Now().UnixNano()) // another one with -count 2
 	for _, name := range []string{"first", "second"} {
 		t.Run(name, func(t *testing.T) {
 			begun := time.Now()
-			dsn := testenv.PostgresFrom(t, "words", prepare)
+			dsn := testenv.PostgresFrom(t, words, prepare)
 			t.Logf("database in %v", time.Since(begun).Round(time.Millisecond))
 			if got := query(t, dsn, "UPDATE word SET v = v || '!' RETURNING v"); got != "as prepared!" {
 				t.Errorf("word is %q, want %q", got, "as prepared!")
@@ -130,18 +132,14 @@ func TestNothingIsLeftOfAKilledProcess(t *testing.T) {
 	}
 	_ = cmd.Wait()
 
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
+	wait.For(t, func() error {
 		left, _ := filepath.Glob(filepath.Join(tmp, "*"))
 		running := processesIn(t, tmp)
-		if len(left)+len(running) == 0 {
-			return
+		if len(left)+len(running) > 0 {
+			return fmt.Errorf("left behind: files %q, processes %q", left, running)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("left behind: files %q, processes %q", left, running)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 // processesIn lists the processes that have a directory below dir open or as

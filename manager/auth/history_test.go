@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity/identitytest"
@@ -163,12 +164,12 @@ func TestLoginsThatExpireAreInTheHistory(t *testing.T) {
 	start(t, w.Client, "", nil)
 	start(t, w.Client, "", nil)
 	want := []string{"expired", "expired"}
-	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if slices.Equal(history(t, w, w.A.Member.ID), want) {
-			return
+	wait.For(t, func() error {
+		if got := history(t, w, w.A.Member.ID); !slices.Equal(got, want) {
+			return fmt.Errorf("the history is %v", got)
 		}
-	}
-	t.Errorf("the history is %v", history(t, w, w.A.Member.ID))
+		return nil
+	})
 }
 
 func TestAllowedAddresses(t *testing.T) {

@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/identity/identitytest"
@@ -174,7 +175,7 @@ func (m *morgue) person(t *testing.T, name string, folders int) *ent.User {
 // lead runs tasks until one has ended, or until the leader has passed n points.
 func (m *morgue) lead(t *testing.T, one uuid.UUID, n int) (cut bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	m.mu.Lock()
 	m.n, m.stop = n, cancel

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager"
 	"github.com/berthhq/berth/manager/identity/identitytest"
@@ -29,7 +30,7 @@ import (
 
 // Timeout bounds every wait; nothing takes a fraction of it, also on a machine that
 // has other things to do.
-const Timeout = 3 * time.Minute
+const Timeout = wait.Timeout
 
 // World is the stores of one cluster and the people in it.
 type World struct {
@@ -218,9 +219,5 @@ func logger() *slog.Logger {
 // Eventually waits until ok.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Timeout); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, Timeout)
-		}
-	}
+	wait.Until(t, what, ok)
 }

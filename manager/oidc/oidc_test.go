@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity/identitytest"
@@ -284,7 +285,7 @@ func TestLoginsAreLimited(t *testing.T) {
 	}
 	select {
 	case <-open:
-	case <-time.After(5 * time.Second):
+	case <-time.After(wait.Timeout):
 		t.Error("what was open with the oldest login goes on")
 	}
 	want := []string{"success", "success", "too_many_logins", "success", "evicted"}

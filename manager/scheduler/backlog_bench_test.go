@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // BenchmarkBacklog has 5,000 agents and submits 200 sessions a second that fit, at
@@ -55,7 +56,7 @@ FROM devices d, (SELECT * FROM kernels LIMIT 1) k WHERE d.device_id LIKE 'gpu-%'
 	count()
 	var without, beside []float64
 	stop := bed.lead(b)
-	eventually(b, "the first is placed", func() bool { return bed.count(b, "pending") == 0 })
+	wait.Until(b, "the first is placed", func() bool { return bed.count(b, "pending") == 0 })
 	decided := bed.decisions(b)
 	for range b.N {
 		without = append(without, bed.submit(b, decided, 0)...)
@@ -65,7 +66,7 @@ FROM devices d, (SELECT * FROM kernels LIMIT 1) k WHERE d.device_id LIKE 'gpu-%'
 	count()
 	stop = bed.lead(b)
 	defer stop()
-	eventually(b, "the backlog is explained", func() bool {
+	wait.Until(b, "the backlog is explained", func() bool {
 		var n int
 		err := db.QueryRowContext(b.Context(), "SELECT count(*) FROM sessions WHERE pending IS NOT NULL").Scan(&n)
 		return err == nil && n == backlog
@@ -125,10 +126,10 @@ func (d *bed) submit(b *testing.B, decided func(uuid.UUID) time.Time, waiting in
 		})
 	}
 	wg.Wait()
-	eventually(b, "all that fit are placed", func() bool { return d.count(b, "pending") == waiting })
+	wait.Until(b, "all that fit are placed", func() bool { return d.count(b, "pending") == waiting })
 	var all []float64
 	for id, from := range asked {
-		eventually(b, "the decision is heard", func() bool { return !decided(id).IsZero() })
+		wait.Until(b, "the decision is heard", func() bool { return !decided(id).IsZero() })
 		all = append(all, float64(max(decided(id).Sub(from), 0).Microseconds())/1000)
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 const (
@@ -83,7 +84,7 @@ func (d *bed) createAndPlace(b *testing.B) (created, placed float64) {
 	<-ctx.Done()
 	took := time.Since(begin).Seconds()
 	wg.Wait()
-	eventually(b, "all are placed", func() bool { return d.count(b, "pending") == 0 })
+	wait.Until(b, "all are placed", func() bool { return d.count(b, "pending") == 0 })
 	return float64(made.Load()) / took, float64(made.Load()) / time.Since(begin).Seconds()
 }
 
@@ -95,7 +96,7 @@ func (d *bed) drain(b *testing.B) float64 {
 	begin := time.Now()
 	stop := d.lead(b)
 	defer stop()
-	eventually(b, "the queue is placed", func() bool { return d.count(b, "scheduled") == before+queued })
+	wait.Until(b, "the queue is placed", func() bool { return d.count(b, "scheduled") == before+queued })
 	return queued / time.Since(begin).Seconds()
 }
 
@@ -124,7 +125,7 @@ func (d *bed) settle(b testing.TB) {
 	const some = 3000
 	d.enqueue(b, some, smallSlots)
 	stop := d.lead(b)
-	eventually(b, "the first are placed", func() bool { return d.count(b, "scheduled") == some })
+	wait.Until(b, "the first are placed", func() bool { return d.count(b, "scheduled") == some })
 	stop()
 	if _, err := d.db.ExecContext(b.Context(), "VACUUM ANALYZE"); err != nil {
 		b.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/policy"
@@ -166,7 +167,7 @@ func TestLostEventsAreRepaired(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "what nobody told of is placed", func() bool { return b.count(t, "scheduled") == 5 })
+	wait.Until(t, "what nobody told of is placed", func() bool { return b.count(t, "scheduled") == 5 })
 }
 
 // A leader that does not notice that it was replaced places nothing any more, and
@@ -184,7 +185,7 @@ func TestReplacedLeaderPlacesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the first leader places", func() bool { return b.count(t, "scheduled") == 10 })
+	wait.Until(t, "the first leader places", func() bool { return b.count(t, "scheduled") == 10 })
 	next := b.other(client)
 	next.epoch = 2
 	if _, err := msession.RaiseFence(ctx, client, next.epoch, elected); err != nil {
@@ -200,7 +201,7 @@ func TestReplacedLeaderPlacesNothing(t *testing.T) {
 	}
 	stopNext := next.lead(t)
 	defer stopNext()
-	eventually(t, "the second leader places", func() bool { return b.count(t, "scheduled") == 24 }) // of 24 cores
+	wait.Until(t, "the second leader places", func() bool { return b.count(t, "scheduled") == 24 }) // of 24 cores
 	held := map[uuid.UUID]int64{}
 	for _, a := range client.Allocation.Query().Where(allocation.Slot(resource.CPU)).AllX(ctx) {
 		held[a.DeviceID] += a.Amount

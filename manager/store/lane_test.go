@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -81,19 +82,14 @@ func TestStatementsAreStopped(t *testing.T) {
 		t.Errorf("in a transaction: %v, want UNAVAILABLE", err)
 	}
 	_ = tx.Rollback()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	wait.Until(t, "no statement runs in PostgreSQL", func() bool {
 		var running int
 		row := p[store.Trail].QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)' AND state = 'active'")
 		if err := row.Scan(&running); err != nil {
 			t.Fatal(err)
 		}
-		if running == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d statements still run in PostgreSQL", running)
-		}
-	}
+		return running == 0
+	})
 	var bound string
 	if err := p[store.Requests].QueryRowContext(ctx, "SHOW statement_timeout").Scan(&bound); err != nil || bound != "30s" {
 		t.Errorf("statement_timeout is %q (%v), want 30s", bound, err)

@@ -17,6 +17,7 @@ import (
 	enttask "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/task"
@@ -200,15 +201,10 @@ func TestEveryTaskEnds(t *testing.T) {
 func (c *cluster) ends(t *testing.T, n int) {
 	t.Helper()
 	system := viewer.SystemContext(t.Context())
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		ended := c.Client.Task.Query().Where(enttask.EndedAtNotNil()).CountX(system)
-		if ended >= n {
-			return
+	wait.For(t, func() error {
+		if ended := c.Client.Task.Query().Where(enttask.EndedAtNotNil()).CountX(system); ended < n {
+			return fmt.Errorf("%d of %d tasks have ended", ended, n)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d tasks have ended after two minutes", ended, n)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return nil
+	})
 }

@@ -15,6 +15,7 @@ import (
 	enttask "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/task"
@@ -90,7 +91,7 @@ func start(t *testing.T, at func(ctx context.Context, n int) error) (*world, *co
 // lead runs the leader's loop until the task has ended or stop is closed.
 func (w *world) lead(t *testing.T, stop <-chan struct{}) *ent.Task {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	done := make(chan struct{})
 	go func() { defer close(done); w.s.Lead(ctx, 1) }()
 	system := viewer.SystemContext(t.Context())

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
@@ -77,15 +78,13 @@ func launch(t *testing.T, o accelerator.Options) *accelerator.Client {
 // gone waits until a process is neither running nor a zombie of ours.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	wait.For(t, func() error {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
-			return
+			return nil
 		}
-		if time.Now().After(end) {
-			t.Fatalf("process %d is still there: %s", pid, stat)
-		}
-	}
+		return fmt.Errorf("process %d still exists: %s", pid, stat)
+	})
 }
 
 func TestLaunchAndClose(t *testing.T) {
@@ -244,11 +243,7 @@ func TestFrozenPlugin(t *testing.T) {
 	if err := syscall.Kill(c.Pid(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); !frozen(t, c.Pid()); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the plugin does not stop")
-		}
-	}
+	wait.Until(t, "the plugin stops", func() bool { return frozen(t, c.Pid()) })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if err := c.Ping(ctx); status.Code(errors.Unwrap(err)) != codes.DeadlineExceeded {

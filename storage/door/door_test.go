@@ -16,6 +16,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // long is how long tests wait for what must come.
@@ -148,15 +150,6 @@ func ends(t *testing.T, c io.Reader) {
 	}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(long); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not so:", what)
-		}
-	}
-}
-
 // A user has 32 connections, anyone who else is there; one that ends makes room.
 func TestConnectionsOfOneUser(t *testing.T) {
 	h := newHouse(t, nil)
@@ -178,7 +171,7 @@ func TestConnectionsOfOneUser(t *testing.T) {
 		t.Errorf("somebody else is not served: %v", err)
 	}
 	all[0].Close()
-	eventually(t, "there is room again", func() bool {
+	wait.Until(t, "there is room again", func() bool {
 		c, err := h.enter(t, "ann")
 		return err == nil && serves(c) == nil
 	})
@@ -206,14 +199,14 @@ func TestStrangersAreFewAndLeave(t *testing.T) {
 		t.Errorf("one more is told %q, %v", said, err)
 	}
 	last.Close()
-	eventually(t, "there is room again", func() bool {
+	wait.Until(t, "there is room again", func() bool {
 		c, err := h.enter(t, "ann")
 		return err == nil && serves(c) == nil
 	})
 
 	h = newHouse(t, &timeouts{handshake: 100 * time.Millisecond, idle: long, slow: long})
 	ends(t, knock())
-	eventually(t, "nobody is there", func() bool {
+	wait.Until(t, "nobody is there", func() bool {
 		h.guard.mu.Lock()
 		defer h.guard.mu.Unlock()
 		return h.guard.open == 0 && h.guard.strangers == 0 && len(h.guard.from) == 0
@@ -291,7 +284,7 @@ func TestChannelsOfOneConnection(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	first.Close()
-	eventually(t, "there is room again", func() bool { return serves(c) == nil })
+	wait.Until(t, "there is room again", func() bool { return serves(c) == nil })
 }
 
 // One connection has six tries; what is wrong counts against its address, and that

@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/internal/service/proc"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // shell is a program of one line that is ready once it has made the file.
@@ -29,15 +30,6 @@ func shell(script, ready string) proc.Spec {
 		StopSignal: syscall.SIGTERM, DeathSignal: syscall.SIGKILL,
 		Grace: 100 * time.Millisecond, StartTimeout: 5 * time.Second,
 		Logger: slog.New(slog.DiscardHandler),
-	}
-}
-
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
 	}
 }
 
@@ -84,7 +76,7 @@ func TestAChildIsStartedAgainUntilStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "third start", func() bool { return s.Starts() >= 3 })
+	wait.Until(t, "third start", func() bool { return s.Starts() >= 3 })
 	if err := s.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	testwait "github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/testvm/vmtest"
 )
 
@@ -62,7 +63,7 @@ func TestKilled(t *testing.T) {
 		t.Fatalf("the child says %q", line)
 	}
 
-	await(t, "all processes have ended", func() bool { return len(of(brick, dir)) == 0 })
+	testwait.Until(t, "all processes have ended", func() bool { return len(of(brick, dir)) == 0 })
 	long := time.Now().Add(-time.Hour)
 	for _, d := range []string{dir, filepath.Dir(brick)} {
 		if err := os.Chtimes(d, long, long); err != nil {
@@ -104,13 +105,4 @@ func of(words ...string) []string {
 		}
 	}
 	return out
-}
-
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it does not come that %s", what)
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
@@ -37,11 +38,7 @@ func asked(t *testing.T, does string) (h *driver.Host, runs func() int, let func
 // begun waits until the program runs.
 func begun(t *testing.T, runs func() int) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); runs() == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the program does not run")
-		}
-	}
+	wait.Until(t, "the program runs", func() bool { return runs() != 0 })
 }
 
 func TestWhoAsksTheSameSharesTheAnswer(t *testing.T) {

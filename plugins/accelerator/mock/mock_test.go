@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
@@ -54,7 +55,7 @@ func order(t *testing.T, faults, name, text string) {
 
 func TestFaultFilesSteerARunningPlugin(t *testing.T) {
 	c, faults := start(t, `{"devices": 2}`)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	devices, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{})
 	if err != nil {
@@ -123,7 +124,7 @@ func TestFaultFilesSteerARunningPlugin(t *testing.T) {
 	order(t, faults, "crash", "")
 	select {
 	case <-c.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(wait.Timeout):
 		t.Fatal("did not crash")
 	}
 	if _, err := os.Stat(filepath.Join(faults, "crash")); err == nil {

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
@@ -203,9 +203,7 @@ func TestMPSSurvivesThePlugin(t *testing.T) {
 	for _, pid := range after {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	for end := time.Now().Add(10 * time.Second); len(m.servers(t)) > 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
+	wait.Until(t, "the server has ended", func() bool { return len(m.servers(t)) == 0 })
 	if problems := next.Resume(t.Context(), live); len(problems) != 0 || len(m.servers(t)) != 1 {
 		t.Errorf("servers %v, %v", m.servers(t), problems)
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/gpus"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -235,25 +235,21 @@ func TestXid(t *testing.T) {
 		d := look(t, p).GetDevices()[card]
 		return strings.TrimSpace(d.GetHealth().String()[7:] + " " + d.GetHealthMessage())
 	}
-	wait := func(card int, want string) {
+	reaches := func(card int, want string) {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); state(card) != want; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("GPU %d is %q, want %q", card, state(card), want)
-			}
-		}
+		wait.Until(t, "the GPU is "+want, func() bool { return state(card) == want })
 	}
 	send(1, 31) // a program's fault
 	send(0, 74)
-	wait(0, "DEGRADED XID 74")
+	reaches(0, "DEGRADED XID 74")
 	if d := p.now.GetDevices()[0]; !d.GetAllocatable() {
 		t.Error("a degraded GPU is not given away")
 	}
 	send(0, 79)
-	wait(0, "LOST XID 79")
+	reaches(0, "LOST XID 79")
 	send(0, 63) // better news later does not heal
 	send(1, 48)
-	wait(1, "UNHEALTHY XID 48")
+	reaches(1, "UNHEALTHY XID 48")
 	if s := state(0); s != "LOST XID 79" {
 		t.Errorf("GPU 0 is %q", s)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/testvm/ceph"
 	"github.com/berthhq/berth/internal/testvm/vmtest"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
@@ -95,18 +97,16 @@ func TestVMHoleCounts(t *testing.T) {
 	if err := os.Truncate(hole, 1<<30); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	wait.For(t, func() error {
 		got, err := c.GetScope(t.Context(), &pb.ScopeRef{Volume: "v", Scope: scopeA})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.GetUsedBytes() == 1<<30 && got.GetUsedInodes() == 1 {
-			break
+		if got.GetUsedBytes() != 1<<30 || got.GetUsedInodes() != 1 {
+			return fmt.Errorf("a hole of 1 GiB counts as %v", got)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("a hole of 1 GiB counts as %v", got)
-		}
-	}
+		return nil
+	})
 	if err := os.Remove(hole); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // script makes a program.
@@ -56,22 +58,16 @@ func TestProgramHangs(t *testing.T) {
 		ended <- err
 	}()
 	var pid int
-	for end := time.Now().Add(time.Minute); pid == 0; time.Sleep(10 * time.Millisecond) {
+	wait.Until(t, "the program has started its child", func() bool {
 		raw, _ := os.ReadFile(child)
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(raw)))
-		if time.Now().After(end) {
-			t.Fatal("it has started nothing")
-		}
-	}
+		return pid != 0
+	})
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("ended as %v", err)
 	}
-	for end := time.Now().Add(time.Minute); alive(pid); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("process %d goes on", pid)
-		}
-	}
+	wait.Until(t, "the child ends", func() bool { return !alive(pid) })
 
 	p.Longest = 20 * time.Millisecond
 	if _, err := p.Run(t.Context()); !errors.Is(err, context.DeadlineExceeded) {

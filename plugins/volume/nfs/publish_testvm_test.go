@@ -20,6 +20,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/volume"
@@ -70,18 +71,13 @@ func (s site) serve(t *testing.T, file string, size int64) proxy {
 		t.Fatal(err)
 	}
 	scope, id := uuid.New(), uuid.New()
-	ready, done := context.WithTimeout(ctx, time.Minute)
-	defer done()
-	for {
-		_, err := v.CreateScope(ready, scope.String(), nil)
-		if err == nil {
-			break
-		}
-		if !errdefs.IsUnavailable(err) || ready.Err() != nil { // the plugin is starting
+	wait.For(t, func() error {
+		_, err := v.CreateScope(ctx, scope.String(), nil)
+		if err != nil && !errdefs.IsUnavailable(err) { // the plugin is starting
 			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err
+	})
 	hex := fmt.Sprintf("%x", scope[:])
 	s.limit(t, hex, 40<<20)
 	f, err := v.CreateFolder(scope.String(), id.String())

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/testvm"
 	"github.com/berthhq/berth/internal/testvm/vmtest"
 	"github.com/berthhq/berth/plugins/volume"
@@ -166,14 +167,11 @@ func TestVMServerThatIsGone(t *testing.T) {
 		if err := testvm.StartNFS(s.disk); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-			h := health()
-			if h.State == pb.HealthReport_HEALTHY {
-				return
+		wait.For(t, func() error {
+			if h := health(); h.State != pb.HealthReport_HEALTHY {
+				return fmt.Errorf("the server is back, and the volume is %v", h)
 			}
-			if time.Now().After(end) {
-				t.Fatalf("the server is back, and 2 minutes later %v", h)
-			}
-		}
+			return nil
+		})
 	})
 }

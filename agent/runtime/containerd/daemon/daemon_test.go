@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime/containerd/containerdtest"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // timeout bounds every wait, also on a machine that has other things to do.
@@ -107,19 +108,12 @@ func TestContainersOutliveTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	for d.PID() == old || d.PID() == 0 {
-		if time.Since(begun) > timeout {
-			t.Fatal("the daemon is not started again")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	con, err := c.LoadContainer(ctx, "sleeper")
-	for err != nil && time.Since(begun) < timeout {
+	wait.Until(t, "the daemon is started again", func() bool { return d.PID() != old && d.PID() != 0 })
+	var con containerd.Container
+	wait.For(t, func() (err error) {
 		con, err = c.LoadContainer(ctx, "sleeper")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+		return err
+	})
 	again, err := con.Task(ctx, nil)
 	if err != nil {
 		t.Fatal(err)

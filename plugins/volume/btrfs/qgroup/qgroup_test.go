@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/simulator/simulatortest"
+	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/plugins/volume/btrfs/qgroup"
 )
 
@@ -200,12 +201,7 @@ func TestDeletedButOpen(t *testing.T) {
 	}
 	f.Close()
 	// The space of the removed file comes back in the background.
-	for end := time.Now().Add(time.Minute); group(t, top, id).Referenced > 1<<20; {
-		if time.Now().After(end) {
-			t.Fatal("the bytes of a closed file are still referenced")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	wait.Until(t, "the bytes of a closed file are not referenced", func() bool { return group(t, top, id).Referenced <= 1<<20 })
 }
 
 func TestSnapshotAndDelete(t *testing.T) {
