@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/agent/mount"
 )
 
-// TestAccelerator gives a fraction of a mock device to kernels, over a restart
-// of the agent by kill -9.
+// TestAccelerator runs kernels on fractions of a mock device and kills the agent with SIGKILL in
+// between.
 func TestAccelerator(t *testing.T) {
 	n := newNode(t, v1.Config{})
 	path := filepath.Join(t.TempDir(), "mock")
@@ -77,8 +77,7 @@ func TestAccelerator(t *testing.T) {
 	}
 }
 
-// measured waits until the plugin has told something about a kernel and about
-// its device.
+// measured waits until the plugin has reported metrics of a kernel and of its device.
 func (n *node) measured(t *testing.T, kernel string) {
 	t.Helper()
 	stream, err := n.Watch(t.Context(), &agentpb.WatchRequest{StatsIntervalMs: 500})

@@ -1,8 +1,7 @@
-// Package agent runs kernels on one node. It keeps the node's devices, the
-// plugins that know them and the kernels on them, and serves managers, whom it
-// dials itself. Containers and records outlive it: an agent that was killed
-// continues where it stood. Only cmd/berthd and the tests of whole clusters
-// import it.
+// Package agent runs kernels on one node. It manages the node's devices, their plugins and the
+// kernels, and serves managers over connections that it opens itself. Containers and their records
+// survive a restart of the agent, also after SIGKILL. Only cmd/berthd and the tests of whole
+// clusters import it.
 package agent
 
 import (
@@ -43,79 +42,78 @@ import (
 	"github.com/berthhq/berth/internal/scopemount"
 )
 
-// PluginConfig names an accelerator plugin of this node.
+// PluginConfig configures an accelerator plugin of this node.
 type PluginConfig = device.PluginConfig
 
-// Config of an agent. Paths are absolute.
+// Config configures an agent. Paths are absolute.
 type Config struct {
 	Name    string // of the node, unique in the cluster
-	Dir     string // everything the agent keeps
+	Dir     string // for the agent's state
 	Version string // of the program; managers and plugins see it
 
-	// Where managers are and what proves that we may join. Without managers
-	// the agent only serves GRPCServer to anyone who its owner connects.
+	// Managers are addresses; JoinToken lets the agent join the cluster once. Without managers
+	// the agent only serves GRPCServer on connections that the caller provides.
 	Managers      []string
 	JoinToken     string
 	CAFingerprint string
 
-	Volumes map[string]string // name to path on this host
-	// ScopeMounts are how the scopes of a volume are mounted, where each is a file
-	// system of its own; without one, nothing is mounted for them.
+	Volumes map[string]string // volume name to path on this host
+	// ScopeMounts says how to mount the quota scopes of a volume whose scopes are separate file
+	// systems. Scopes of other volumes are not mounted.
 	ScopeMounts   map[string]scopemount.Rule
 	Plugins       []PluginConfig
-	Reserve       resource.Slots // kept from kernels
-	Sysfs         string         // what the machine is made of is read there; /sys when empty
-	ResourceGroup string         // wish for the first registration
-	Address       string         // of the node, for people
+	Reserve       resource.Slots // not offered to kernels
+	Sysfs         string         // describes the hardware of the machine; empty = /sys
+	ResourceGroup string         // requested at the first registration
+	Address       string         // of the node, shown to people
 
 	ContainerdSocket string
 	ShimPath         string
 	RuncPath         string
 	RunnerPath       string
-	RuntimeClasses   map[string]string // further classes to OCI runtime binaries
+	RuntimeClasses   map[string]string // additional runtime classes, to OCI runtime binaries
 	Subnet           netip.Prefix      // of the kernels; zero = network.DefaultSubnet
-	// Overlay is where other agents send what is for kernels of sessions that lie
-	// on several agents: an address, a port or both, the others being the address
-	// on the way to the managers and network.DefaultPort. OverlayOff: nowhere.
+	// Overlay is the address to which other agents send overlay traffic: an IP address, a port or
+	// both. The default address is the local one of the connection to the managers, the default
+	// port is network.DefaultPort. OverlayOff disables the overlay.
 	Overlay string
-	// AllowNetworks are private networks that containers reach, DenyNetworks other
-	// ones that they do not; see network.Config.
+	// AllowNetworks are private networks that containers can reach; DenyNetworks are further
+	// networks that they cannot. See network.Config.
 	AllowNetworks []netlist.Entry
 	DenyNetworks  []netip.Prefix
-	PidsLimit     int64 // of a kernel that does not ask; 0 = kernel.DefaultPids
-	LogFileBytes  int64 // size at which a kernel's log begins a new file
-	LogFiles      int   // how many of them are kept
-	// What is kept at most of ended kernels; 0 = kernel.DefaultEndedKernels and
-	// kernel.DefaultEndedLogBytes.
+	PidsLimit     int64 // of a kernel whose request has none; 0 = kernel.DefaultPids
+	LogFileBytes  int64 // size at which a kernel's log is rotated
+	LogFiles      int   // number of log files kept for a kernel
+	// EndedKernels and EndedLogBytes limit what is retained of ended kernels; 0 =
+	// kernel.DefaultEndedKernels and kernel.DefaultEndedLogBytes.
 	EndedKernels  int
 	EndedLogBytes int64
 
-	// Conditions are the floors of the machine below which it takes nothing new.
+	// Conditions are the thresholds below which the agent accepts no new kernels.
 	Conditions condition.Limits
 
 	StatsInterval time.Duration        // 0 = 5 s
-	KeepSessions  bool                 // what a clean stop does with running kernels
-	Registry      *prometheus.Registry // nil: no metrics
+	KeepSessions  bool                 // a clean stop leaves kernels running
+	Registry      *prometheus.Registry // nil disables metrics
 	Logger        *slog.Logger
 
-	// Runtime and Network replace the real ones in tests that need no
-	// containers.
+	// Runtime and Network replace the real ones in tests that need no containers.
 	Runtime runtime.Runtime
 	Network kernel.Network
 }
 
-// OverlayOff keeps sessions from having kernels on this agent and on others.
+// OverlayOff as Config.Overlay excludes this agent from sessions that span several agents.
 const OverlayOff = "off"
 
 const (
 	defaultStats   = 5 * time.Second
 	heartbeatEvery = 3 * time.Second
 	pluginStart    = 5 * time.Second
-	// stopTimeout is the grace of a kernel, its SIGKILL, and its clean-up.
+	// stopTimeout covers the grace period of a kernel, its SIGKILL, and its clean-up.
 	stopTimeout = 30 * time.Second
 )
 
-// Agent is one agent. Make it with New, then Run it once.
+// Agent is one agent. Create it with New and call Run once.
 type Agent struct {
 	cfg         Config
 	id          string
@@ -128,10 +126,10 @@ type Agent struct {
 	meter       *meter
 	probes      []*agentpb.Probe
 	volumes     mount.Volumes
-	sampling    chan time.Duration // a wish for another interval
+	sampling    chan time.Duration // a request for another sampling interval
 	ready       chan struct{}
 
-	// Set before ready is closed.
+	// These fields are set before ready is closed.
 	runtime runtime.Runtime
 	network kernel.Network
 	monitor *condition.Monitor
@@ -141,7 +139,7 @@ type Agent struct {
 	stats   *stats.Collector
 }
 
-// New prepares an agent. Nothing on the host changes but its directory.
+// New prepares an agent. It changes nothing on the host except the agent's directory.
 func New(cfg Config) (*Agent, error) {
 	if cfg.Name == "" || !filepath.IsAbs(cfg.Dir) {
 		return nil, fmt.Errorf("agent %q in %q: it needs a name and an absolute directory: %w", cfg.Name, cfg.Dir, errdefs.ErrInvalidArgument)
@@ -152,7 +150,7 @@ func New(cfg Config) (*Agent, error) {
 	if cfg.StatsInterval <= 0 {
 		cfg.StatsInterval = defaultStats
 	}
-	if err := confine.Directory(cfg.Dir, 0o700); err != nil { // what containers write lies below
+	if err := confine.Directory(cfg.Dir, 0o700); err != nil { // the containers' writable layers are below it
 		return nil, err
 	}
 	id, err := identity(filepath.Join(cfg.Dir, "id"))
@@ -189,7 +187,8 @@ func New(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// identity is chosen once for a directory and names things on the host.
+// identity reads the id that distinguishes this agent's objects on the host, or generates it on the
+// first start.
 func identity(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err == nil && len(strings.TrimSpace(string(text))) > 0 {
@@ -208,14 +207,15 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// GRPCServer is what managers call. It answers Unavailable until Ready.
+// GRPCServer returns the server for calls of managers. Calls fail with Unavailable until Ready is
+// closed.
 func (a *Agent) GRPCServer() *grpc.Server { return a.server }
 
-// Ready is closed when Run has found every kernel again and serves.
+// Ready returns a channel that is closed when Run has recovered all kernels and serves.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
-// Run serves until the context ends. A clean stop keeps or ends the running
-// kernels, as configured; whatever is not needed by kept ones is removed.
+// Run serves until the context ends. A clean stop ends the running kernels unless KeepSessions is
+// set, and removes everything that no remaining kernel needs.
 func (a *Agent) Run(ctx context.Context) (err error) {
 	if err := a.check(ctx); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 		return err
 	}
 	a.confine()
-	// Serving continues while kernels end, so that managers hear of it.
+	// The server continues while kernels end, so that managers receive their final states.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer func() {
@@ -242,8 +242,8 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	if err := a.kernels.Recover(ctx); err != nil {
 		return fmt.Errorf("find kernels again: %w", err)
 	}
-	// Plugins start when it is known what is alive, and the first report
-	// waits for what they have to say.
+	// Plugins start after the live kernels are known. The first report waits for the plugins'
+	// devices.
 	wg.Go(func() { a.devices.Run(serving) })
 	a.devices.Settle(ctx, pluginStart)
 	close(a.ready)
@@ -274,7 +274,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	}
 }
 
-// check probes the host and refuses to begin what cannot work.
+// check probes the host and returns an error if kernels could not work on it.
 func (a *Agent) check(ctx context.Context) error {
 	if a.cfg.Runtime != nil {
 		return nil
@@ -336,7 +336,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// openDisks finds out how limits of what kernels write can be kept.
+// openDisks selects the mechanism that limits the disk space of kernels.
 func (a *Agent) openDisks(ctx context.Context) error {
 	disks, p, err := disk.New(ctx, a.cfg.Dir, a.log)
 	if err != nil {
@@ -349,17 +349,16 @@ func (a *Agent) openDisks(ctx context.Context) error {
 	return nil
 }
 
-// watched are the disks that fill with what kernels write.
+// watched returns the disks that kernels fill.
 func (a *Agent) watched() []condition.Disk {
 	list := []condition.Disk{{Name: "agent's disk", Dir: a.cfg.Dir}}
-	if a.cfg.ContainerdSocket != "" { // the layers lie beside it
+	if a.cfg.ContainerdSocket != "" { // containerd keeps the layers beside its socket
 		list = append(list, condition.Disk{Name: "containers' disk", Dir: filepath.Dir(a.cfg.ContainerdSocket)})
 	}
 	return list
 }
 
-// stopKernels detaches from the kernels after ending them, unless they are to
-// be kept.
+// stopKernels ends all kernels unless KeepSessions is set, then detaches from them.
 func (a *Agent) stopKernels(ctx context.Context) {
 	if a.cfg.KeepSessions {
 		a.kernels.Detach()
@@ -379,21 +378,20 @@ func (a *Agent) close() error {
 	return err
 }
 
-// removeCgroup removes our parent directory in every hierarchy where no
-// kernel's is in it any more.
+// removeCgroup removes our parent cgroup from every hierarchy in which no kernel uses it.
 func removeCgroup(path string) {
 	deadline := time.Now().Add(2 * time.Second)
 	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
 		dirs, _ := filepath.Glob(pattern + path)
 		for _, dir := range dirs {
 			err := os.Remove(dir)
-			// The kernel calls it busy for a moment after its last child went.
+			// rmdir fails with EBUSY for a moment after the last child was removed.
 			for errors.Is(err, syscall.EBUSY) && !hasChildren(dir) && time.Now().Before(deadline) {
 				time.Sleep(10 * time.Millisecond)
 				err = os.Remove(dir)
 			}
 			if err == nil {
-				_ = os.Remove(filepath.Dir(dir)) // shared by the host's agents
+				_ = os.Remove(filepath.Dir(dir)) // shared by all agents of the host
 			}
 		}
 	}
@@ -404,7 +402,7 @@ func hasChildren(cgroup string) bool {
 	return err != nil || slices.ContainsFunc(entries, os.DirEntry.IsDir)
 }
 
-// sample takes stats until the context ends.
+// sample collects statistics until the context ends.
 func (a *Agent) sample(ctx context.Context) {
 	tick := time.NewTicker(a.cfg.StatsInterval)
 	defer tick.Stop()

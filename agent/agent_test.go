@@ -21,8 +21,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
 )
 
-// timeout bounds every wait, also on a machine that has other things to do; nothing
-// takes a fraction of it.
+// timeout bounds every wait. It is long enough for a busy machine, and no assertion depends on a
+// fraction of it.
 const timeout = 3 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -32,8 +32,7 @@ func TestMain(m *testing.M) {
 	containerdtest.Main(m)
 }
 
-// node is one agent with a containerd of its own, and a client to call it with
-// as a manager would.
+// node is one agent with its own containerd, and a client that calls it as a manager would.
 type node struct {
 	agentpb.AgentClient
 	env   containerdtest.Env
@@ -43,8 +42,7 @@ type node struct {
 	epoch int64
 }
 
-// newNode starts containerd and pushes the test image, with its configuration,
-// to a registry.
+// newNode starts containerd and pushes the test image with the given configuration to a registry.
 func newNode(t testing.TB, image v1.Config) *node {
 	t.Helper()
 	env := containerdtest.Start(t)
@@ -58,7 +56,7 @@ func newNode(t testing.TB, image v1.Config) *node {
 	return n
 }
 
-// run starts the agent in this process; the returned function stops it.
+// run starts the agent in this process and returns a function that stops it.
 func (n *node) run(t testing.TB) (stop func()) {
 	t.Helper()
 	a, err := agent.New(n.cfg)
@@ -109,7 +107,7 @@ func (n *node) connect(t testing.TB, socket string) (disconnect func()) {
 	return func() { conn.Close() }
 }
 
-// pull makes the image present.
+// pull pulls the test image.
 func (n *node) pull(t testing.TB) {
 	t.Helper()
 	stream, err := n.PullImage(t.Context(), &agentpb.PullImageRequest{Reference: n.image, PlainHttp: true})
@@ -127,7 +125,7 @@ func (n *node) pull(t testing.TB) {
 	}
 }
 
-// request asks for a small kernel that runs prog; without args it idles.
+// request returns a request for a small kernel that runs prog with args; without args it idles.
 func (n *node) request(args ...string) *agentpb.CreateKernelRequest {
 	r := &agentpb.CreateKernelRequest{
 		Epoch: n.epoch, KernelId: uuid.NewString(), SessionId: uuid.NewString(), LaunchEpoch: 1,
@@ -157,8 +155,8 @@ func (n *node) start(t testing.TB, r *agentpb.CreateKernelRequest) *agentpb.Kern
 	return n.wait(t, r.KernelId, agentpb.KernelState_RUNNING)
 }
 
-// wait returns the kernel's state once it has reached a phase, or a later one
-// that cannot lead to it.
+// wait returns the kernel's state once it has reached the phase. It fails if the kernel reaches a
+// phase that cannot lead to it.
 func (n *node) wait(t testing.TB, id string, phase agentpb.KernelState_Phase) *agentpb.KernelState {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -192,7 +190,7 @@ func (n *node) wait(t testing.TB, id string, phase agentpb.KernelState_Phase) *a
 	}
 }
 
-// end terminates a kernel and waits for the end.
+// end terminates a kernel and waits until it has ended.
 func (n *node) end(t testing.TB, id string, grace time.Duration) *agentpb.KernelState {
 	t.Helper()
 	_, err := n.TerminateKernel(t.Context(), &agentpb.TerminateKernelRequest{Epoch: n.epoch, KernelId: id, GraceMs: grace.Milliseconds(), Reason: "test is over"})
@@ -202,7 +200,7 @@ func (n *node) end(t testing.TB, id string, grace time.Duration) *agentpb.Kernel
 	return n.wait(t, id, agentpb.KernelState_EXITED)
 }
 
-// output returns a kernel's whole log, following it to the end.
+// output follows a kernel's log to the end and returns all of it.
 func (n *node) output(t testing.TB, id string) string {
 	t.Helper()
 	stream, err := n.Logs(t.Context(), &agentpb.LogsRequest{KernelId: id, Follow: true})

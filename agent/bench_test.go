@@ -21,18 +21,17 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// BenchmarkStart times, in turn and on one containerd, a kernel from request to
-// RUNNING as a manager sees it, a bare client's create and start of the same
-// image, and runc alone on an unpacked copy of it. The bare container has no
-// seccomp filter, limits, folders, address or log: what the ratio shows is
-// what all of these cost together.
+// BenchmarkStart alternates three measurements on one containerd: a kernel from request to RUNNING
+// as seen by a manager, create and start of the same image by a plain client, and runc alone on an
+// unpacked copy. The plain container has no seccomp filter, limits, folders, address or log, so the
+// ratio shows the cost of all of these together.
 func BenchmarkStart(b *testing.B) {
 	n := newNode(b, v1.Config{Entrypoint: []string{"/bin/prog"}})
 	n.run(b)
 	n.pull(b)
 	bare := n.bareClient(b)
 	bundle := n.bundle(b)
-	n.startKernel(b) // everything that is made once
+	n.startKernel(b) // excludes one-time work from the measurement
 	var kernels, containers, runc []time.Duration
 	for b.Loop() {
 		kernels = append(kernels, n.startKernel(b))
@@ -45,7 +44,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(runcMS, "runc-ms")
 	b.ReportMetric(agentMS/bareMS, "x-containerd")
 	b.ReportMetric(agentMS/runcMS, "x-runc")
-	b.ReportMetric(0, "ns/op") // the sum of three things says nothing
+	b.ReportMetric(0, "ns/op") // the sum of the three measurements has no meaning
 }
 
 func median(list []time.Duration) float64 {
@@ -124,7 +123,7 @@ func (n *node) startBare(b *testing.B, c *client.Client) time.Duration {
 	return took
 }
 
-// bundle unpacks what the image holds for runc alone.
+// bundle unpacks the image for runc.
 func (n *node) bundle(b *testing.B) string {
 	dir := b.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "rootfs/bin"), 0o755); err != nil {

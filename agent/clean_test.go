@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime/containerd/containerdtest"
 )
 
-// remains lists what the machine still has of a kernel: processes, mounts,
-// namespaces and cgroups whose names hold its id.
+// remains lists the processes, mounts, namespaces and cgroups of this machine whose names contain
+// the kernel's id.
 func (n *node) remains(t *testing.T, kernel string) (left []string) {
 	t.Helper()
 	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -58,8 +58,8 @@ func (n *node) remains(t *testing.T, kernel string) (left []string) {
 	return left
 }
 
-// TestNothingRemainsAtTheEnd ends kernels all at once: when the agent says that one
-// has exited, the machine has nothing more of it.
+// TestNothingRemainsAtTheEnd ends many kernels at once. When the agent reports that a kernel has
+// exited, nothing of it may remain on the machine.
 func TestNothingRemainsAtTheEnd(t *testing.T) {
 	n := newNode(t, v1.Config{})
 	stop := n.run(t)

@@ -22,7 +22,7 @@ const (
 
 type dialStream = grpc.BidiStreamingServer[agentpb.DialData, agentpb.DialData]
 
-// Dial carries one connection to a loopback port of a kernel.
+// Dial forwards one connection to a loopback port of a kernel.
 func (s *server) Dial(stream dialStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -38,14 +38,14 @@ func (s *server) Dial(stream dialStream) error {
 	}
 	conn, err := k.Dial(stream.Context(), uint16(target.Port))
 	if errors.Is(err, unix.ECONNREFUSED) {
-		// No one listens yet: the caller may try again.
+		// No process listens on the port yet: the caller can retry.
 		return fmt.Errorf("%w: %w", err, errdefs.ErrUnavailable)
 	}
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	// An empty message says that someone listens.
+	// An empty message confirms that the connection is open.
 	if err := stream.Send(&agentpb.DialData{}); err != nil {
 		return err
 	}
@@ -72,8 +72,9 @@ func (s *server) Dial(stream dialStream) error {
 	}
 }
 
-// receive copies what the caller sends. When the caller has said all, the other
-// side may still answer; when the caller is gone, no one listens.
+// receive copies data from the caller to the connection. At the end of the caller's data it closes
+// only the write side, because the other side may still answer; if the stream broke, it closes the
+// connection.
 func receive(stream dialStream, conn net.Conn) {
 	for {
 		m, err := stream.Recv()
@@ -88,7 +89,7 @@ func receive(stream dialStream, conn net.Conn) {
 			return
 		}
 		if _, err := conn.Write(m.Data); err != nil {
-			return // the reading side sees it too
+			return // the reading side fails as well
 		}
 	}
 }

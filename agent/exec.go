@@ -16,13 +16,13 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// stdinQueue is how many messages of input wait for a command that does not
-// read, before signals and window sizes have to wait behind them too.
+// stdinQueue is the number of input messages that are buffered for a command that does not read its
+// stdin. When it is full, signals and window sizes wait behind them.
 const stdinQueue = 256
 
 type execStream = grpc.BidiStreamingServer[agentpb.ExecInput, agentpb.ExecOutput]
 
-// Exec runs a command beside a kernel's own. It ends with its caller.
+// Exec runs an additional command in a kernel. The command ends when its caller disconnects.
 func (s *server) Exec(stream execStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -79,7 +79,7 @@ func execSpec(start *agentpb.ExecStart, in io.Reader, out *execOutput) runtime.E
 	return spec
 }
 
-// hangUp ends a command whose caller is gone, as a closed terminal does.
+// hangUp ends a command whose caller has disconnected by SIGHUP, as a closed terminal does.
 func hangUp(p runtime.Process) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -92,7 +92,7 @@ func hangUp(p runtime.Process) {
 	}
 }
 
-// execOutput puts the senders of one stream in line.
+// execOutput serializes the senders of one stream.
 type execOutput struct {
 	stream execStream
 
@@ -109,8 +109,8 @@ func (o *execOutput) send(m *agentpb.ExecOutput) error {
 	return o.stream.Send(m)
 }
 
-// begin says that the command has started. A command may write before its
-// starter knows; the caller hears of the start first nevertheless.
+// begin sends the message that the command has started. The command may write before its starter
+// returns, but the caller must receive the start first.
 func (o *execOutput) begin() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,7 +134,7 @@ func (f writerFunc) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// execInput is the command's stdin. The queue is closed at its end.
+// execInput is the stdin of the command. The queue is closed at its end.
 type execInput struct {
 	queue chan []byte
 	rest  []byte
@@ -153,7 +153,7 @@ func (in *execInput) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// receive obeys the caller until the stream ends.
+// receive handles the caller's messages until the stream ends.
 func (in *execInput) receive(stream execStream, p runtime.Process) {
 	open := true
 	finish := func() {

@@ -8,9 +8,8 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// hub passes changes on to everyone who watches. What a slow watcher has not
-// fetched yet is replaced by what is newer, so it costs memory for each kernel
-// and image, not for each change.
+// hub publishes changes to all watchers. A change that a slow watcher has not fetched yet is
+// replaced by the next one, so a watcher needs memory per kernel and image, not per change.
 type hub struct {
 	mu       sync.Mutex
 	watchers map[*watcher]bool
@@ -23,10 +22,10 @@ type watcher struct {
 	mu      sync.Mutex
 	report  bool
 	kernels map[string]*agentpb.KernelState
-	order   []string // in which kernels changed
+	order   []string // in the order in which kernels changed
 	pulls   map[string]*agentpb.PullProgress
 	stats   *agentpb.StatsReport
-	beat    bool // conditions have changed: they are not to wait for the next heartbeat
+	beat    bool // conditions have changed and must not wait for the next heartbeat
 }
 
 func newHub() *hub { return &hub{watchers: map[*watcher]bool{}} }
@@ -76,8 +75,8 @@ func (h *hub) pulled(p *agentpb.PullProgress) {
 
 func (h *hub) sampled(s *agentpb.StatsReport) { h.each(func(w *watcher) { w.stats = s }) }
 
-// take empties the watcher. When report is set the caller sends a full one,
-// which holds the kernels too, and when beat is set a heartbeat before the events.
+// take removes and returns all pending changes. If report is set, the caller must send a full
+// report, which includes the kernels; if beat is set, it must send a heartbeat before the events.
 func (w *watcher) take() (report, beat bool, events []*agentpb.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

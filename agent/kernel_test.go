@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime/containerd/containerdtest"
 )
 
-// TestKernels shares one agent among everything that does not restart it.
+// TestKernels runs all tests that do not restart the agent on one shared agent.
 func TestKernels(t *testing.T) {
 	n := newNode(t, v1.Config{Env: []string{"PATH=/bin", "FROM=image"}})
 	volume := t.TempDir()
@@ -216,7 +216,7 @@ func (n *node) terminal(t *testing.T) {
 	}
 }
 
-// dial asks a kernel's port to echo.
+// dial connects to a port of a kernel and returns the echoed text.
 func (n *node) dial(t *testing.T, id string, port uint32) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -263,7 +263,7 @@ func (n *node) apps(t *testing.T) {
 	}
 }
 
-// waitLog follows a log until it holds a text.
+// waitLog follows a log until it contains a text.
 func (n *node) waitLog(t *testing.T, id, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -361,7 +361,7 @@ func (n *node) bootstrap(t *testing.T) {
 	r.BootstrapScript = "#!/bin/prog write /home/work/made\n"
 	n.create(t, r)
 	s := n.wait(t, r.KernelId, agentpb.KernelState_EXITED)
-	// The interpreter got the script's path as what to write.
+	// The interpreter received the path of the script in its arguments.
 	if out := n.output(t, r.KernelId); s.ExitCode != 0 && !strings.Contains(out, "bootstrap script") {
 		t.Errorf("%v, %q", s, out)
 	}
@@ -472,15 +472,15 @@ func (n *node) stats(t *testing.T) {
 				}
 			}
 		}
-		// A tenth of a core is what it may have.
+		// The kernel is limited to a tenth of a core.
 		if values["cpu_util"] > 5 && values["cpu_util"] < 25 && values["mem_used"] > 0 && values["pids"] >= 2 {
 			return
 		}
 	}
 }
 
-// nothingLeft checks what a node without kernels may still have; an agent that
-// runs keeps some paths of its own.
+// nothingLeft checks that no paths of kernels remain on the node. own are the paths that a running
+// agent keeps for itself.
 func (n *node) nothingLeft(t *testing.T, own ...string) {
 	t.Helper()
 	foreign := func(paths []string) []string {

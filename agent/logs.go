@@ -13,13 +13,12 @@ import (
 
 const (
 	logChunk = 64 << 10
-	// logPoll is how often a follower looks for more; below what people
-	// notice.
+	// logPoll is how often a follower checks for new output. People do not notice a delay of this
+	// length.
 	logPoll = 50 * time.Millisecond
 )
 
-// Logs sends what is kept, and with follow what comes, until the kernel has
-// ended.
+// Logs sends the stored log. With follow it also sends new output until the kernel has ended.
 func (s *server) Logs(r *agentpb.LogsRequest, stream grpc.ServerStreamingServer[agentpb.LogChunk]) error {
 	k, err := s.a.kernels.Get(r.KernelId)
 	if err != nil {
@@ -39,8 +38,8 @@ func (s *server) Logs(r *agentpb.LogsRequest, stream grpc.ServerStreamingServer[
 	poll := time.NewTicker(logPoll)
 	defer poll.Stop()
 	for {
-		// Looked at before reading: what is written before the end is read
-		// after it.
+		// The state is read before the log, so that everything written before the end is read after
+		// it.
 		over := !r.Follow
 		select {
 		case <-k.Done():
@@ -62,7 +61,7 @@ func (s *server) Logs(r *agentpb.LogsRequest, stream grpc.ServerStreamingServer[
 	}
 }
 
-// sendLog sends what is there now.
+// sendLog sends the available output.
 func sendLog(reader *logs.Reader, stream grpc.ServerStreamingServer[agentpb.LogChunk]) error {
 	for {
 		buf := make([]byte, logChunk)

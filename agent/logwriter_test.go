@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// logWriters lists the processes that write a kernel's log.
+// logWriters returns the pids of the log writers of a kernel.
 func logWriters(t *testing.T, kernel string) (pids []int) {
 	t.Helper()
 	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -60,7 +60,7 @@ func (n *node) lastTick(t *testing.T, kernel string) int {
 	return last
 }
 
-// goesOn waits for 50 more lines in the log.
+// goesOn waits until the log has 50 more lines.
 func (n *node) goesOn(t *testing.T, kernel string) {
 	t.Helper()
 	from := n.lastTick(t, kernel)
@@ -75,7 +75,7 @@ func (n *node) goesOn(t *testing.T, kernel string) {
 	})
 }
 
-// killWriter kills the only log writer of a kernel.
+// killWriter kills the log writer of a kernel, which must have exactly one.
 func killWriter(t *testing.T, kernel string) {
 	t.Helper()
 	var pids []int
@@ -90,9 +90,9 @@ func killWriter(t *testing.T, kernel string) {
 	}
 }
 
-// TestLogWriterKilled kills the log writer of a running kernel, with the agent and
-// without it: the kernel lives, its log continues, and nothing but what the writer
-// had in its hands is missing.
+// TestLogWriterKilled kills the log writer of a running kernel, while the agent runs and while it
+// does not. The kernel keeps running, its log continues, and only the lines that the writer had in
+// memory are lost.
 func TestLogWriterKilled(t *testing.T) {
 	n := newNode(t, v1.Config{})
 	n.cfg.KeepSessions = true
@@ -118,10 +118,10 @@ func TestLogWriterKilled(t *testing.T) {
 	for line := range strings.Lines(n.output(t, r.KernelId)) {
 		number, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "tick ")))
 		if err != nil {
-			gaps++ // a line that was cut
+			gaps++ // an incomplete line
 			continue
 		}
-		// The two pipes are read one after the other, so lines come out of order by few.
+		// The two pipes are read in turn, so lines can be out of order by a few.
 		if number > next+20 {
 			gaps++
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/pluginhost"
 )
 
-// meter measures what an agent does for managers.
+// meter counts and times the agent's work for managers.
 type meter struct {
 	pulls   *prometheus.CounterVec
 	pulling prometheus.Gauge
@@ -44,7 +44,7 @@ func newMeter(to prometheus.Registerer) *meter {
 	return m
 }
 
-// pulled counts a pull that has ended.
+// pulled records an image pull that has ended.
 func (m *meter) pulled(begun time.Time, err error) {
 	m.pulling.Dec()
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *meter) pulled(begun time.Time, err error) {
 	m.pull.Observe(time.Since(begun).Seconds())
 }
 
-// stream counts a stream while it is open.
+// stream counts open streams.
 func (m *meter) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	open := m.streams.WithLabelValues(path.Base(info.FullMethod))
 	open.Inc()
@@ -63,7 +63,7 @@ func (m *meter) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return handle(srv, stream)
 }
 
-// Descriptions of what is looked up when someone scrapes.
+// Descriptions of metrics that are computed at each scrape.
 var (
 	kernelsDesc  = prometheus.NewDesc("berth_agent_kernels", "Containers of sessions that the agent has a record of, by phase.", []string{"phase"}, nil)
 	diskSizeDesc = prometheus.NewDesc("berth_agent_disk_size_bytes", "Size of a disk that the agent or its containers write to.", []string{"disk"}, nil)
@@ -73,8 +73,8 @@ var (
 	restartDesc  = prometheus.NewDesc("berth_agent_plugin_restarts_total", "Times that the process of an accelerator plugin was started again.", []string{"plugin"}, nil)
 )
 
-// accelerators are the metrics of devices, by what the name of the plugin's metric has
-// after the plugin's key. Others differ from vendor to vendor and are in the API alone.
+// accelerators maps the device metrics that are exported, by their names without the key of the
+// plugin. Other metrics differ between vendors and are available in the API only.
 var accelerators = map[string]accelerator{
 	"util":        {deviceDesc("utilization_ratio", "How busy a device is, from 0 to 1."), nil, 0.01},
 	"mem":         {deviceDesc("memory_used_bytes", "Memory of a device in use."), deviceDesc("memory_size_bytes", "Memory of a device."), 1},
@@ -91,7 +91,7 @@ func deviceDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("berth_accelerator_"+name, help, []string{"device"}, nil)
 }
 
-// collector looks up what the agent knows. It measures nothing.
+// collector exports the agent's current state without measuring anything.
 type collector struct{ a *Agent }
 
 // Describe implements prometheus.Collector.
@@ -110,7 +110,7 @@ func (c collector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	if c.a.available() != nil {
-		return // it looks for its kernels
+		return // the agent is still recovering its kernels
 	}
 	c.kernels(out)
 	c.disks(out)
@@ -141,9 +141,9 @@ func (c collector) disks(out chan<- prometheus.Metric) {
 	for _, d := range c.a.watched() {
 		var fs unix.Statfs_t
 		if unix.Statfs(d.Dir, &fs) != nil {
-			continue // the agent's conditions say why
+			continue // the agent's conditions give the reason
 		}
-		label, _, _ := strings.Cut(d.Name, "'") // agent's disk, containers' disk
+		label, _, _ := strings.Cut(d.Name, "'") // "agent's disk" or "containers' disk"
 		block := float64(fs.Bsize)
 		out <- prometheus.MustNewConstMetric(diskSizeDesc, prometheus.GaugeValue, float64(fs.Blocks)*block, label)
 		out <- prometheus.MustNewConstMetric(diskFreeDesc, prometheus.GaugeValue, float64(fs.Bavail)*block, label)
@@ -154,7 +154,7 @@ func (c collector) disks(out chan<- prometheus.Metric) {
 }
 
 func (c collector) devices(out chan<- prometheus.Metric) {
-	seen := map[string]bool{} // a plugin that repeats itself must not spoil the whole answer
+	seen := map[string]bool{} // a duplicate from a plugin must not make the whole scrape fail
 	for _, m := range c.a.devices.NodeMetrics() {
 		key, _, _ := strings.Cut(m.DeviceId, ":")
 		kind, known := accelerators[strings.TrimPrefix(m.Name, key+"_")]
@@ -169,7 +169,7 @@ func (c collector) devices(out chan<- prometheus.Metric) {
 	}
 }
 
-// registerer returns where metrics are registered, or nil.
+// registerer returns the registry for metrics, or nil.
 func (a *Agent) registerer() prometheus.Registerer {
 	if a.cfg.Registry == nil {
 		return nil

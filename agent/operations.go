@@ -11,9 +11,9 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Checks are what has to work for the agent to be ready: it has found its kernels again, a
-// manager is connected, and containers can be started. A condition that closes the machine
-// to new sessions is shown only.
+// Checks returns the readiness checks: the agent has recovered its kernels, it is connected to a
+// manager, and it can start containers. A condition that keeps new sessions away is shown but does
+// not affect readiness.
 func (a *Agent) Checks() []opsserver.Check {
 	checks := []opsserver.Check{
 		{Name: "kernels", Probe: func(context.Context) error { return a.available() }},
@@ -37,11 +37,11 @@ func (a *Agent) Checks() []opsserver.Check {
 	return checks
 }
 
-// condition returns why a condition of the machine holds, and nil if it does not or
-// nothing is known yet.
+// condition returns an error with the reason of a condition that is true, and nil if it is false or
+// has not been checked yet.
 func (a *Agent) condition(kind string) error {
 	if a.available() != nil {
-		return nil // the check of the kernels says so
+		return nil // the check of the kernels reports this
 	}
 	for _, c := range a.monitor.List() {
 		if c.Type == kind && c.Status {

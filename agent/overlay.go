@@ -28,8 +28,7 @@ func (a *Agent) openNetwork() (*network.Manager, error) {
 	return network.New(cfg)
 }
 
-// overlay is what a report says of how kernels on other agents reach those here,
-// and the probe that tells people the same.
+// overlay returns the overlay endpoint for the report, and a probe with the same result for people.
 func (a *Agent) overlay() (*agentpb.Overlay, *agentpb.Probe) {
 	n, ok := a.network.(interface{ Reach() network.Reach })
 	if !ok {

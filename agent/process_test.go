@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/agent"
 )
 
-// agentVariable tells a child of the test binary to be an agent; it holds the
-// path of its configuration.
+// agentVariable is set in a child of the test binary that must act as an agent. Its value is the
+// path of the agent's configuration.
 const agentVariable = "BERTH_TEST_AGENT"
 
 // agentProcess serves on a unix socket until it is killed.
@@ -55,7 +55,7 @@ func agentProcess(path string) int {
 	return 1
 }
 
-// spawn starts the agent in a process of its own; kill is kill -9.
+// spawn starts the agent in a separate process and returns a function that sends SIGKILL.
 func (n *node) spawn(t *testing.T) (kill func()) {
 	t.Helper()
 	cfg := n.cfg

@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// pulls joins callers that want the same image. A pull continues while anyone
-// waits for it.
+// pulls lets concurrent requests for the same image share one pull. A pull continues while at least
+// one caller waits for it.
 type pulls struct {
 	runtime runtime.Runtime
 	hub     *hub
@@ -27,7 +27,7 @@ type pull struct {
 	waiting map[*pullUpdates]bool
 }
 
-// pullUpdates is what one caller has not seen yet: only the latest counts.
+// pullUpdates has the latest progress that one caller has not read yet.
 type pullUpdates struct {
 	wake chan struct{}
 
@@ -44,7 +44,7 @@ func keyOf(r *agentpb.PullImageRequest) pullKey {
 	return pullKey{r.Reference, r.Digest, r.Username, r.Password}
 }
 
-// join starts a pull or waits for one that runs.
+// join starts a pull or joins the running pull of the same image.
 func (p *pulls) join(r *agentpb.PullImageRequest) *pullUpdates {
 	u := &pullUpdates{wake: make(chan struct{}, 1), progress: &agentpb.PullProgress{Reference: r.Reference, Phase: "resolving"}}
 	p.mu.Lock()
@@ -60,7 +60,7 @@ func (p *pulls) join(r *agentpb.PullImageRequest) *pullUpdates {
 	return u
 }
 
-// leave gives up waiting; the last one to leave ends the pull.
+// leave stops waiting. A pull is cancelled when its last caller leaves.
 func (p *pulls) leave(r *agentpb.PullImageRequest, u *pullUpdates) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull)
 		return
 	}
 	p.tell(run, &agentpb.PullProgress{Reference: r.Reference, Phase: "done", Done: true, Digest: img.Digest}, nil)
-	p.hub.reportChanged() // another image is here
+	p.hub.reportChanged() // the list of images has changed
 }
 
 func (p *pulls) tell(run *pull, progress *agentpb.PullProgress, err error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 )
 
-// identified returns a context with the id of the API request that the call is made for,
-// if a manager named one.
+// identified returns a context with the id of the API request that caused the call, if the manager
+// sent one.
 func identified(ctx context.Context) context.Context {
 	if id := requestid.Incoming(ctx); id != "" {
 		return requestid.With(ctx, id)
@@ -23,7 +23,7 @@ func identified(ctx context.Context) context.Context {
 	return ctx
 }
 
-// identifiedStream is a stream whose context has the id of its request.
+// identifiedStream is a stream whose context has the request id.
 type identifiedStream struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -32,7 +32,7 @@ type identifiedStream struct {
 // Context implements grpc.ServerStream.
 func (s *identifiedStream) Context() context.Context { return s.ctx }
 
-// unary serves a call: it turns error classes into codes and writes a line.
+// unary handles a call: it maps error classes to status codes and logs the call.
 func (a *Agent) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if err := a.available(); err != nil {
 		return nil, errgrpc.ToGRPC(err)
@@ -45,7 +45,7 @@ func (a *Agent) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return resp, err
 }
 
-// stream is unary for streams.
+// stream handles a stream like unary handles a call.
 func (a *Agent) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	if err := a.available(); err != nil {
 		return errgrpc.ToGRPC(err)
@@ -57,8 +57,8 @@ func (a *Agent) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return err
 }
 
-// served writes one line about a call: at level info for a request of a person, and at
-// level debug for the calls that managers make by themselves.
+// served logs one call: at level info if a user's request caused it, and at level debug for calls
+// that managers make on their own.
 func (a *Agent) served(ctx context.Context, method string, req any, begun time.Time, err error) {
 	level := slog.LevelDebug
 	if requestid.From(ctx) != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// state reads one kernel from a fresh report.
+// state requests a new report and returns one kernel of it.
 func (n *node) state(t *testing.T, id string) *agentpb.KernelState {
 	t.Helper()
 	for _, k := range n.report(t).Kernels {
@@ -43,8 +43,8 @@ func (n *node) report(t testing.TB) *agentpb.Report {
 	return e.GetReport()
 }
 
-// TestKilled kills the agent with kill -9 and starts it again over running,
-// ended, half-made and unknown containers.
+// TestKilled kills the agent with SIGKILL and restarts it while containers are running, ended,
+// partly created and unknown.
 func TestKilled(t *testing.T) {
 	n := newNode(t, v1.Config{})
 	kill := n.spawn(t)
@@ -68,7 +68,7 @@ func TestKilled(t *testing.T) {
 	n.create(t, half)
 	kill()
 
-	time.Sleep(1200 * time.Millisecond) // "ends" ends while nobody looks
+	time.Sleep(1200 * time.Millisecond) // the kernel "ends" exits while no agent runs
 	stop := n.run(t)
 	for _, r := range running {
 		if s := n.state(t, r.KernelId); s.GetPhase() != agentpb.KernelState_RUNNING {
@@ -97,7 +97,7 @@ func TestKilled(t *testing.T) {
 	n.nothingLeft(t)
 }
 
-// TestForgottenContainer removes a container whose record is gone.
+// TestForgottenContainer checks that a container without a record is removed.
 func TestForgottenContainer(t *testing.T) {
 	n := newNode(t, v1.Config{})
 	n.cfg.KeepSessions = true
@@ -115,7 +115,7 @@ func TestForgottenContainer(t *testing.T) {
 		t.Fatalf("files of the stray kernel: %v, %v", lost, err)
 	}
 	for _, file := range lost {
-		if !strings.HasPrefix(filepath.Base(file), "disk") { // its file system is mounted
+		if !strings.HasPrefix(filepath.Base(file), "disk") { // the disk files are in use by mounts
 			if err := os.RemoveAll(file); err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestForgottenContainer(t *testing.T) {
 	if s := n.state(t, stray.KernelId); s != nil {
 		t.Errorf("stray kernel: %v", s)
 	}
-	// A leader that was deposed before the restart stays so.
+	// A leader that was deposed before the restart must still be refused.
 	if _, err := n.CreateKernel(t.Context(), n.request()); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("epoch 1 after epoch 7: %v", err)
 	}
@@ -137,8 +137,7 @@ func TestForgottenContainer(t *testing.T) {
 	n.nothingLeft(t)
 }
 
-// TestCycles makes and ends kernels, some before they run, and looks for what
-// stays behind.
+// TestCycles creates and ends kernels, some before they run, and checks that nothing remains.
 func TestCycles(t *testing.T) {
 	n := newNode(t, v1.Config{})
 	stop := n.run(t)
@@ -155,7 +154,7 @@ func TestCycles(t *testing.T) {
 			if i%2 == 0 {
 				n.wait(t, r.KernelId, agentpb.KernelState_RUNNING)
 			} else {
-				time.Sleep(rand.N(150 * time.Millisecond)) // anywhere in its making
+				time.Sleep(rand.N(150 * time.Millisecond)) // interrupts the creation at an arbitrary point
 			}
 			if s := n.end(t, r.KernelId, time.Second); s.Reason != "terminated" {
 				t.Errorf("%v", s)
@@ -185,7 +184,7 @@ func openFiles(t *testing.T) int {
 	return len(list)
 }
 
-// TestUser runs the image's own user, entry point and environment.
+// TestImageConfiguration uses the user, entry point and environment of the image.
 func TestImageConfiguration(t *testing.T) {
 	n := newNode(t, v1.Config{
 		User: "worker", Entrypoint: []string{"/bin/prog", "print"}, WorkingDir: "/tmp", Env: []string{"PATH=/bin"},

@@ -16,9 +16,9 @@ import (
 	"github.com/berthhq/berth/agent/cgroup"
 )
 
-// BenchmarkIdleSample takes samples of idle kernels by reading their cgroups, as the
-// agent does, and by asking their shims, as it did before, and reports the processor
-// time that one sample costs this process, containerd and the shims together.
+// BenchmarkIdleSample samples idle kernels by reading their cgroups, as the agent does, and by
+// calling their shims, as it did before. It reports the processor time that one sample costs this
+// process, containerd and the shims together.
 func BenchmarkIdleSample(b *testing.B) {
 	n := newNode(b, v1.Config{Entrypoint: []string{"/bin/prog"}})
 	n.run(b)
@@ -84,8 +84,8 @@ func (n *node) reportSamples(b *testing.B, before int64, samples int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// processorTime is the time, in hundredths of a second, that this process,
-// containerd and its shims have used.
+// processorTime returns the processor time of this process, containerd and its shims, in hundredths
+// of a second.
 func (n *node) processorTime(b *testing.B) (ticks int64) {
 	list, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -110,8 +110,8 @@ func (n *node) processorTime(b *testing.B) (ticks int64) {
 	return ticks
 }
 
-// containerd reports whether a process is the test's containerd, which is the test
-// binary with a variable that names its directory.
+// containerd reports whether a process is the test's containerd: the test binary with a variable
+// that names its directory.
 func (n *node) containerd(dir string) bool {
 	env, err := os.ReadFile(dir + "/environ")
 	return err == nil && bytes.Contains(env, []byte("="+filepath.Dir(n.env.Socket)+"\x00"))

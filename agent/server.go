@@ -11,14 +11,14 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// server implements the service. Its methods return errors with errdefs
-// classes; the interceptors turn them into gRPC codes.
+// server implements the gRPC service. Its methods return errors with errdefs classes; the
+// interceptors convert them to status codes.
 type server struct {
 	agentpb.UnimplementedAgentServer
 	a *Agent
 }
 
-// maxMessage bounds what a caller may send: no request is near it.
+// maxMessage limits the size of a request. Real requests are far smaller.
 const maxMessage = 4 << 20
 
 func (a *Agent) newServer() *grpc.Server {
@@ -47,7 +47,8 @@ func (s *server) CreateKernel(ctx context.Context, r *agentpb.CreateKernelReques
 	return state, s.a.blame(ctx, err)
 }
 
-// blame gives an error that is the machine's fault the class that says so.
+// blame replaces the class of an error that a condition of the machine has caused, so that the
+// manager tries another machine.
 func (a *Agent) blame(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

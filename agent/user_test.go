@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/foldergroup"
 )
 
-// user runs everything in a container as the user of the request: the command,
-// what is started beside it and terminals.
+// user checks that the command, additional commands and terminals of a container run as the user of
+// the request.
 func (n *node) user(t *testing.T, volume string) {
 	for _, dir := range []string{"u/own", "u/shared"} {
 		if err := os.MkdirAll(filepath.Join(volume, dir), 0o755); err != nil {
@@ -61,8 +61,8 @@ func (n *node) user(t *testing.T, volume string) {
 	n.colleagues(t, volume)
 }
 
-// colleagues with user ids of their own change each other's files in a folder of the
-// group of folders, whatever umask they have.
+// colleagues checks that users with different user ids can change each other's files in a folder of
+// the folder group, with any umask.
 func (n *node) colleagues(t *testing.T, volume string) {
 	dir := filepath.Join(volume, "p/theirs")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/scopemount"
 )
 
-// volumes joins paths and what is mounted below them.
+// volumes combines the configured paths with the file systems that are mounted below them.
 func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
 	list := mount.Volumes{}
 	for name, path := range cfg.Volumes {
@@ -25,15 +25,14 @@ func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
 		if err := rule.Check(); err != nil {
 			return nil, fmt.Errorf("mounts for the scopes of volume %q: %w", name, err)
 		}
-		v.Guard = nil // the directory holds mounts, which have the options already
+		v.Guard = nil // the directory consists of mounts, which have these options already
 		v.Scopes = scopemount.New(scopemount.Config{Dir: v.Path, Rule: rule, Logger: log.With("volume", name)})
 		list[name] = v
 	}
 	return list, nil
 }
 
-// confine takes their effect from set-uid and device files on the volumes that are
-// mounted; the others follow when they are used.
+// confine mounts the present volumes with nosuid and nodev. Others are confined when they are used.
 func (a *Agent) confine() {
 	for name, v := range a.volumes {
 		if err := v.Confine(); err != nil {

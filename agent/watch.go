@@ -10,10 +10,11 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// minSampling keeps a caller from measuring the node to death.
+// minSampling is the shortest interval that a caller can request, because sampling costs processor
+// time.
 const minSampling = 500 * time.Millisecond
 
-// Watch sends a full report, then changes as they come.
+// Watch sends a full report, then changes as they happen.
 func (s *server) Watch(r *agentpb.WatchRequest, stream grpc.ServerStreamingServer[agentpb.Event]) error {
 	if r.Epoch != 0 {
 		if err := s.a.kernels.Fence(r.Epoch); err != nil {
@@ -29,7 +30,7 @@ func (s *server) Watch(r *agentpb.WatchRequest, stream grpc.ServerStreamingServe
 		default:
 		}
 	}
-	// Subscribed before the report is made: no change falls between the two.
+	// The subscription precedes the report, so that no change is lost between the two.
 	w, cancel := s.a.hub.subscribe()
 	defer cancel()
 	if err := s.sendReport(stream); err != nil {
@@ -87,7 +88,7 @@ func (s *server) sendChanges(stream grpc.ServerStreamingServer[agentpb.Event], w
 	return nil
 }
 
-// report is everything a manager needs to know about the node.
+// report returns everything that a manager needs to know about the node.
 func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
 	r := &agentpb.Report{
 		Name: a.cfg.Name, Incarnation: a.incarnation, Version: a.cfg.Version, Architecture: architecture,

@@ -1,6 +1,6 @@
-// Package cgroup measures a cgroup from its files, in version 1, version 2 and
-// hosts that mix both. A read costs some microseconds, where a question to a
-// container's shim wakes two other processes.
+// Package cgroup reads the usage of a cgroup from its files, in cgroup v1, v2 and hybrid
+// hierarchies. A read takes a few microseconds, while a call to a container's shim wakes two other
+// processes.
 package cgroup
 
 import (
@@ -21,20 +21,20 @@ import (
 // Root is where the hierarchies are mounted.
 const Root = "/sys/fs/cgroup"
 
-// Group is one cgroup. The paths of its files are looked up once.
+// Group is one cgroup. The paths of its files are determined once.
 type Group struct {
-	// Directories by controller; "" where the host does not have the controller.
+	// Directories by controller; "" if the host lacks the controller.
 	cpu, memory, pids, io place
 }
 
-// place is the directory of a controller, and whether it is of version 2.
+// place is the directory of a controller and its cgroup version.
 type place struct {
 	dir     string
 	unified bool
 }
 
-// Find looks a cgroup up by its path below the hierarchies in root. NotFound: it
-// does not exist, or nothing counts its processor time.
+// Find returns the cgroup with a path below the hierarchies in root. It returns NotFound if the
+// cgroup does not exist or its processor time is not accounted.
 func Find(root, path string) (*Group, error) {
 	g := &Group{
 		cpu: find(root, path, "cpuacct", "cpu.stat"), memory: find(root, path, "memory", "memory.current"),
@@ -46,8 +46,8 @@ func Find(root, path string) (*Group, error) {
 	return g, nil
 }
 
-// find prefers the hierarchy of the controller, as the runtime does; file is one
-// that the controller has in version 2.
+// find prefers the v1 hierarchy of the controller, as the runtime does. file is a file that the
+// controller has in v2.
 func find(root, path, controller, file string) place {
 	if dir := filepath.Join(root, controller, path); exists(dir) {
 		return place{dir: dir}
@@ -65,8 +65,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Stats reads what the processes of the cgroup use now. NotFound: it has been
-// removed.
+// Stats returns the current usage. It returns NotFound if the cgroup was removed.
 func (g *Group) Stats() (runtime.Stats, error) {
 	s := runtime.Stats{}
 	var err error
@@ -94,7 +93,7 @@ func (g *Group) used() (time.Duration, error) {
 	return time.Duration(n) * time.Microsecond, err
 }
 
-// working is the memory in use without the file cache that the kernel could drop.
+// working returns the memory in use, without the page cache that the kernel could drop.
 func (g *Group) working() (uint64, error) {
 	if g.memory.dir == "" {
 		return 0, nil
@@ -111,7 +110,8 @@ func (g *Group) working() (uint64, error) {
 	return used - min(cache, used), err
 }
 
-// transferred sums over all block devices. A host without accounting has no file.
+// transferred returns the sums over all block devices. A host without I/O accounting has no such
+// file.
 func (g *Group) transferred() (read, written uint64, err error) {
 	if g.io.unified {
 		text, err := content(g.io.dir, "io.stat")
@@ -147,7 +147,7 @@ func (g *Group) transferred() (read, written uint64, err error) {
 	return read, written, absent(err)
 }
 
-// absent takes a missing file for one that says nothing.
+// absent ignores the error of a missing file.
 func absent(err error) error {
 	if errdefs.IsNotFound(err) {
 		return nil
@@ -160,7 +160,7 @@ func content(dir, name string) (string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("%w: %w", err, errdefs.ErrNotFound)
-	// A cgroup that is removed while its file is open answers so.
+	// Reading an open file of a removed cgroup fails with ENODEV.
 	case err != nil && !exists(dir):
 		return "", fmt.Errorf("%w: %w", err, errdefs.ErrNotFound)
 	}
@@ -179,7 +179,7 @@ func number(dir, name string) (uint64, error) {
 	return n, nil
 }
 
-// field reads one line, KEY NUMBER, of a file of such lines.
+// field reads one value of a file with lines of the form "KEY NUMBER".
 func field(dir, name, key string) (uint64, error) {
 	text, err := content(dir, name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// tree writes files below a directory.
+// tree creates files below a temporary directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -1,7 +1,6 @@
-// Package condition checks the machine of an agent again and again: free space
-// and inodes of the disks with its state, available memory, and whether the
-// container runtime answers. While a condition holds, the manager places nothing
-// new on the agent. Only package agent imports it.
+// Package condition periodically checks the machine of an agent: free space and inodes of the disks
+// with its state, available memory, and whether the container runtime responds. While a condition
+// is true, the manager places no new sessions on the agent. Only package agent imports it.
 package condition
 
 import (
@@ -19,59 +18,58 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Limits are the floors below which a condition holds; zero takes the default.
+// Limits are the thresholds below which a condition becomes true; zero selects the default.
 type Limits struct {
-	DiskPercent  float64 // free space of a disk, of its size
+	DiskPercent  float64 // free space of a disk, percent of its size
 	DiskBytes    int64   // free space of a disk, but at most a tenth of its size
-	InodePercent float64 // free inodes of a disk, of all
+	InodePercent float64 // free inodes of a disk, percent of all
 	MemoryBytes  int64   // available memory
 }
 
-// Defaults are the limits of an agent that is given none.
+// Defaults are the limits of an agent without configured ones.
 var Defaults = Limits{DiskPercent: 5, DiskBytes: 1 << 30, InodePercent: 5, MemoryBytes: 256 << 20}
 
 const (
-	// every is the period of the checks: a disk that fills with 1 GiB/s is noticed
-	// before 1 GiB more is written.
+	// every is the period of the checks: if a disk fills at 1 GiB/s, it is noticed before another 1
+	// GiB is written.
 	every = time.Second
-	// slack keeps a value that moves about its floor from opening and closing the
-	// agent: a condition that holds ends at 1.25 times the floor.
+	// slack prevents flapping near the threshold: a condition ends at 1.25 times the threshold.
 	slack = 1.25
-	// confirmations is how many checks of the runtime in a row must agree before its
-	// condition changes: containerd restarts in some 2 s.
+	// confirmations is the number of consecutive checks of the runtime that must agree before its
+	// condition changes. containerd takes about 2 s to restart.
 	confirmations = 3
-	// runtimeTimeout is far beyond the milliseconds of a runtime that works.
+	// runtimeTimeout is far above the few milliseconds of a healthy runtime.
 	runtimeTimeout = 5 * time.Second
-	// remember keeps a start that failed for want of space: the disk may look free
-	// again because what had filled it was part of the failed start.
+	// remember is how long disk pressure stays true after a start that failed for lack of space.
+	// The disk may look free again because the failed start removed its own files.
 	remember = 30 * time.Second
 )
 
-// Disk is what a directory lies on.
-type Disk struct{ Name, Dir string } // the name is for people
+// Disk is the file system that contains a directory.
+type Disk struct{ Name, Dir string } // the name is shown to people
 
 // Config of a Monitor.
 type Config struct {
 	Disks   []Disk
 	Limits  Limits
-	Runtime func(context.Context) error // asks the container runtime for an answer; nil: not checked
-	// OnChange is called when the status of a condition has changed.
+	Runtime func(context.Context) error // calls the container runtime; nil skips the check
+	// OnChange is called after the status of a condition has changed.
 	OnChange func()
 	Logger   *slog.Logger
 }
 
-// Monitor keeps the latest results.
+// Monitor checks the machine and stores the latest results.
 type Monitor struct {
 	cfg Config
 
 	mu      sync.Mutex
-	list    []*agentpb.Condition // replaced, never changed
-	full    time.Time            // when a start last failed for want of space
-	streak  int                  // checks of the runtime that disagree with its condition
-	reading sync.Mutex           // one check at a time
+	list    []*agentpb.Condition // replaced as a whole, never modified
+	full    time.Time            // when a start last failed for lack of space
+	streak  int                  // consecutive checks of the runtime that contradict its condition
+	reading sync.Mutex           // serializes checks
 }
 
-// New returns a Monitor without results; Check or Run gets them.
+// New returns a Monitor without results. Check or Run creates them.
 func New(cfg Config) *Monitor {
 	d := Defaults
 	l := &cfg.Limits
@@ -116,7 +114,7 @@ func (m *Monitor) List() []*agentpb.Condition {
 	return m.list
 }
 
-// Holding returns the conditions that hold as one clause, or "".
+// Holding returns the conditions that are true as one clause, or "".
 func (m *Monitor) Holding() string {
 	var list []report.Condition
 	for _, c := range m.List() {
@@ -125,9 +123,8 @@ func (m *Monitor) Holding() string {
 	return report.Holding(list)
 }
 
-// Blame reports whether a start that failed with err failed for a condition of the
-// machine, and which. A start that found no space closes the agent for a while even
-// where the disk looks free again.
+// Blame reports whether err was caused by a condition of the machine, and by which. After a start
+// that found no space, disk pressure stays true for a while even if the disk looks free again.
 func (m *Monitor) Blame(ctx context.Context, err error) (why string, yes bool) {
 	if NoSpace(err) {
 		m.mu.Lock()
@@ -135,15 +132,15 @@ func (m *Monitor) Blame(ctx context.Context, err error) (why string, yes bool) {
 		m.mu.Unlock()
 	}
 	if !NoSpace(err) && (errdefs.IsInvalidArgument(err) || errdefs.IsPermissionDenied(err) || errdefs.IsNotFound(err) || errdefs.IsFailedPrecondition(err)) {
-		return "", false // the request's
+		return "", false // the error was caused by the request
 	}
 	m.Check(ctx)
 	why = m.Holding()
 	return why, why != ""
 }
 
-// NoSpace reports whether an error says that a disk is full. Errors of containerd
-// and runc arrive as text.
+// NoSpace reports whether an error means that a disk is full. Errors of containerd and runc have
+// only text.
 func NoSpace(err error) bool {
 	if err == nil {
 		return false
@@ -151,7 +148,7 @@ func NoSpace(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), unix.ENOSPC.Error())
 }
 
-// Check looks at everything once.
+// Check runs all checks once.
 func (m *Monitor) Check(ctx context.Context) {
 	m.reading.Lock()
 	defer m.reading.Unlock()
@@ -164,7 +161,7 @@ func (m *Monitor) Check(ctx context.Context) {
 		list = append(list, m.runtime(ctx, before[report.RuntimeUnavailable]))
 	}
 	if ctx.Err() != nil {
-		return // what was asked last was not answered for that
+		return // cancelled: the runtime's missing response means nothing
 	}
 	changed := false
 	for _, c := range list {
@@ -181,8 +178,7 @@ func (m *Monitor) Check(ctx context.Context) {
 	}
 }
 
-// runtime asks the container runtime. One answer, or one that is missing, is not
-// enough to change the condition.
+// runtime calls the container runtime. A single response or failure does not change the condition.
 func (m *Monitor) runtime(ctx context.Context, before bool) *agentpb.Condition {
 	ctx, cancel := context.WithTimeout(ctx, runtimeTimeout)
 	defer cancel()

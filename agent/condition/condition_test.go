@@ -36,8 +36,8 @@ func fill(t *testing.T, dir string, bytes int) {
 	}
 }
 
-// TestDiskPressure fills a disk and empties it: the condition ends only well above
-// the floor, which is a tenth of a small disk.
+// TestDiskPressure fills and empties a disk. The condition ends only well above the threshold,
+// which is a tenth of a small disk.
 func TestDiskPressure(t *testing.T) {
 	dir := small(t)
 	changes := 0
@@ -57,7 +57,7 @@ func TestDiskPressure(t *testing.T) {
 	}
 }
 
-// TestInodePressure does so with inodes.
+// TestInodePressure does the same with inodes.
 func TestInodePressure(t *testing.T) {
 	dir := small(t)
 	m := New(Config{Disks: []Disk{{"disk", dir}}, Logger: slog.New(slog.DiscardHandler)})
@@ -71,7 +71,7 @@ func TestInodePressure(t *testing.T) {
 	}
 }
 
-// TestMemoryPressure has a floor above what any machine has.
+// TestMemoryPressure uses a threshold above the memory of any machine.
 func TestMemoryPressure(t *testing.T) {
 	m := New(Config{Limits: Limits{MemoryBytes: 1 << 60}, Logger: slog.New(slog.DiscardHandler)})
 	if m.Check(t.Context()); !strings.Contains(m.Holding(), "memory pressure") {
@@ -79,7 +79,7 @@ func TestMemoryPressure(t *testing.T) {
 	}
 }
 
-// TestRuntime answers and does not: one check that disagrees changes nothing.
+// TestRuntime checks that a single contradicting check of the runtime changes nothing.
 func TestRuntime(t *testing.T) {
 	var away error
 	m := New(Config{Runtime: func(context.Context) error { return away }, Logger: slog.New(slog.DiscardHandler)})
@@ -104,8 +104,8 @@ func TestRuntime(t *testing.T) {
 	check(confirmations, false)
 }
 
-// TestBlame: a start that found no space is the machine's fault though the disk looks
-// free, and one that was refused is not, though the disk is full.
+// TestBlame checks that a start that found no space is attributed to the machine even if the disk
+// looks free, and that a refused start is not, even if the disk is full.
 func TestBlame(t *testing.T) {
 	dir := small(t)
 	m := New(Config{Disks: []Disk{{"disk", dir}}, Logger: slog.New(slog.DiscardHandler)})

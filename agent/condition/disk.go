@@ -14,13 +14,13 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// amount is what is free of something, and what should be.
+// amount is the free amount of a resource and its threshold.
 type amount struct {
 	free, floor float64
 	text        string
 }
 
-// below reports whether a condition holds, given whether it did before.
+// below reports whether the condition is true, given whether it was true before.
 func (a amount) below(before bool) bool {
 	if before {
 		return a.free < a.floor*slack
@@ -28,7 +28,7 @@ func (a amount) below(before bool) bool {
 	return a.free < a.floor
 }
 
-// share is how near to its floor an amount is.
+// share returns the free amount relative to its threshold.
 func (a amount) share() float64 {
 	if a.floor == 0 {
 		return 1
@@ -36,8 +36,8 @@ func (a amount) share() float64 {
 	return a.free / a.floor
 }
 
-// disks checks space and inodes; of several disks the one nearest to its floor is
-// shown.
+// disks checks space and inodes. Of several disks, it returns the one that is nearest to its
+// threshold.
 func (m *Monitor) disks(before map[string]bool) []*agentpb.Condition {
 	space := &agentpb.Condition{Type: report.DiskPressure}
 	inodes := &agentpb.Condition{Type: report.InodePressure}
@@ -61,7 +61,7 @@ func (m *Monitor) disks(before map[string]bool) []*agentpb.Condition {
 		if a := m.space(disk.Name, fs); spaceLeast == nil || a.share() < spaceLeast.share() {
 			spaceLeast = &a
 		}
-		if fs.Files == 0 { // the file system makes inodes as it needs them
+		if fs.Files == 0 { // the file system allocates inodes on demand
 			continue
 		}
 		a := amount{free: float64(fs.Ffree), floor: float64(fs.Files) * m.cfg.Limits.InodePercent / 100}
@@ -98,7 +98,7 @@ func (m *Monitor) space(name string, fs unix.Statfs_t) amount {
 
 func people(bytes float64) string { return resource.ForPeople(resource.Mem, int64(bytes)) }
 
-// memory checks what the kernel of the machine says is available without swapping.
+// memory checks the memory that the kernel reports as available without swapping.
 func (m *Monitor) memory(before bool) *agentpb.Condition {
 	c := &agentpb.Condition{Type: report.MemoryPressure}
 	available, ok := available()

@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Apply puts plugins' edits into a container's spec. What a plugin is not
-// allowed to ask for is refused by name.
+// Apply adds the plugins' edits to a container's spec. It returns an error that names the first
+// edit that the plugin is not allowed to make.
 func (m *Manager) Apply(spec *ocispecs.Spec, prepared Prepared) error {
 	for _, key := range slices.Sorted(maps.Keys(prepared.Edits)) {
 		p := m.plugin(key)
@@ -59,7 +59,7 @@ func apply(spec *ocispecs.Spec, e *acceleratorpb.ContainerEdits, allow Allow, fr
 	return nil
 }
 
-// permitted checks what weakens a container against the operator's list.
+// permitted checks edits that weaken the isolation of a container against the operator's list.
 func permitted(e *acceleratorpb.ContainerEdits, allow Allow) error {
 	refuse := func(what string) error {
 		return fmt.Errorf("%s is not in the plugin's allow-list: %w", what, errdefs.ErrPermissionDenied)
@@ -85,7 +85,7 @@ func permitted(e *acceleratorpb.ContainerEdits, allow Allow) error {
 	return nil
 }
 
-// translate says in the words of CDI what CDI has words for.
+// translate converts the edits that CDI can express.
 func translate(e *acceleratorpb.ContainerEdits) (*cdispecs.ContainerEdits, error) {
 	out := &cdispecs.ContainerEdits{AdditionalGIDs: e.AdditionalGids}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
@@ -136,7 +136,7 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// prepend puts entries before what a colon-separated variable holds.
+// prepend puts entries before the present value of a colon-separated variable.
 func prepend(spec *ocispecs.Spec, name string, entries []string) {
 	if len(entries) == 0 {
 		return
@@ -154,7 +154,7 @@ func prepend(spec *ocispecs.Spec, name string, entries []string) {
 	spec.Process.Env = append(spec.Process.Env, name+"="+value)
 }
 
-// privileges grants what permitted let pass.
+// privileges adds the edits that permitted has checked.
 func privileges(spec *ocispecs.Spec, e *acceleratorpb.ContainerEdits) {
 	for _, l := range e.Rlimits {
 		spec.Process.Rlimits = append(spec.Process.Rlimits, limit(l, mayRaiseLimits()))

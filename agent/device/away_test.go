@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// What a plugin has shown is given to no one new while the plugin does not come back,
-// and can be had again when it does.
+// While a plugin process cannot be restarted, its devices are not allocated to new kernels. They
+// are available again when it returns.
 func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 	mock, err := buildMock()
 	if err != nil {
@@ -24,15 +24,15 @@ func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		harm  func(path string) error // what is there when it is started again
-		comes bool                    // back, once its program is whole
+		harm  func(path string) error // changes the program before it is started again
+		comes bool                    // the plugin returns once its program is restored
 	}{
 		"its program is gone":   {os.Remove, false},
 		"its program ends":      {func(path string) error { return replace(path, []byte("#!/bin/false\n")) }, true},
 		"its program is broken": {func(path string) error { return replace(path, program[:len(program)/2]) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "bd") // short: a socket lies in it
+			dir, err := os.MkdirTemp("", "bd") // short, because it contains a socket
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 	}
 }
 
-// replace puts another file in the place of a program, which may be running.
+// replace replaces the file of a program that may be running.
 func replace(path string, program []byte) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, program, 0o755); err != nil {

@@ -16,34 +16,34 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// PluginConfig is one accelerator plugin of this node.
+// PluginConfig configures one accelerator plugin of this node.
 type PluginConfig struct {
 	Path       string
-	SHA256     string // of the program, "" = not checked
+	SHA256     string // of the program; "" skips the check
 	ConfigJSON []byte
-	Force      bool     // start it even where its vendor is not on the PCI bus
-	Plain      bool     // it cannot do go-plugin's TLS: the socket's directory is the guard
+	Force      bool     // start the plugin even if no hardware of its vendor is on the PCI bus
+	Plain      bool     // the plugin cannot use go-plugin's TLS: only the mode of the socket's directory protects the connection
 	Env        []string // added to the plugin's environment
-	// Roots are where the machine's files are, for the plugin and for the look at
-	// the bus; nil and empty = the usual places. State is the agent's to say.
+	// Roots are the directories of the machine's files, for the plugin and for the scan of the PCI
+	// bus; nil and empty select the usual ones. Roots.State must be empty: the agent chooses it.
 	Roots *acceleratorpb.Roots
 	Allow Allow
 }
 
-// Allow is what a plugin's edits may ask for beyond devices, mounts and
-// environment. Everything here weakens a container, so nothing is the default.
+// Allow lists what a plugin's edits can request beyond devices, mounts and environment. Everything
+// in it weakens the isolation of a container, so it is empty by default.
 type Allow struct {
 	HostIPC      bool     `yaml:"hostIpc"`
 	Capabilities []string `yaml:"capabilities"`
 	Syscalls     []string `yaml:"syscalls"`
 	Sysctls      []string `yaml:"sysctls"`
 	Networks     []string `yaml:"networks"`
-	// Mounts are directories outside the plugin's roots; what is below them may
-	// be mounted, also to be written.
+	// Mounts are directories outside the plugin's roots. Paths below them can be mounted, also
+	// writable.
 	Mounts []string `yaml:"mounts"`
 }
 
-// entry is a plugin in an operator's file.
+// entry is a plugin in the operator's file.
 type entry struct {
 	Path   string            `yaml:"path"`
 	SHA256 string            `yaml:"sha256"`
@@ -61,7 +61,7 @@ type entry struct {
 	Allow Allow `yaml:"allow"`
 }
 
-// ReadPlugins reads an operator's file of plugins.
+// ReadPlugins parses the operator's file of plugins.
 func ReadPlugins(file string) ([]PluginConfig, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -115,7 +115,7 @@ func (e entry) config() (PluginConfig, error) {
 	return cfg, err
 }
 
-// absolute refuses a path that is none, or is not one of the exceptions.
+// absolute returns an error if a path is not absolute, unless it is one of the exceptions.
 func absolute(field, path string, except ...string) error {
 	if filepath.IsAbs(path) && filepath.Clean(path) == path || slices.Contains(except, path) {
 		return nil

@@ -60,7 +60,7 @@ plugins:
 	}
 }
 
-// TestThePageIsTrue reads the file that the documentation shows.
+// TestThePageIsTrue parses the file that the documentation shows.
 func TestThePageIsTrue(t *testing.T) {
 	page, err := os.ReadFile("../../docs/accelerators/plugins.md")
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package device knows what a node can give to kernels: cpu and mem, which
-// every node has, and the devices of accelerator plugins. It checks every
-// allocation that the manager asks for against what is there and what is held,
-// and turns it into edits of a container. Who holds what follows from the
-// kernels' records on disk; plugins have no say in it and may be killed at any
-// time.
+// Package device manages the devices that a node offers to kernels: cpu and mem, which every node
+// has, and the devices of accelerator plugins. It checks each allocation of the manager against the
+// devices and the existing allocations, and converts it into edits of a container. Allocations are
+// recovered from the kernels' records on disk, so plugins can be killed at any time without losing
+// them.
 package device
 
 import (
@@ -24,55 +23,55 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Config of a Manager.
+// Config configures a Manager.
 type Config struct {
-	Dir         string // plugins' state and sockets, and work directories
+	Dir         string // of the plugins' state, sockets and work directories
 	Node        string // name of the node
 	Version     string // of the agent
 	Incarnation string
-	Reserve     resource.Slots // kept from kernels: cpu, mem
-	Sysfs       string         // what the machine is made of is read there; /sys when empty
+	Reserve     resource.Slots // cpu and mem that are not offered to kernels
+	Sysfs       string         // describes the hardware of the machine; empty = /sys
 	Plugins     []PluginConfig
-	OnChange    func() // devices or plugins are no longer what they were
+	OnChange    func() // called after devices or plugins have changed
 	Logger      *slog.Logger
 }
 
-// Manager owns the node's devices.
+// Manager manages the node's devices.
 type Manager struct {
 	cfg     Config
 	plugins []*plugin
-	// awayTimeout is how long a plugin may be away before its devices are not given away.
+	// awayTimeout is how long a plugin may be down before its devices are withheld.
 	awayTimeout time.Duration
 	// hangTimeout is how long a plugin may hang before it is restarted.
 	hangTimeout time.Duration
-	nodes       []node // NUMA nodes; none where there is but one
-	pins        bool   // containers can be kept to them
+	nodes       []node // NUMA nodes; empty if there is only one
+	pins        bool   // cgroups can restrict containers to NUMA nodes
 
 	mu    sync.Mutex
-	views map[string]view // by plugin key, "" = intrinsic
+	views map[string]view // by plugin key; "" = intrinsic
 	held  map[string][]holding
-	// What a plugin that starts must know.
+	// prepared has the allocations to send to a plugin when it starts.
 	prepared  map[allocation]*acceleratorpb.LiveAllocation
-	preparing map[allocation]chan struct{} // closed when the plugin has answered
-	// What a plugin was not there to undo.
+	preparing map[allocation]chan struct{} // closed when the plugin has responded
+	// owed has the allocations that could not be undone because their plugin was not running.
 	owed map[allocation]*acceleratorpb.UnprepareRequest
 
-	admission sync.Mutex // plugins are admitted one after the other
+	admission sync.Mutex // serializes the admission of plugins
 }
 
-// allocation is what one kernel has of one plugin.
+// allocation identifies the devices that one kernel has from one plugin.
 type allocation struct{ plugin, id string }
 
-// view is the last good picture of one plugin's devices.
+// view is the last valid snapshot of a plugin's devices.
 type view struct {
 	slots    []*agentpb.SlotType
 	devices  []*agentpb.Device
-	counters map[string]map[string]int64 // by set: what it has of each
-	sets     []*agentpb.CounterSet       // the same as reported
+	counters map[string]map[string]int64 // by counter set: its capacity of each counter
+	sets     []*agentpb.CounterSet       // the same in the format of reports
 	links    []*agentpb.Link
 }
 
-// New takes stock of cpu and mem. Run starts the plugins.
+// New reads the machine's cpu and memory. Run starts the plugins.
 func New(cfg Config) (*Manager, error) {
 	cfg.Sysfs = cmp.Or(cfg.Sysfs, Sysfs)
 	list, err := nodes(cfg.Sysfs, runtime.NumCPU())
@@ -106,7 +105,8 @@ func (m *Manager) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Settle waits until every plugin has shown its devices, or cannot.
+// Settle waits until every plugin has reported its devices or failed to start, at most until the
+// limit.
 func (m *Manager) Settle(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -115,7 +115,7 @@ func (m *Manager) Settle(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// starting reports whether some plugin has yet to say what it has.
+// starting reports whether any plugin has not reported its devices yet.
 func (m *Manager) starting() bool {
 	for _, p := range m.plugins {
 		switch p.host.Status().State {
@@ -133,11 +133,11 @@ func (m *Manager) starting() bool {
 	return false
 }
 
-// awayTimeout is that of a Manager: half a minute is the longest pause before a plugin
-// that died is started again.
+// awayTimeout is the default of Manager.awayTimeout. It is longer than the maximum back-off before
+// a plugin that died is restarted, which is 30 s.
 const awayTimeout = time.Minute
 
-// Describe fills in what a report says about devices.
+// Describe adds the devices, slots and plugins to a report.
 func (m *Manager) Describe(r *agentpb.Report) {
 	away := map[string]string{}
 	for _, p := range m.plugins {
@@ -160,8 +160,8 @@ func (m *Manager) Describe(r *agentpb.Report) {
 	}
 }
 
-// Plugins returns how the processes of the plugins are, by the names of the programs.
-// Those for hardware that the machine does not have are left out.
+// Plugins returns the states of the plugins' processes, by the names of their programs. It omits
+// plugins whose hardware the machine lacks.
 func (m *Manager) Plugins() map[string]pluginhost.Status {
 	all := map[string]pluginhost.Status{}
 	for _, p := range m.plugins {
@@ -172,7 +172,8 @@ func (m *Manager) Plugins() map[string]pluginhost.Status {
 	return all
 }
 
-// withheld is devices that nothing new may have, and why; "" leaves them as they are.
+// withheld returns the devices with a reason why they are not available for new kernels; "" returns
+// them unchanged.
 func withheld(devices []*agentpb.Device, why string) []*agentpb.Device {
 	if why == "" {
 		return devices
@@ -185,7 +186,7 @@ func withheld(devices []*agentpb.Device, why string) []*agentpb.Device {
 	return out
 }
 
-// keys lists the plugins in order, the intrinsic devices first.
+// keys returns the sorted keys of the plugins. The intrinsic devices come first.
 func (m *Manager) keys() []string {
 	keys := make([]string, 0, len(m.views))
 	for k := range m.views {
@@ -195,8 +196,8 @@ func (m *Manager) keys() []string {
 	return keys
 }
 
-// pluginOf splits a device id of a report: mock:gpu-0 is mock's gpu-0, and
-// what has no colon is intrinsic.
+// pluginOf splits a device id of a report: "mock:gpu-0" is device gpu-0 of the plugin mock. An id
+// without a colon is intrinsic.
 func pluginOf(id string) (key, local string) {
 	if key, local, ok := strings.Cut(id, ":"); ok {
 		return key, local

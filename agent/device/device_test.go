@@ -55,7 +55,7 @@ func withMock(t *testing.T, config string) (m *Manager, faults string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "bd") // short: a socket lies in it
+	dir, err := os.MkdirTemp("", "bd") // short, because it contains a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func withMock(t *testing.T, config string) (m *Manager, faults string) {
 	return m, faults
 }
 
-// timeout bounds every wait, also on a machine that has other things to do.
+// timeout bounds every wait. It is long enough for a busy machine.
 const timeout = 2 * time.Minute
 
 func describe(m *Manager) *agentpb.Report {
@@ -155,7 +155,7 @@ func TestHoldFractions(t *testing.T) {
 	}
 }
 
-// pid of the plugin's process, 0 while there is none.
+// pid returns the pid of the plugin's process, or 0 while it is not running.
 func pid(t *testing.T, m *Manager) int {
 	c, err := m.plugins[0].host.Get(t.Context())
 	if err != nil {
@@ -164,10 +164,10 @@ func pid(t *testing.T, m *Manager) int {
 	return c.Pid()
 }
 
-// kill is kill -9 of the plugin.
+// kill sends SIGKILL to the plugin.
 func kill(t *testing.T, m *Manager) (was int) {
 	t.Helper()
-	if was = pid(t, m); was == 0 { // which kill(2) takes for the tests themselves
+	if was = pid(t, m); was == 0 { // kill(0) would kill the tests themselves
 		t.Fatal("the plugin does not run")
 	}
 	if err := syscall.Kill(was, syscall.SIGKILL); err != nil {
@@ -313,7 +313,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// shown is a manager with the picture of a plugin x.
+// shown returns a manager that has received a snapshot from the plugin x.
 func shown(t *testing.T, s *acceleratorpb.DeviceSnapshot) *Manager {
 	t.Helper()
 	m, err := New(Config{Logger: slog.New(slog.DiscardHandler)})
@@ -381,7 +381,7 @@ func TestUniqueAndUnifiedSlots(t *testing.T) {
 		fits             bool
 	}{
 		{"a", "x.ring", "2", true},
-		{"b", "x.ring", "1", false}, // two are left, but it has its holder
+		{"b", "x.ring", "1", false}, // two are left, but another kernel has the device exclusively
 		{"a", "x.ring", "4", true},
 		{"c", "x.core", "1", true},
 		{"d", "x.tile", "6", false}, // a third of 8 is not left
@@ -397,7 +397,8 @@ func TestUniqueAndUnifiedSlots(t *testing.T) {
 	}
 }
 
-// TestPlaceOfDevices is told with ids that are the node's, not the plugin's.
+// TestPlaceOfDevices checks that the topology is reported with the node's device ids instead of the
+// plugin's.
 func TestPlaceOfDevices(t *testing.T) {
 	node := int32(1)
 	m := shown(t, &acceleratorpb.DeviceSnapshot{

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// template builds the plugin of the vendor ACME, whose machine is in testdata.
+// template builds the plugin of the fictional vendor ACME, whose machine is in testdata.
 func template(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "template")
@@ -32,7 +32,7 @@ func template(t *testing.T) string {
 	return path
 }
 
-// on runs a manager on a machine that is made up; nothing forces the plugin.
+// on runs a manager on a simulated machine. The plugin starts only if its hardware is found.
 func on(t *testing.T, dir, program string, tree *fixture.Tree) (m *Manager, stop func()) {
 	t.Helper()
 	m, err := New(Config{
@@ -51,7 +51,7 @@ func on(t *testing.T, dir, program string, tree *fixture.Tree) (m *Manager, stop
 	return m, stop
 }
 
-// short is a directory for sockets, whose paths are limited.
+// short returns a directory for sockets, whose paths have a maximum length.
 func short(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bd")
@@ -104,15 +104,15 @@ func TestFromAMachineToAContainer(t *testing.T) {
 	}
 }
 
-// TestVendorThatIsNotHere is asked once which hardware it is for, and again
-// only when the program is another.
+// TestVendorThatIsNotHere checks that a plugin without hardware is started once to learn its
+// vendors, and again only after its program has changed.
 func TestVendorThatIsNotHere(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "m.yaml")
 	if err := os.WriteFile(file, []byte("name: bare\nplugin: template\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	bare, program, dir := fixturetest.Start(t, file), template(t), short(t)
-	sockets := filepath.Join(dir, "s") // made for the first start
+	sockets := filepath.Join(dir, "s") // created at the first start
 	started := func(tree *fixture.Tree) bool {
 		t.Helper()
 		if err := os.RemoveAll(sockets); err != nil {
@@ -181,14 +181,14 @@ func TestOrigins(t *testing.T) {
 		{made, read, "/srv/plugins/other", false},
 		{made, write, dir + "/sys/class", false},
 		{made, write, dir + "/work/x/a/pipe", true},
-		{made, read, dir + "/work/x/b/pipe", false}, // another allocation's
+		{made, read, dir + "/work/x/b/pipe", false}, // belongs to another allocation
 		{made, write, dir + "/state/x/mps", true},
 		{made, write, dir + "/extra/in", true},
 		{made, write, dir + "/extras", false},
 		{made, read, "/etc", false},
 		{made, read, "/", false},
 		{made, read, "/proc/1/root/opt/x", false},
-		{made, read, "/usr/lib", false}, // the driver is elsewhere
+		{made, read, "/usr/lib", false}, // the driver is in another root
 		{made, node, dir + "/dev/dri", true},
 		{made, node, dir + "/dev/dri/by-path", false},
 		{made, node, "/dev/null", false},

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// TestWhatIsNotGivenAway has one reason at a time.
+// TestWhatIsNotGivenAway checks each reason for a refusal separately.
 func TestWhatIsNotGivenAway(t *testing.T) {
 	is := func(id string, allocatable bool, h acceleratorpb.Health) *acceleratorpb.Device {
 		return &acceleratorpb.Device{Id: id, Model: "m", Allocatable: allocatable, Health: h, RejectReasons: []string{"why"},
@@ -36,7 +36,7 @@ func TestWhatIsNotGivenAway(t *testing.T) {
 		}
 	}
 
-	// An exclusion that is named once holds both ways.
+	// An exclusion that one slot declares is effective in both directions.
 	if err := m.Hold("other", ask("x:good", "x.whole", "1")); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("all beside a part: %v", err)
 	}
@@ -47,7 +47,7 @@ func TestWhatIsNotGivenAway(t *testing.T) {
 		t.Errorf("a part beside all: %v", err)
 	}
 
-	// A refusal takes nothing away.
+	// A refused request changes no allocation.
 	if err := m.Hold("good", ask("x:good", "x.part", "5")); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("5 of 4: %v", err)
 	}
@@ -71,7 +71,7 @@ func TestWhatIsNotGivenAway(t *testing.T) {
 	}
 }
 
-// TestApplyByDefault is what a container gets where a plugin says no more.
+// TestApplyByDefault checks the container of a plugin that requests nothing beyond devices.
 func TestApplyByDefault(t *testing.T) {
 	spec := &ocispecs.Spec{
 		Process: &ocispecs.Process{Capabilities: &ocispecs.LinuxCapabilities{}},

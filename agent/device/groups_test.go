@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Who is not root opens a device file by its group: those that a plugin names come to
-// what the container has.
+// A process that is not root opens a device file through its group, so the groups that a plugin
+// names are added to the container's groups.
 func TestGroupsOfDeviceFilesReachTheContainer(t *testing.T) {
 	spec := &ocispecs.Spec{Process: &ocispecs.Process{User: ocispecs.User{UID: 1000, AdditionalGids: []uint32{7}}}, Linux: &ocispecs.Linux{}}
 	if err := apply(spec, &acceleratorpb.ContainerEdits{AdditionalGids: []uint32{44, 109}}, Allow{}, origins{}); err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// holding is one amount of one slot on one device.
+// holding is an amount of one slot on one device.
 type holding struct {
 	device, slot string
 	amount       int64
 }
 
-// Hold reserves amounts under an id after checking all of them; either all are
-// held or none. Holding the same id again replaces what it held.
+// Hold allocates amounts to an id, all or none, after checking all of them. A second call with the
+// same id replaces its allocations. It returns ResourceExhausted if an amount is not available.
 func (m *Manager) Hold(id string, allocations []*agentpb.Allocation) error {
 	want, err := parse(allocations)
 	if err != nil {
@@ -41,8 +41,8 @@ func (m *Manager) Hold(id string, allocations []*agentpb.Allocation) error {
 	return nil
 }
 
-// Adopt takes over what a record says is held, even when it no longer fits: a
-// running kernel is a fact. It only keeps others from getting the same.
+// Adopt allocates what a record of a running kernel contains, even if it no longer fits: the kernel
+// uses these devices already.
 func (m *Manager) Adopt(id string, allocations []*agentpb.Allocation) {
 	held, err := parse(allocations)
 	if err != nil {
@@ -54,14 +54,14 @@ func (m *Manager) Adopt(id string, allocations []*agentpb.Allocation) {
 	m.held[id] = held
 }
 
-// Release gives back what the id holds.
+// Release frees the allocations of the id.
 func (m *Manager) Release(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.held, id)
 }
 
-// Held sums what is held, by device and slot.
+// Held returns the sums of the allocations, by device and slot.
 func (m *Manager) Held() map[string]resource.Slots {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,8 @@ func parse(allocations []*agentpb.Allocation) ([]holding, error) {
 	return out, nil
 }
 
-// fits checks one amount beside what others hold and what comes before it.
+// fits checks one amount against the allocations of others and the preceding amounts of the same
+// request.
 func (m *Manager) fits(h holding, others map[string][]holding, before []holding) error {
 	d, v := m.find(h.device)
 	if d == nil {
@@ -148,7 +149,7 @@ func (m *Manager) fits(h holding, others map[string][]holding, before []holding)
 	return nil
 }
 
-// all yields what others hold, then more.
+// all yields the allocations of others, then more.
 func all(others map[string][]holding, more []holding) func(func(holding) bool) {
 	return func(yield func(holding) bool) {
 		for _, list := range others {
@@ -186,12 +187,12 @@ func kindOf(slots []*agentpb.SlotType, name string) agentpb.SlotType_Kind {
 	return agentpb.SlotType_COUNT
 }
 
-// unified reports whether a slot is a name of its devices' one amount.
+// unified reports whether a slot is an alias for the common amount of its devices.
 func unified(slots []*agentpb.SlotType, name string) bool {
 	return slices.ContainsFunc(slots, func(s *agentpb.SlotType) bool { return s.Name == name && s.Unified })
 }
 
-// quantum is the smallest step of a slot.
+// quantum returns the smallest step of a slot.
 func quantum(slots []*agentpb.SlotType, name string) int64 {
 	for _, s := range slots {
 		if s.Name == name && s.Quantum != "" {
@@ -203,16 +204,16 @@ func quantum(slots []*agentpb.SlotType, name string) int64 {
 	return 1
 }
 
-// exclude holds both ways.
+// exclude reports whether either slot excludes the other one.
 func exclude(slots []*agentpb.SlotType, a, b string) bool {
 	return slices.ContainsFunc(slots, func(s *agentpb.SlotType) bool {
 		return s.Name == a && resource.Apart(s.ExclusiveWith, b) || s.Name == b && resource.Apart(s.ExclusiveWith, a)
 	})
 }
 
-// countersFit checks what partitions draw from shared hardware: a device in
-// use draws once, however much of it is used. Neither is one in use beside what it
-// is cut from.
+// countersFit checks the counters that partitions consume from shared hardware. A device in use
+// consumes its counters once, whatever amount of it is allocated. A device also conflicts with the
+// device that it is partitioned from.
 func (m *Manager) countersFit(others map[string][]holding, want []holding) error {
 	inUse := map[string]bool{}
 	for h := range all(others, want) {

@@ -13,14 +13,14 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// The intrinsic devices, by id. A machine of several NUMA nodes has one of each per
-// node, with its number behind a dash.
+// The ids of the intrinsic devices. A machine with several NUMA nodes has one of each per node,
+// with "-" and the node's number appended.
 const (
 	CPU = "cpu"
 	Mem = "mem"
 )
 
-// intrinsic describes this machine's cpu and memory, less the reserve.
+// intrinsic returns the cpu and memory devices of this machine, without the reserve.
 func intrinsic(reserve resource.Slots, list []node) (view, error) {
 	memory, err := meminfo("MemTotal")
 	if err != nil {
@@ -53,7 +53,7 @@ func intrinsic(reserve resource.Slots, list []node) (view, error) {
 	return out, nil
 }
 
-// meminfo reads one line of /proc/meminfo in bytes.
+// meminfo returns one value of /proc/meminfo in bytes.
 func meminfo(key string) (int64, error) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

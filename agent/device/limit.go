@@ -9,12 +9,11 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// resources that vendors ask for, by the names of limits.
+// resources maps the names of rlimits to their numbers.
 var resources = map[string]int{"memlock": unix.RLIMIT_MEMLOCK, "nofile": unix.RLIMIT_NOFILE, "stack": unix.RLIMIT_STACK, "nproc": unix.RLIMIT_NPROC}
 
-// limit translates a limit. An agent that may not raise limits, such as one in a
-// container, gives as much as it has: a container that asks for more would not
-// even start.
+// limit converts a limit. An agent that cannot raise limits, such as one in a container, lowers it
+// to its own: otherwise the container would not start.
 func limit(l *acceleratorpb.Rlimit, mayRaise bool) ocispecs.POSIXRlimit {
 	out := ocispecs.POSIXRlimit{Type: "RLIMIT_" + strings.ToUpper(l.Name), Soft: l.Soft, Hard: l.Hard}
 	resource, known := resources[strings.ToLower(l.Name)]

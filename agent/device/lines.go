@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// lines tell people and programs in a container what it has of devices. What each
-// plugin says comes beside its devices as the container numbers them.
+// lines describes the container's devices to people and programs inside it. The metadata of a
+// plugin follows each of its devices, in the order in which the container numbers them.
 type lines map[string]string
 
 func (l lines) add(plugin string, r *acceleratorpb.PrepareResponse) error {
@@ -40,7 +40,7 @@ func (l lines) add(plugin string, r *acceleratorpb.PrepareResponse) error {
 	return nil
 }
 
-// number is empty where it is not known.
+// number returns "" for an unknown number.
 func number(n uint64) string {
 	if n == 0 {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// TestLines of a container that has devices of two plugins are those of both, in
-// order, and the same again when a plugin was killed.
+// TestLines checks that the lines of two plugins are merged in order, and are the same after a
+// plugin was killed.
 func TestLines(t *testing.T) {
 	m, _ := withMock(t, `{"devices": 2, "memory_bytes": 1073741824}`)
 	r := Request{ID: "k-1", Kernel: "k", Session: "s", Allocations: append(ask("mock:gpu-0", "mock.shares", "0.5"), ask("mock:gpu-1", "mock.shares", "1")...)}

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// hangTimeout is that of a Manager: how long a plugin's look at the hardware may
-	// hang before the process is ended. A look takes 4 s at most, the first one 8 s.
+	// hangTimeout is the default of Manager.hangTimeout: how long a plugin's scan of the hardware
+	// may take before the process is killed. A scan takes at most 4 s, the first one 8 s.
 	hangTimeout = time.Minute
 	maxChecks   = 64
-	maxText     = 1024 // bytes of a check's name or text
+	maxText     = 1024 // bytes of a check's name or message
 )
 
-// looked takes note of how a plugin's look at its hardware went, and logs a change.
+// looked records the result of a plugin's scan of its hardware, and logs changes.
 func (p *plugin) looked(l *acceleratorpb.Look) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *plugin) looked(l *acceleratorpb.Look) {
 	}
 }
 
-// forget drops what an ended process said of its view of the hardware.
+// forget removes the results of an ended process.
 func (p *plugin) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *plugin) forget() {
 	}
 }
 
-// restart ends the process and starts it again, also after the plugin was given up.
+// restart kills the process and starts it again, also after the plugin was given up.
 func (p *plugin) restart(why string) {
 	p.m.cfg.Logger.Warn("plugin is restarted", "plugin", p.name, "reason", why)
 	p.mu.Lock()
@@ -81,8 +81,8 @@ func (p *plugin) restart(why string) {
 	}
 }
 
-// Restart ends the process of a plugin, named as in reports, and starts it again. It
-// returns NotFound when no plugin of the node has the name.
+// Restart restarts the process of a plugin. name is its name in reports. It returns NotFound if the
+// node has no such plugin.
 func (m *Manager) Restart(name, why string) error {
 	for _, p := range m.plugins {
 		if name != "" && (p.Key() == name || p.name == name) {
@@ -93,8 +93,8 @@ func (m *Manager) Restart(name, why string) error {
 	return fmt.Errorf("plugin %.40q is not configured on this node: %w", name, errdefs.ErrNotFound)
 }
 
-// examine runs the plugin's preflight after its start and whenever its view of the
-// hardware changes between good and bad.
+// examine runs the plugin's preflight checks after its start and whenever its scans begin to fail
+// or to succeed.
 func (p *plugin) examine(ctx context.Context, c *accelerator.Client) {
 	for {
 		checks := preflight(ctx, c)
@@ -118,8 +118,8 @@ func (p *plugin) examine(ctx context.Context, c *accelerator.Client) {
 	}
 }
 
-// preflight asks the plugin once. A plugin without checks has none; one that cannot
-// answer has one, which says so.
+// preflight calls the plugin once. It returns nothing for a plugin without checks, and one failed
+// check for a plugin that returns an error.
 func preflight(ctx context.Context, c *accelerator.Client) []*agentpb.PluginCheck {
 	resp, err := c.Preflight(ctx, &acceleratorpb.PreflightRequest{})
 	if status.Code(err) == codes.Unimplemented {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// logged collects a log.
+// logged collects log lines.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -35,8 +35,7 @@ func (l *logged) has(s string) bool {
 	return strings.Contains(l.text.String(), s)
 }
 
-// looking runs a manager with a mock plugin of one device, which has a fault from its
-// start.
+// looking runs a manager with a mock plugin of one device whose scans are faulty from the start.
 func looking(t *testing.T, look string, log *logged) (m *Manager, order func(look string)) {
 	t.Helper()
 	path, err := buildMock()
@@ -86,12 +85,12 @@ func reported(m *Manager) *agentpb.Plugin {
 	return &agentpb.Plugin{}
 }
 
-// checked reports whether the preflight has one check, of the level and text.
+// checked reports whether the preflight consists of one check with the level and text.
 func checked(p *agentpb.Plugin, level agentpb.PluginCheck_Level, text string) bool {
 	return len(p.Checks) == 1 && p.Checks[0].Name == "driver" && p.Checks[0].Level == level && p.Checks[0].Text == text
 }
 
-// A plugin whose first look fails has no device to carry the reason.
+// If the first scan of a plugin fails, there is no device to report the reason with.
 func TestAFirstLookThatFails(t *testing.T) {
 	log := &logged{}
 	m, order := looking(t, "failed mock-smi prints no JSON", log)
@@ -119,8 +118,8 @@ func TestAFirstLookThatFails(t *testing.T) {
 	})
 }
 
-// While no one can look, a device is unknown rather than gone, also when the plugin is
-// new and knows none.
+// While scans fail, devices are unknown instead of lost, also after the plugin was restarted and
+// knows none of them.
 func TestDevicesStayWhileALookFails(t *testing.T) {
 	m, order := looking(t, "", &logged{})
 	order("failed mock-smi prints no JSON")

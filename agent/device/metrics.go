@@ -18,11 +18,11 @@ type Workload struct {
 	Allocations []*agentpb.Allocation
 }
 
-// metricInterval of the plugins' streams.
+// metricInterval is the interval of the plugins' metric streams.
 const metricInterval = 5 * time.Second
 
-// metricStale is the age at which a plugin's figures of containers are no longer
-// told: from one that hangs they would look like the present.
+// metricStale is the age after which a plugin's metrics of containers are no longer reported. The
+// metrics of a plugin that hangs would look current.
 const metricStale = 6 * metricInterval
 
 func (p *plugin) nodeMetrics(ctx context.Context, c *accelerator.Client) error {
@@ -50,7 +50,7 @@ func (p *plugin) workloadMetrics(ctx context.Context, c *accelerator.Client) err
 	if err != nil {
 		return err
 	}
-	// A new stream begins with the whole set.
+	// A new stream begins with all workloads.
 	select {
 	case p.changed <- struct{}{}:
 	default:
@@ -90,7 +90,7 @@ func (p *plugin) workloadMetrics(ctx context.Context, c *accelerator.Client) err
 	}
 }
 
-// plausible drops numbers that cannot be true.
+// plausible drops metrics with impossible values.
 func (p *plugin) plausible(c *accelerator.Client, list []*acceleratorpb.Metric) []*acceleratorpb.Metric {
 	kept := list[:0]
 	for _, m := range list {
@@ -103,7 +103,7 @@ func (p *plugin) plausible(c *accelerator.Client, list []*acceleratorpb.Metric) 
 	return kept
 }
 
-// Watch tells the plugins which containers to measure from now on.
+// Watch sets the containers that plugins measure.
 func (m *Manager) Watch(workloads []Workload) {
 	for _, p := range m.plugins {
 		key := p.Key()
@@ -125,7 +125,7 @@ func (m *Manager) Watch(workloads []Workload) {
 	}
 }
 
-// NodeMetrics returns the devices' latest figures.
+// NodeMetrics returns the latest metrics of the devices.
 func (m *Manager) NodeMetrics() []*agentpb.Metric {
 	var out []*agentpb.Metric
 	for _, p := range m.plugins {
@@ -137,7 +137,7 @@ func (m *Manager) NodeMetrics() []*agentpb.Metric {
 	return out
 }
 
-// WorkloadMetrics returns the latest figures of one allocation.
+// WorkloadMetrics returns the latest metrics of one allocation.
 func (m *Manager) WorkloadMetrics(id string) []*agentpb.Metric {
 	var out []*agentpb.Metric
 	for _, p := range m.plugins {

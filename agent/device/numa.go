@@ -18,16 +18,16 @@ import (
 // node is a NUMA node of this machine.
 type node struct {
 	number int
-	list   string // of its processors, as cpusets have it: 0-3,8-11
+	list   string // its processors in the format of cpusets: 0-3,8-11
 	cpus   int64
 	memory int64 // bytes
 }
 
-// Sysfs is where a machine says how it is made.
+// Sysfs is the directory in which Linux describes the hardware.
 const Sysfs = "/sys"
 
-// nodes lists the NUMA nodes of a machine; none where it has but one, or where the
-// agent may not use all of their processors: it does not know which then.
+// nodes returns the NUMA nodes of a machine. It returns none if there is only one, or if the agent
+// may use only some of the processors, because it does not know which.
 func nodes(sysfs string, cpus int) ([]node, error) {
 	dirs, err := filepath.Glob(filepath.Join(sysfs, "devices/system/node/node[0-9]*"))
 	if err != nil {
@@ -79,7 +79,7 @@ func readNode(dir string) (n node, err error) {
 	return n, nil
 }
 
-// countOf counts the members of a list such as 0-3,8.
+// countOf returns the number of members of a list such as 0-3,8.
 func countOf(list string) (n int64, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		if part == "" {
@@ -99,8 +99,8 @@ func countOf(list string) (n int64, err error) {
 	return n, nil
 }
 
-// perNode are the devices of cpu and memory of a machine with several nodes. The
-// reserve is kept of each by its size.
+// perNode returns the cpu and memory devices of a machine with several nodes. The reserve is
+// divided among them by their sizes.
 func perNode(list []node, reserve resource.Slots) (devices []*agentpb.Device) {
 	var cpus, memory int64
 	for _, n := range list {
@@ -128,9 +128,8 @@ func perNode(list []node, reserve resource.Slots) (devices []*agentpb.Device) {
 	return devices
 }
 
-// Pin returns the processors and the memory nodes that a container is kept to,
-// which are those of the nodes that its cpu and memory come from. They are empty
-// where it may run anywhere.
+// Pin returns the processors and the memory nodes that a container must use: those of the nodes
+// that its cpu and memory are allocated from. Empty strings mean no restriction.
 func (m *Manager) Pin(allocations []*agentpb.Allocation) (cpus, mems string) {
 	if !m.pins {
 		return "", ""
@@ -139,7 +138,7 @@ func (m *Manager) Pin(allocations []*agentpb.Allocation) (cpus, mems string) {
 		m.of(allocations, resource.Mem, func(n node) string { return strconv.Itoa(n.number) })
 }
 
-// of joins what nodes are called that a slot is taken from.
+// of returns the joined names of the nodes that a slot is allocated from.
 func (m *Manager) of(allocations []*agentpb.Allocation, slot string, name func(node) string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,7 +162,7 @@ func (m *Manager) of(allocations []*agentpb.Allocation, slot string, name func(n
 	return strings.Join(names, ",")
 }
 
-// pinnable reports whether this machine's cgroups keep containers to processors.
+// pinnable reports whether the cgroups of this machine can restrict containers to processors.
 func pinnable(sysfs string) bool {
 	if text, err := os.ReadFile(filepath.Join(sysfs, "fs/cgroup/cgroup.controllers")); err == nil {
 		return slices.Contains(strings.Fields(string(text)), "cpuset")

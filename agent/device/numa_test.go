@@ -13,7 +13,8 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// sysfs makes a machine of some nodes, each with processors and KiB of memory.
+// sysfs creates the /sys of a machine with the given nodes, each with a list of processors and KiB
+// of memory.
 func sysfs(t *testing.T, cpuset bool, nodes map[int][2]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -65,8 +66,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestDevicesOfNodes has a machine of two nodes, of which one has three quarters of
-// the memory, and the same with one node: that one is reported as it always was.
+// TestDevicesOfNodes checks a machine of two nodes, one with three quarters of the memory, and a
+// machine of one node, whose devices have no numbers.
 func TestDevicesOfNodes(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("needs two processors")

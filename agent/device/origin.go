@@ -11,21 +11,21 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// origins are the directories of the host that a plugin's edits may bring
-// things from: what its roots declare, what is its own, and what the operator
-// adds. It is no wall against the plugin, which may do on the host what the agent may,
-// but it keeps a mistake, or a device that lies, from handing out the host.
+// origins are the host directories that a plugin's edits may refer to: its roots, its own
+// directories, and the directories that the operator adds. They are no protection against a
+// malicious plugin, which has the agent's permissions on the host, but they keep a bug or a faulty
+// device from exposing host files to containers.
 type origins struct {
 	nodes    []string // device files
 	readOnly []string
 	writable []string
 }
 
-// systemDirs of a host that is its own driver's root are where drivers are
-// installed. The rest, such as /etc and /run, holds secrets and sockets too.
+// systemDirs are the directories in which drivers are installed on a host that is its own driver
+// root. Others, such as /etc and /run, contain secrets and sockets.
 var systemDirs = []string{"/usr", "/lib", "/lib32", "/lib64", "/opt"}
 
-// origins of one allocation's edits.
+// origins returns the allowed directories for the edits of one allocation.
 func (p *plugin) origins(id string) origins {
 	r := p.cfg.Roots
 	own := []string{p.m.work(p.Key(), id), p.m.state(p.Key())}
@@ -33,7 +33,7 @@ func (p *plugin) origins(id string) origins {
 	o := origins{
 		nodes:    []string{or(r.GetDev(), "/dev")},
 		readOnly: append([]string{or(r.GetSys(), "/sys"), dir, filepath.Join(dir, "../lib")}, r.GetPath()...),
-		writable: append(own, or(r.GetDev(), "/dev")), // hugepages lie there
+		writable: append(own, or(r.GetDev(), "/dev")), // hugepages are mounted below it
 	}
 	if driver := or(r.GetDriver(), "/"); driver != "/" {
 		o.readOnly = append(o.readOnly, driver)
@@ -51,8 +51,8 @@ func or(path, usual string) string {
 	return filepath.Clean(path)
 }
 
-// permit checks where edits bring things from. What may be missing and is, is
-// left out anyway.
+// permit checks that edits refer only to allowed directories. Optional paths that do not exist are
+// skipped.
 func (o origins) permit(e *acceleratorpb.ContainerEdits) error {
 	for _, n := range e.DeviceNodes {
 		host := n.HostPath
@@ -79,8 +79,8 @@ func (o origins) permit(e *acceleratorpb.ContainerEdits) error {
 	return nil
 }
 
-// within reports whether a path lies below one of the directories, wherever links
-// lead. A path that does not exist is where its name says.
+// within reports whether a path is below one of the directories after resolving symbolic links. A
+// path that does not exist is compared by its name.
 func within(path string, dirs []string) bool {
 	real := resolve(path)
 	for _, d := range dirs {
@@ -91,10 +91,10 @@ func within(path string, dirs []string) bool {
 	return false
 }
 
-// resolve follows links as far as the path exists.
+// resolve follows symbolic links as far as the path exists.
 func resolve(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil || !os.IsNotExist(err) {
-		return real // "" is within nothing
+		return real // "" is not within any directory
 	}
 	parent := filepath.Dir(path)
 	if parent == path {

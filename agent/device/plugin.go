@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// plugin is one plugin process and what it said last.
+// plugin is one plugin process and its latest state.
 type plugin struct {
 	m    *Manager
 	cfg  PluginConfig
@@ -31,20 +31,20 @@ type plugin struct {
 	key       string
 	version   string
 	families  []string
-	absent    bool   // its vendor has nothing on this machine
+	absent    bool   // the machine has no hardware of its vendor
 	complaint string // why the last snapshot was refused
 	node      []*acceleratorpb.Metric
 	workloads map[string]*acceleratorpb.WorkloadMetrics
-	measured  time.Time // when the workloads were
-	down      time.Time // since when it does not run; zero while it does
-	gaveUp    bool      // it is not started again
+	measured  time.Time // time of the workloads' metrics
+	down      time.Time // since when the process is down; zero while it runs
+	gaveUp    bool      // it is not restarted any more
 	wanted    []*acceleratorpb.Workload
-	changed   chan struct{} // a new set is wanted
+	changed   chan struct{} // signals that the set of workloads has changed
 	look      *acceleratorpb.Look
-	hanging   *time.Timer // ends a process whose look hangs
+	hanging   *time.Timer // kills a process whose scan hangs
 	checks    []*agentpb.PluginCheck
-	recheck   chan struct{} // run the preflight again
-	revive    chan struct{} // start it although it was given up
+	recheck   chan struct{} // signals that the preflight must run again
+	revive    chan struct{} // signals that a plugin that was given up must be started
 }
 
 func newPlugin(m *Manager, cfg PluginConfig) *plugin {
@@ -59,7 +59,7 @@ func newPlugin(m *Manager, cfg PluginConfig) *plugin {
 	return p
 }
 
-// note keeps since when the process does not run.
+// note records since when the process is down.
 func (p *plugin) note(s pluginhost.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +70,8 @@ func (p *plugin) note(s pluginhost.Status) {
 	}
 }
 
-// away tells why nothing new may have the plugin's devices: it is not started again, or
-// has not run for longer than it takes to start one that died. It is "" else.
+// away returns why the plugin's devices are not available for new kernels: it is not restarted any
+// more, or it has been down for longer than a restart takes. It returns "" otherwise.
 func (p *plugin) away(timeout time.Duration) string {
 	s := p.host.Status()
 	p.mu.Lock()
@@ -82,8 +82,8 @@ func (p *plugin) away(timeout time.Duration) string {
 	return fmt.Sprintf("plugin %s does not run: %s", p.name, s.Message)
 }
 
-// run keeps the process and the streams from it going. A plugin that is given up
-// shows in the report, and runs again when someone restarts it.
+// run keeps the process and its streams running. A plugin that was given up is shown in the report,
+// and runs again after Restart.
 func (p *plugin) run(ctx context.Context) {
 	for {
 		var wg sync.WaitGroup
@@ -104,7 +104,7 @@ func (p *plugin) run(ctx context.Context) {
 	}
 }
 
-// abandon notes whether the plugin is given up.
+// abandon records whether the plugin was given up.
 func (p *plugin) abandon(gaveUp bool) {
 	p.mu.Lock()
 	p.gaveUp = gaveUp
@@ -135,9 +135,9 @@ func (p *plugin) launch(ctx context.Context) (*accelerator.Client, error) {
 	return c, nil
 }
 
-// admit takes note of who the plugin is, or tells why it is not wanted.
+// admit records the identity of the plugin, or returns the reason why it must not run.
 func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
-	p.m.admission.Lock() // two that start together must not both have a name
+	p.m.admission.Lock() // of two plugins with the same key that start together, only one is admitted
 	defer p.m.admission.Unlock()
 	for _, other := range p.m.plugins {
 		if other == p {
@@ -159,21 +159,21 @@ func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
 	return ""
 }
 
-// owns reports whether slots that begin with the name are the plugin's.
+// owns reports whether slots that begin with the name belong to the plugin.
 func (p *plugin) owns(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.key == name || slices.Contains(p.families, name)
 }
 
-// Key of the plugin, "" until it has been admitted.
+// Key returns the key of the plugin, or "" until it has been admitted.
 func (p *plugin) Key() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.key
 }
 
-// ready gives a new process its settings and tells it what is alive.
+// ready configures a new process and sends it the live allocations.
 func (p *plugin) ready(ctx context.Context, c *accelerator.Client) error {
 	roots := &acceleratorpb.Roots{}
 	proto.Merge(roots, p.cfg.Roots)
@@ -201,12 +201,12 @@ func (p *plugin) ready(ctx context.Context, c *accelerator.Client) error {
 	return nil
 }
 
-// listen follows one process after another.
+// listen follows the streams of each process of the plugin in turn.
 func (p *plugin) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		c, err := p.host.Wait(ctx)
 		if err != nil {
-			return // disabled, or the end
+			return // disabled, or the context has ended
 		}
 		life, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
@@ -225,12 +225,12 @@ func (p *plugin) listen(ctx context.Context) {
 	}
 }
 
-// again opens a stream as often as it breaks while the process lives.
+// again reopens a stream whenever it breaks, for as long as the process lives.
 func (p *plugin) again(ctx context.Context, c *accelerator.Client, follow func(context.Context, *accelerator.Client) error) {
 	for {
 		err := follow(ctx, c)
 		if err == nil || ctx.Err() != nil {
-			return // not offered, or the end
+			return // not offered, or the context has ended
 		}
 		p.m.cfg.Logger.Debug("plugin's stream ended", "plugin", p.name, "error", err)
 		select {
@@ -260,8 +260,8 @@ func (p *plugin) devices(ctx context.Context, c *accelerator.Client) error {
 		}
 		complaint := ""
 		if err := accelerator.Validate(c.Description, snapshot); err != nil {
-			// The old picture stays: a plugin that lies must not take devices
-			// from kernels or promise ones that are not there.
+			// The previous snapshot stays: a faulty plugin must not remove the devices of running
+			// kernels or offer devices that do not exist.
 			complaint = "snapshot refused: " + err.Error()
 			p.m.cfg.Logger.Error("plugin's snapshot refused", "plugin", p.name, "error", err)
 		} else {
@@ -305,8 +305,8 @@ func (p *plugin) complained() string {
 	return p.complaint
 }
 
-// status is what the report says of the plugin. It is nil for a plugin whose vendor is not on this machine: it has
-// nothing to say about it.
+// status returns the plugin's state for the report. It is nil for a plugin whose hardware the
+// machine lacks.
 func (p *plugin) status() *agentpb.Plugin {
 	s := p.host.Status()
 	p.mu.Lock()

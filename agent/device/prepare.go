@@ -21,27 +21,26 @@ import (
 
 // Request is an allocation to prepare.
 type Request struct {
-	ID          string // names the allocation, the same for every attempt
+	ID          string // identifies the allocation, the same for every attempt
 	Kernel      string
 	Session     string
 	TrustDomain string
 	Allocations []*agentpb.Allocation
 }
 
-// Prepared is what Prepare made: edits for the container, and what plugins want
-// to see again, by plugin key.
+// Prepared is the result of Prepare: edits for the container, and the states that plugins need for
+// later calls, by plugin key.
 type Prepared struct {
 	ID     string
 	Edits  map[string]*acceleratorpb.ContainerEdits
 	States map[string][]byte
-	Lines  []string // KEY=value, in order, of what the container has
+	Lines  []string // KEY=value lines that describe the devices of the container
 }
 
-// pluginWait is how long a prepare waits for a plugin that is just starting
-// again.
+// pluginWait is how long Prepare waits for a plugin that is being restarted.
 const pluginWait = 10 * time.Second
 
-// Prepare has each plugin make its devices ready. It may be repeated.
+// Prepare calls each plugin to prepare its devices. It can be repeated.
 func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
 	out := Prepared{ID: r.ID, Edits: map[string]*acceleratorpb.ContainerEdits{}, States: map[string][]byte{}}
 	parts, told := m.split(r.Allocations), lines{}
@@ -59,7 +58,7 @@ func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
 	return out, nil
 }
 
-// PluginsOf lists the plugins, by key, whose devices are allocated.
+// PluginsOf returns the keys of the plugins whose devices are allocated.
 func PluginsOf(allocations []*agentpb.Allocation) []string {
 	var keys []string
 	for _, a := range allocations {
@@ -70,7 +69,7 @@ func PluginsOf(allocations []*agentpb.Allocation) []string {
 	return keys
 }
 
-// split groups a request by plugin, with the plugin's own device ids.
+// split groups a request by plugin and converts the device ids to the plugin's own.
 func (m *Manager) split(allocations []*agentpb.Allocation) map[string][]*acceleratorpb.Allocation {
 	parts := map[string][]*acceleratorpb.Allocation{}
 	for _, a := range allocations {
@@ -110,8 +109,7 @@ func (m *Manager) prepare(ctx context.Context, key string, r Request, part []*ac
 	return resp, nil
 }
 
-// retry calls a plugin, once more on a new process when the old one ended
-// under the call.
+// retry calls a plugin, and once more on the new process if the old one ended during the call.
 func retry[T any](ctx context.Context, m *Manager, key string, call func(*accelerator.Client) (T, error)) (T, error) {
 	var none T
 	for attempt := 0; ; attempt++ {
@@ -134,8 +132,8 @@ func retry[T any](ctx context.Context, m *Manager, key string, call func(*accele
 	}
 }
 
-// ended reports whether a process that did not answer is over. The connection breaks
-// before its end is known.
+// ended reports whether a process that did not respond has exited. The connection breaks before the
+// exit is known.
 func ended(ctx context.Context, c *accelerator.Client) bool {
 	select {
 	case <-c.Done():
@@ -146,8 +144,8 @@ func ended(ctx context.Context, c *accelerator.Client) bool {
 	return false
 }
 
-// through lets a call come to its end though its caller gives up: what is half
-// prepared cannot be undone. Unprepare waits for it; the call has its own deadline.
+// through completes a Prepare call even if its caller gives up, because a half-finished preparation
+// cannot be undone. Unprepare waits for it; the call has its own deadline.
 func (m *Manager) through(ctx context.Context, c *accelerator.Client, key string, req *acceleratorpb.PrepareRequest) (*acceleratorpb.PrepareResponse, error) {
 	var (
 		resp *acceleratorpb.PrepareResponse
@@ -177,8 +175,8 @@ func (m *Manager) through(ctx context.Context, c *accelerator.Client, key string
 	}
 }
 
-// native is the class of a call's error. A call that was cancelled, but not by who
-// made it, met the end of the plugin.
+// native returns the error with its errdefs class. A call that was cancelled, but not by its
+// caller, was interrupted by the end of the plugin.
 func native(ctx context.Context, err error) error {
 	if err = errgrpc.ToNative(err); errdefs.IsCanceled(err) && ctx.Err() == nil {
 		return fmt.Errorf("the plugin has ended: %w", errdefs.ErrUnavailable)
@@ -209,14 +207,14 @@ func (m *Manager) plugin(key string) *plugin {
 	return nil
 }
 
-// state is the directory that a plugin keeps.
+// state returns the persistent directory of a plugin.
 func (m *Manager) state(key string) string { return filepath.Join(m.cfg.Dir, "state", key) }
 
-// work is the directory that a plugin may fill for one allocation.
+// work returns the directory in which a plugin creates files for one allocation.
 func (m *Manager) work(key, id string) string { return filepath.Join(m.cfg.Dir, "work", key, id) }
 
-// Remember tells of an allocation that was prepared in an earlier life, so that
-// a plugin that starts is told.
+// Remember records an allocation that was prepared before the agent restarted, so that its plugin
+// receives it at its start.
 func (m *Manager) Remember(id string, allocations []*agentpb.Allocation, states map[string][]byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -231,7 +229,7 @@ func (m *Manager) remember(a allocation, part []*acceleratorpb.Allocation, state
 	m.prepared[a] = &acceleratorpb.LiveAllocation{AllocationId: a.id, Allocations: part, State: state}
 }
 
-// live lists a plugin's allocations for Restore, in order.
+// live returns a plugin's allocations for Restore, sorted.
 func (m *Manager) live(key string) []*acceleratorpb.LiveAllocation {
 	m.mu.Lock()
 	defer m.mu.Unlock()

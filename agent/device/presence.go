@@ -14,21 +14,21 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Which vendors a plugin is for, only it can tell. So that a machine with one
-// vendor's cards does not start every plugin each time the agent starts, the
-// answer is kept, for as long as the program is the same file.
+// Only the plugin itself knows the vendors that it supports. Its answer is cached for as long as
+// the program is unchanged, so that a machine with the cards of one vendor does not start every
+// plugin whenever the agent starts.
 
-// answer is what a plugin said, and by which file. A description beside it, of the
-// same name and .yaml, is part of it.
+// answer is the cached answer of a plugin, with the identity of its program. A description beside
+// the program, with the same name and the suffix .yaml, is part of the identity.
 type answer struct {
 	Size, Modified, Changed int64
-	Described               int64 // when the description was written, 0 without one
+	Described               int64 // modification time of the description, 0 without one
 	Inode                   uint64
 	Vendor                  string
 	PCIVendors              []string
 }
 
-// knownAbsence tells why the plugin need not even be started.
+// knownAbsence returns why the plugin need not be started, according to the cache.
 func (p *plugin) knownAbsence() string {
 	if p.cfg.Force {
 		return ""
@@ -52,7 +52,7 @@ func (p *plugin) knownAbsence() string {
 	return p.absence(a.Vendor, a.PCIVendors)
 }
 
-// keep notes what the plugin says of itself. It may fail: then it is asked again.
+// keep caches the plugin's description. An error is ignored: the plugin is started again then.
 func (p *plugin) keep(d *acceleratorpb.DescribeResponse) {
 	a, ok := identify(p.cfg.Path)
 	if !ok {
@@ -70,8 +70,8 @@ func (p *plugin) keep(d *acceleratorpb.DescribeResponse) {
 
 func (p *plugin) answers() string { return filepath.Join(p.m.cfg.Dir, "answer-"+p.name+".json") }
 
-// identify tells one file from another, also one that was put in its place. A
-// script is never the same: what it says may come from files that it loads.
+// identify returns the identity of a program file, which changes when the file is replaced. It
+// reports false for a script, because its answer can depend on other files that it loads.
 func identify(program string) (answer, bool) {
 	f, err := os.Open(program)
 	if err != nil {
@@ -94,8 +94,8 @@ func identify(program string) (answer, bool) {
 	return a, true
 }
 
-// absence tells why a vendor's plugin has nothing to do here, and notes it; ""
-// = it has. Who lists no vendor is wanted only by configuration.
+// absence returns why the machine has no use for a plugin, and records it; "" if it has. A plugin
+// that lists no vendors must be enabled in the configuration.
 func (p *plugin) absence(vendor string, pci []string) string {
 	if p.cfg.Force || onBus(or(p.cfg.Roots.GetSys(), "/sys"), pci) {
 		return ""
@@ -106,8 +106,8 @@ func (p *plugin) absence(vendor string, pci []string) string {
 	return fmt.Sprintf("no hardware of %s on the PCI bus", vendor)
 }
 
-// onBus reports whether hardware of a vendor, and of the class where one is named, is on
-// the bus.
+// onBus reports whether a device of one of the vendors, and of the class if one is given, is on the
+// PCI bus.
 func onBus(sys string, vendors []string) bool {
 	files, _ := filepath.Glob(filepath.Join(sys, "bus/pci/devices/*/vendor"))
 	for _, f := range files {
@@ -122,7 +122,7 @@ func onBus(sys string, vendors []string) bool {
 	return false
 }
 
-// hexadecimal reads the digits of a number of sysfs, "" when there is none.
+// hexadecimal reads a number from a file of sysfs and returns its digits, or "".
 func hexadecimal(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// One device is taken by shares, by bytes and whole.
+// One device is allocated by shares, by bytes and as a whole.
 func TestSharesAndBytesOfOneDevice(t *testing.T) {
 	m := shown(t, &acceleratorpb.DeviceSnapshot{
 		Slots: []*acceleratorpb.SlotType{
@@ -31,7 +31,7 @@ func TestSharesAndBytesOfOneDevice(t *testing.T) {
 		{"c", "x.shares", "0.01", false},
 		{"c", "x.mem", "1048576", false},
 		{"c", "x.device", "1", false},
-		{"a", "x.shares", "0.25", true}, // it holds less
+		{"a", "x.shares", "0.25", true}, // it replaces its larger allocation
 		{"c", "x.shares", "0.26", false},
 		{"c", "x.mem", "21474836480", true},
 		{"d", "x.mem", "1048576", false},

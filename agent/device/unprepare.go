@@ -14,9 +14,9 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Unprepare undoes Prepare, also one that was cut short or never came. A plugin
-// that is not running is not waited for: when it starts, Restore tells it what
-// is alive, and it undoes the rest.
+// Unprepare undoes Prepare, also if Prepare was interrupted or never called. It does not wait for a
+// plugin that is not running: that plugin receives the live allocations by Restore when it starts,
+// and removes all others.
 func (m *Manager) Unprepare(ctx context.Context, id string, allocations []*agentpb.Allocation, states map[string][]byte) error {
 	var errs []error
 	for key := range m.split(allocations) {
@@ -36,7 +36,7 @@ func (m *Manager) Unprepare(ctx context.Context, id string, allocations []*agent
 	return errors.Join(errs...)
 }
 
-// answered waits until the plugin prepares the allocation no longer.
+// answered waits until the plugin is no longer preparing the allocation.
 func (m *Manager) answered(ctx context.Context, a allocation) error {
 	m.mu.Lock()
 	done, is := m.preparing[a]
@@ -52,12 +52,12 @@ func (m *Manager) answered(ctx context.Context, a allocation) error {
 	}
 }
 
-// owe notes that an allocation is to be undone, before the plugin is told: one that
-// is just starting may have been told that it is alive.
+// owe records that an allocation must be undone. This precedes the call, because a plugin that is
+// just starting may have received the allocation as a live one.
 func (m *Manager) owe(a allocation, state []byte) allocation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// What was prepared beside something that could not be is in no record.
+	// A device that was prepared beside one that failed is in no record.
 	if state == nil {
 		state = m.prepared[a].GetState()
 	}
@@ -69,11 +69,11 @@ func (m *Manager) owe(a allocation, state []byte) allocation {
 	return a
 }
 
-// unprepare tells the plugin, if it runs.
+// unprepare calls the plugin if it is running.
 func (m *Manager) unprepare(ctx context.Context, a allocation) error {
 	p := m.plugin(a.plugin)
 	if p == nil {
-		return nil // no longer configured, or yet to say who it is
+		return nil // no longer configured, or not admitted yet
 	}
 	c, err := p.host.Get(ctx)
 	if err != nil {
@@ -105,10 +105,10 @@ func (m *Manager) undo(ctx context.Context, c *accelerator.Client, a allocation)
 	return nil
 }
 
-// settleAgain is how long a plugin that refused to undo something has peace.
+// settleAgain is the interval of retries for a plugin that failed to undo an allocation.
 const settleAgain = 10 * time.Second
 
-// settle tells a plugin that has started what it has to undo, until it has.
+// settle sends a plugin that has started its outstanding Unprepare calls until all have succeeded.
 func (m *Manager) settle(ctx context.Context, c *accelerator.Client) {
 	for list := m.debts(c); len(list) > 0; list = m.debts(c) {
 		for _, a := range list {

@@ -19,7 +19,7 @@ import (
 
 var theStage = Request{ID: "k-1", Kernel: "k", Session: "s", Allocations: ask("play:0", "play.device", "1")}
 
-// withPlay runs a manager with the plugin of a stage.
+// withPlay runs a manager with the plugin of a Stage.
 func withPlay(t *testing.T) (*Manager, *devicetest.Stage) {
 	t.Helper()
 	s := devicetest.New(t)
@@ -41,8 +41,8 @@ func withPlay(t *testing.T) (*Manager, *devicetest.Stage) {
 	return m, s
 }
 
-// A kernel that ends while its devices are being prepared leaves nothing prepared: the
-// plugin finishes the preparation, which no caller waits for, and then gets the call that undoes it.
+// If a kernel ends while its devices are being prepared, the plugin finishes the preparation,
+// although no caller waits for it, and then receives Unprepare.
 func TestEndsWhilePreparing(t *testing.T) {
 	m, s := withPlay(t)
 	s.Put("prepare")
@@ -71,8 +71,7 @@ func TestEndsWhilePreparing(t *testing.T) {
 	}
 }
 
-// A kernel that ends while a plugin starts, which has been told already that the
-// kernel is alive.
+// A kernel ends while a plugin starts that has already received the kernel as a live one.
 func TestEndsWhileThePluginStarts(t *testing.T) {
 	m, s := withPlay(t)
 	prepared, err := m.Prepare(t.Context(), theStage)
@@ -99,8 +98,8 @@ func TestEndsWhileThePluginStarts(t *testing.T) {
 	wait.Until(t, "the plugin is told that nothing is", func() bool { return strings.HasSuffix(s.Journal(), "\nrestore\n") })
 }
 
-// A plugin that lives and cannot undo it is asked again, and until then the devices
-// are not free.
+// A plugin that runs but fails to undo an allocation is called again. Until it succeeds, the
+// devices are not free.
 func TestUndoFails(t *testing.T) {
 	m, s := withPlay(t)
 	prepared, err := m.Prepare(t.Context(), theStage)
@@ -116,7 +115,7 @@ func TestUndoFails(t *testing.T) {
 		if _, err := os.Stat(m.work("play", theStage.ID)); err != nil {
 			t.Errorf("its work directory: %v", err)
 		}
-		prepared.States = nil // as when the agent was killed before it was recorded
+		prepared.States = nil // as if the agent was killed before it recorded the state
 	}
 	s.Remove("stuck")
 	if err := m.Unprepare(t.Context(), theStage.ID, theStage.Allocations, nil); err != nil {
@@ -127,7 +126,7 @@ func TestUndoFails(t *testing.T) {
 	}
 }
 
-// What one plugin has prepared is undone with its state when another cannot.
+// An allocation that one plugin has prepared is undone with its state if another plugin fails.
 func TestHalfPrepared(t *testing.T) {
 	m, s := withPlay(t)
 	r := theStage
@@ -146,7 +145,7 @@ func TestHalfPrepared(t *testing.T) {
 	}
 }
 
-// An answer that cannot be used is refused with the reason, and undone.
+// An invalid response is refused with the reason, and undone.
 func TestMalformedAnswer(t *testing.T) {
 	m, s := withPlay(t)
 	s.Put("malformed")
@@ -161,7 +160,7 @@ func TestMalformedAnswer(t *testing.T) {
 	}
 }
 
-// Of plugins that say the same name at the same time one is admitted.
+// Of two plugins that announce the same key at the same time, one is admitted.
 func TestOneOfAName(t *testing.T) {
 	for range 300 {
 		m, err := New(Config{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Plugins: []PluginConfig{{Path: "/none/a", Force: true}, {Path: "/none/b", Force: true}}})

@@ -11,10 +11,10 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// show replaces the picture of a plugin's devices by a validated snapshot. A
-// device that is held and no longer reported stays visible as lost: the kernel
-// on it continues, no one else gets it. While the plugin cannot look at its hardware,
-// a device that it does not report stays visible as unknown, held or not.
+// show replaces the view of a plugin's devices by a validated snapshot. An allocated device that is
+// no longer reported stays visible as lost: its kernel continues, and no other kernel gets it.
+// While the plugin's scans fail, every device that it does not report stays visible as unknown,
+// allocated or not.
 func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 	next := view{counters: map[string]map[string]int64{}}
 	for _, slot := range s.Slots {
@@ -23,7 +23,7 @@ func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 	for _, set := range s.Counters {
 		amounts := map[string]int64{}
 		for name, text := range set.Counters {
-			amounts[name], _ = resource.Parse("count", text) // validated
+			amounts[name], _ = resource.Parse("count", text) // validated before
 		}
 		next.counters[key+":"+set.Name] = amounts
 		next.sets = append(next.sets, &agentpb.CounterSet{Name: key + ":" + set.Name, Counters: set.Counters})
@@ -61,8 +61,7 @@ func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 	m.views[key] = next
 }
 
-// beside adds what only an older view has: its devices are given to no one as long as
-// no one can look, for the reason given.
+// beside adds the devices that only the old view has. The reason keeps them from being allocated.
 func (v view) beside(old view, why string) view {
 	for _, s := range old.slots {
 		if !slices.ContainsFunc(v.slots, func(t *agentpb.SlotType) bool { return t.Name == s.Name }) {
@@ -91,7 +90,7 @@ func (v view) beside(old view, why string) view {
 	return v
 }
 
-// ail notes a health event; false: the device is not known.
+// ail records a health event. It reports whether the device is known.
 func (m *Manager) ail(id string, e *acceleratorpb.HealthEvent) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +99,7 @@ func (m *Manager) ail(id string, e *acceleratorpb.HealthEvent) bool {
 		if d.Id != id {
 			continue
 		}
-		// Reports that were handed out must not change.
+		// Reports that were returned earlier must not change.
 		changed := proto.Clone(d).(*agentpb.Device)
 		changed.Health, changed.HealthMessage = health(e.Health), e.Message
 		m.views[key].devices[i] = changed
@@ -135,7 +134,7 @@ func device(key, vendor string, d *acceleratorpb.Device) *agentpb.Device {
 	return out
 }
 
-// slotType carries a slot over; the kinds differ by one.
+// slotType converts a slot; the two contracts differ by one kind.
 func slotType(s *acceleratorpb.SlotType) *agentpb.SlotType {
 	return &agentpb.SlotType{
 		Name: s.Name, Kind: agentpb.SlotType_Kind(s.Kind - 1), Quantum: s.Quantum, DisplayName: s.DisplayName,

@@ -1,8 +1,7 @@
-// Package disk limits what a kernel writes on the disk of its machine: the writable
-// layer of its container and its scratch directory lie below one directory, which is
-// a project with a quota where the file system has project quotas, and else an ext4
-// file system in a sparse file. Which of both it is, is decided when the agent
-// starts. Only packages of the agent import it.
+// Package disk limits the disk space of kernels: the writable layer of a container and its scratch
+// directory are below one directory. On a file system with project quotas, this directory is a
+// project with a limit; otherwise it is an ext4 file system in a sparse file. The mechanism is
+// selected when the agent starts. Only packages of the agent import it.
 package disk
 
 import (
@@ -21,49 +20,49 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// Default is the limit of a kernel whose request names none.
+// Default is the limit of a kernel whose request has none.
 const Default = 20 << 30
 
-// Min is the smallest limit; below it, the image's own tables take too large a part.
+// Min is the smallest limit. Below it, ext4's metadata would take too large a part.
 const Min = 64 << 20
 
-// Way is how limits are kept.
+// Way is the mechanism that enforces limits.
 type Way string
 
-// The ways, the best first.
+// The mechanisms, in order of preference.
 const (
 	Quota Way = "quota" // project quotas of the file system
 	Image Way = "image" // a file system in a sparse file for each kernel
-	None  Way = "none"  // not at all
+	None  Way = "none"  // no limits
 )
 
-// Usage is what a directory holds and may hold. A limit of 0 is none.
+// Usage is the space that a directory uses and its limits. A limit of 0 means unlimited.
 type Usage struct {
 	Bytes, MaxBytes   int64
-	Free              int64 // bytes that can still be written; ext4 keeps some for itself
+	Free              int64 // bytes that can still be written; ext4 reserves some for itself
 	Inodes, MaxInodes int64
 }
 
-// Full reports whether hardly anything more can be written.
+// Full reports whether almost no more bytes can be written.
 func (u Usage) Full() bool {
 	const page = 4096 // ext4 refuses a write before the last blocks are used
 	return u.MaxBytes > 0 && u.Free < max(min(u.MaxBytes/20, 64<<20), 16*page) || u.FullOfFiles()
 }
 
-// FullOfFiles reports whether hardly any files can be made.
+// FullOfFiles reports whether almost no more files can be created.
 func (u Usage) FullOfFiles() bool { return u.MaxInodes > 0 && u.MaxInodes-u.Inodes < 16 }
 
-// Disks makes limited directories on one file system.
+// Disks creates limited directories on one file system.
 type Disks struct {
 	way    Way
 	dir    string // of templates
 	logger *slog.Logger
 	empty  *templates
-	naming sync.Mutex // held while a project is chosen
+	naming sync.Mutex // serializes the choice of a project id
 }
 
-// New finds out which way limits can be kept below dir, by trying. The probe says
-// which it is. Run must follow.
+// New selects the mechanism that works below dir, by trying each. The probe contains the result.
+// Run must be called next.
 func New(ctx context.Context, dir string, logger *slog.Logger) (*Disks, *agentpb.Probe, error) {
 	d := &Disks{way: None, dir: filepath.Join(dir, "disks"), logger: logger}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
@@ -91,11 +90,11 @@ func New(ctx context.Context, dir string, logger *slog.Logger) (*Disks, *agentpb
 	return d, &agentpb.Probe{Name: "session-disk", Detail: fmt.Sprintf("what sessions write on this machine has no limit: %v", reasons)}, nil
 }
 
-// try makes a small directory in one way, and looks whether it has the limit.
+// try creates a small directory with one mechanism and verifies its limit.
 func (d *Disks) try(ctx context.Context, way Way) error {
 	t := &Disks{way: way, dir: d.dir, logger: d.logger, empty: d.empty}
 	at := filepath.Join(d.dir, "probe")
-	if err := t.Remove(at); err != nil { // of an agent that was killed
+	if err := t.Remove(at); err != nil { // left by an agent that was killed
 		return err
 	}
 	err := t.Make(ctx, at, Min)
@@ -108,15 +107,15 @@ func (d *Disks) try(ctx context.Context, way Way) error {
 	return errors.Join(err, t.Remove(at))
 }
 
-// Run prepares what the first kernel needs.
+// Run prepares the template for the first kernel.
 func (d *Disks) Run(ctx context.Context) {
 	if d.way == Image {
 		d.empty.warm(ctx)
 	}
 }
 
-// Make makes a directory that holds at most so many bytes, 0 being Default. What is
-// there under the name is removed first.
+// Make creates a directory with a limit in bytes; 0 selects Default. It first removes anything that
+// exists at the path.
 func (d *Disks) Make(ctx context.Context, path string, bytes int64) error {
 	if bytes == 0 {
 		bytes = Default
@@ -143,8 +142,8 @@ func (d *Disks) Make(ctx context.Context, path string, bytes int64) error {
 	return nil
 }
 
-// Remove deletes a directory that Make made, and all in it. One that does not exist
-// is not an error, nor one that was made in another way.
+// Remove deletes a directory that Make created, with its contents and with whatever mechanism it
+// was created. A missing directory is not an error.
 func (d *Disks) Remove(path string) error {
 	if err := unmount(path); err != nil {
 		return err
@@ -158,7 +157,8 @@ func (d *Disks) Remove(path string) error {
 	return os.RemoveAll(path)
 }
 
-// Usage measures a directory that Make made; all zeros where nothing limits it.
+// Usage returns the usage of a directory that Make created. All values are zero if the directory
+// has no limit.
 func (d *Disks) Usage(path string) (Usage, error) {
 	if d.way == Quota {
 		return projectUsage(path)

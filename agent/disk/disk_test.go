@@ -41,20 +41,20 @@ func disks(t *testing.T) (*Disks, string) {
 
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// TestLimit writes beyond the limits of bytes and of files.
+// TestLimit writes until the limits of bytes and of files are reached.
 func TestLimit(t *testing.T) {
 	d, at := disks(t)
 	limited(t, d, at)
 }
 
-// TestMakeAgain makes a disk where one is, as after an agent that was killed: it is
+// TestMakeAgain creates a disk where one exists, as after an agent was killed. The new one is
 // empty, and removing it twice is not an error.
 func TestMakeAgain(t *testing.T) {
 	d, at := disks(t)
 	madeAgain(t, d, at)
 }
 
-// TestVMQuota has file systems with project quotas, which are used instead of images.
+// TestVMQuota checks that project quotas are preferred to images on file systems that have them.
 func TestVMQuota(t *testing.T) {
 	m := vmtest.Machine{Machine: testvm.Machine{Disks: []testvm.Disk{testvm.XFS("xfs"), testvm.Ext4("ext4")}}}
 	vmtest.Each(t, m, func(t *testing.T, p vmtest.Environment) {
@@ -73,8 +73,8 @@ func TestVMQuota(t *testing.T) {
 	})
 }
 
-// neighbors fills one disk below a directory that a kernel makes later, as its writable
-// layer is: the other disks have all of theirs.
+// neighbors fills one disk through a directory that is created later, as a container's writable
+// layer is, and checks that the other disks keep their full space.
 func neighbors(t *testing.T, d *Disks, dir string) {
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, at := range []string{a, b} {
@@ -98,7 +98,7 @@ func neighbors(t *testing.T, d *Disks, dir string) {
 	if err := errors.Join(d.Remove(a), d.Remove(b)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Make(t.Context(), a, 2*Min); err != nil { // the number of its project is free again
+	if err := d.Make(t.Context(), a, 2*Min); err != nil { // its project id is free again
 		t.Fatal(err)
 	}
 	if u, err := d.Usage(a); err != nil || u.MaxBytes != 2*Min || u.Full() {
@@ -109,7 +109,7 @@ func neighbors(t *testing.T, d *Disks, dir string) {
 	}
 }
 
-// fill writes a file of twice the smallest limit, and returns how much went in.
+// fill writes a file of twice the smallest limit and returns the number of bytes that were written.
 func fill(path string) (n int64, err error) {
 	err = confined(func() error {
 		f, err := os.Create(path)
@@ -122,7 +122,7 @@ func fill(path string) (n int64, err error) {
 	return n, err
 }
 
-// touch makes empty files until one cannot be made.
+// touch creates empty files until this fails.
 func touch(at string, files int) error {
 	return confined(func() error {
 		for i := range files {
@@ -134,12 +134,12 @@ func touch(at string, files int) error {
 	})
 }
 
-// confined runs f in a thread without CAP_SYS_RESOURCE, which lifts quotas of ext4 and
-// which no container has.
+// confined runs f in a thread without CAP_SYS_RESOURCE. No container has this capability, which
+// exempts from the quotas of ext4.
 func confined(f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 		var data [2]unix.CapUserData
 		err := unix.Capget(&head, &data[0])
@@ -211,8 +211,8 @@ func madeAgain(t *testing.T, d *Disks, at string) {
 	}
 }
 
-// TestTemplates makes disks of several sizes, the first of each by mkfs and the next ones
-// from its template: they have their sizes, are whole, and are not each other's.
+// TestTemplates creates disks of several sizes, the first of each by mkfs and the next ones from
+// its template. Each has its size, is consistent, and shares no data with the others.
 func TestTemplates(t *testing.T) {
 	hideMounts(t)
 	d, at := disks(t)
@@ -256,15 +256,14 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// hideMounts gives the test a mount namespace of its own. Any process on the machine that
-// creates one of its own copies all mounts it sees, and a file system is written back only
-// when its last mount is gone.
+// hideMounts gives the test its own mount namespace. Any process that creates a mount namespace
+// copies all mounts it sees, and a file system is written back only after its last mount is gone.
 func hideMounts(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("mount namespaces need root")
 	}
-	runtime.LockOSThread() // for the rest of the test: the thread ends with it
+	runtime.LockOSThread() // never unlocked: the thread ends with the test
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// imageOf is the file with the file system of a directory.
+// imageOf returns the file that contains the file system of a directory.
 func imageOf(path string) string { return path + ".img" }
 
-// image mounts a file system of its own on a directory.
+// image mounts a new file system on a directory.
 func (d *Disks) image(ctx context.Context, path string, bytes int64) error {
 	file := imageOf(path)
 	if err := d.empty.make(ctx, bytes, file); err != nil {
@@ -24,9 +24,9 @@ func (d *Disks) image(ctx context.Context, path string, bytes int64) error {
 	return mount(file, path)
 }
 
-// format makes a file system in a sparse file, which takes 300 KiB of the disk for
-// 20 GiB: nothing is reserved for a file system that grows, and its tables lie together.
-// It has no journal: a machine that crashes takes its containers with it.
+// format creates a file system in a sparse file. It takes 300 KiB on disk for 20 GiB, because no
+// space is reserved for growth and its tables are adjacent. It has no journal: the containers do
+// not survive a crash of the machine.
 func format(ctx context.Context, file string, bytes int64) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -44,23 +44,23 @@ func format(ctx context.Context, file string, bytes int64) error {
 	return nil
 }
 
-// mount attaches a file to a loop device, which goes away with the mount. Blocks that
-// are freed inside become holes of the file, so that the disk has them back.
+// mount attaches a file to a loop device and mounts it; the device is detached with the mount.
+// Blocks that are freed inside become holes in the file, so that the disk gets their space back.
 func mount(file, at string) error {
 	dev, err := attach(file)
 	if err != nil {
 		return fmt.Errorf("loop device for %s: %w", file, err)
 	}
-	defer dev.Close() // the mount keeps it
+	defer dev.Close() // the mount keeps the device attached
 	err = unix.Mount(dev.Name(), at, "ext4", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, "noinit_itable,discard")
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", file, err)
 	}
-	// No one else reads it, and root of the container must.
+	// The directory is owned by root of the host and useless to the container.
 	return os.Remove(filepath.Join(at, "lost+found"))
 }
 
-// attach finds a free loop device and gives it the file.
+// attach attaches the file to a free loop device.
 func attach(file string) (*os.File, error) {
 	backing, err := os.OpenFile(file, os.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -88,13 +88,13 @@ func attach(file string) (*os.File, error) {
 			return dev, nil
 		}
 		dev.Close()
-		if !errors.Is(err, unix.EBUSY) { // another process took it in between
+		if !errors.Is(err, unix.EBUSY) { // another process took the device first
 			return nil, err
 		}
 	}
 }
 
-// isMount reports whether a file system is mounted on a directory itself.
+// isMount reports whether the directory is a mount point.
 func isMount(path string) (bool, error) {
 	var own, above unix.Stat_t
 	if err := unix.Lstat(path, &own); err != nil {
@@ -106,9 +106,8 @@ func isMount(path string) (bool, error) {
 	return own.Dev != above.Dev, nil
 }
 
-// unmount takes what is mounted on a directory away. Those who still have a file open in
-// it, as a shim that is about to end, is waited for a moment; then the file system goes
-// with its last user.
+// unmount unmounts a directory. It waits for a moment for processes that still have files open,
+// such as an exiting shim; then it detaches the file system, which goes away with its last user.
 func unmount(path string) error {
 	const timeout = 2 * time.Second
 	until := time.Now().Add(timeout)

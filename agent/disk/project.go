@@ -12,11 +12,10 @@ import (
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-// bytesPerInode bounds the files of a kernel: 655,360 for 20 GiB.
+// bytesPerInode limits the number of files of a kernel: 655,360 for 20 GiB.
 const bytesPerInode = 32 << 10
 
-// attempts bounds the search for a project that no one uses; a second one is hardly
-// ever needed.
+// attempts limits the search for an unused project id; the first attempt almost always succeeds.
 const attempts = 16
 
 // project makes a directory a project with a limit.
@@ -52,7 +51,7 @@ func (d *Disks) project(path string, bytes int64) error {
 	return fmt.Errorf("no free project for %s: %w", path, errdefs.ErrUnavailable)
 }
 
-// unproject takes the limit of a project away, so that its number can be used again.
+// unproject removes the limit of a project, so that its id can be used again.
 func unproject(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +62,7 @@ func unproject(path string) error {
 	}
 	defer f.Close()
 	id, _, err := prjquota.Of(f)
-	if err != nil || id == 0 { // a file system without projects
+	if err != nil || id == 0 { // the file system has no projects
 		return nil
 	}
 	return prjquota.Limit(f, id, 0, 0)

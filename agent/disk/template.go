@@ -16,28 +16,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// templates keeps an empty file system of each size that was asked for lately. The disk
-// of a kernel is a copy of the blocks that are written in it: that costs a fraction of
-// mkfs.ext4. All copies have one UUID, by which no one looks for them.
+// templates caches an empty file system for each recently requested size. A kernel's disk is a copy
+// of its written blocks, which costs a fraction of mkfs.ext4. All copies have the same UUID, which
+// nothing uses to find them.
 type templates struct {
 	dir    string
 	logger *slog.Logger
 
 	mu    sync.Mutex
-	sizes []int64 // the oldest first
+	sizes []int64 // least recently used first
 }
 
 const (
-	// maxTemplates is how many there are at most: people may ask for any size.
+	// maxTemplates limits the cache, because users can request any size.
 	maxTemplates = 8
-	// maxBlocks is far more than what is written in an empty file system. A file system
-	// of the host that does not tell holes from data has more.
+	// maxBlocks is far above the data in an empty file system. A host file system that does not
+	// distinguish holes from data exceeds it.
 	maxBlocks = 64 << 20
 )
 
-// sweep removes what an earlier agent left: another program may have made it.
+// sweep removes the templates of an earlier agent, which may have been created by another version
+// of mkfs.
 func (t *templates) sweep() error {
-	for _, pattern := range []string{"template-*", "spare-*"} { // spares are of agents without templates
+	for _, pattern := range []string{"template-*", "spare-*"} { // earlier agents without templates left "spare" files
 		old, err := filepath.Glob(filepath.Join(t.dir, pattern))
 		if err != nil {
 			return err
@@ -51,7 +52,7 @@ func (t *templates) sweep() error {
 	return nil
 }
 
-// warm makes the template of the size that most kernels have.
+// warm creates the template of the default size.
 func (t *templates) warm(ctx context.Context) {
 	file := filepath.Join(t.dir, "template-first")
 	err := t.make(ctx, Default, file)
@@ -60,7 +61,7 @@ func (t *templates) warm(ctx context.Context) {
 	}
 }
 
-// make makes a file with an empty file system of a size.
+// make creates a file with an empty file system of a size.
 func (t *templates) make(ctx context.Context, size int64, file string) error {
 	if t.copied(size, file) {
 		return nil
@@ -72,7 +73,7 @@ func (t *templates) make(ctx context.Context, size int64, file string) error {
 	return nil
 }
 
-// copied makes the file from a template and reports whether there is one.
+// copied creates the file from a template and reports whether the template exists.
 func (t *templates) copied(size int64, file string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +90,7 @@ func (t *templates) copied(size int64, file string) bool {
 	return false
 }
 
-// keep makes a file that was just formatted the template of its size.
+// keep makes a newly formatted file the template of its size.
 func (t *templates) keep(size int64, file string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +108,7 @@ func (t *templates) keep(size int64, file string) {
 	t.sizes = append(t.sizes, size)
 }
 
-// drop removes a template. The caller holds t.mu.
+// drop removes a template. The caller must hold t.mu.
 func (t *templates) drop(size int64) {
 	_ = os.Remove(t.path(size))
 	t.sizes = slices.DeleteFunc(t.sizes, func(s int64) bool { return s == size })
@@ -117,7 +118,7 @@ func (t *templates) path(size int64) string {
 	return filepath.Join(t.dir, "template-"+strconv.FormatInt(size, 10))
 }
 
-// copyBlocks makes a sparse file like another one.
+// copyBlocks creates a sparse copy of a file.
 func copyBlocks(from, to string) (err error) {
 	src, err := os.Open(from)
 	if err != nil {
@@ -138,7 +139,7 @@ func copyBlocks(from, to string) (err error) {
 	}
 	for at, copied := int64(0), int64(0); ; {
 		data, err := src.Seek(at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) { // no data behind this
+		if errors.Is(err, unix.ENXIO) { // no data after this offset
 			return nil
 		}
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package devicetest has a plugin for tests of who talks to plugins: it writes down
-// what it is called with, and waits or fails when told to.
+// Package devicetest provides a fake plugin for tests of the plugin's callers. It records its
+// calls, and blocks or fails on request.
 package devicetest
 
 import (
@@ -21,11 +21,12 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// variable names the directory of a test binary that is the plugin.
+// variable is set in a test binary that must act as the plugin. Its value is the directory of the
+// test.
 const variable = "BERTH_TEST_STAGE"
 
-// Main is for TestMain: a test binary that is started as the plugin play is that, and
-// never returns.
+// Main must be called from TestMain. If the binary was started as the plugin "play", it serves the
+// plugin and never returns.
 func Main() {
 	if dir := os.Getenv(variable); dir != "" {
 		accelerator.Serve(&play{dir: dir})
@@ -33,19 +34,20 @@ func Main() {
 	}
 }
 
-// Stage is where a test sees and directs play, which has one device, play:0, with
-// play.device. Its side effects are files, effects/ID, that say for whom; journal has a
-// line for each call. As long as a file "prepare" or "restore" is there, that call does not return,
-// with "stuck" nothing is undone, with "gone" the device is, with "malformed" the
-// answer to Prepare is, and with "ipc" it asks for the host's IPC.
+// Stage controls and observes the plugin "play", which has one device, play:0, with the slot
+// play.device. The plugin creates a file effects/ID for each prepared allocation and appends a line
+// to the file "journal" for each call. Files that the test creates change its behavior: while
+// "prepare" or "restore" exists, that call blocks; "stuck" makes Unprepare fail, "gone" removes the
+// device, "malformed" makes the response to Prepare invalid, and "ipc" makes it request the host's
+// IPC namespace.
 type Stage struct {
 	t       testing.TB
 	dir     string
-	Program string // of the plugin
+	Program string // path of the plugin
 	Env     []string
 }
 
-// New makes a stage for one test.
+// New returns a Stage for one test.
 func New(t testing.TB) *Stage {
 	t.Helper()
 	self, err := os.Executable()
@@ -53,7 +55,7 @@ func New(t testing.TB) *Stage {
 		t.Fatal(err)
 	}
 	s := &Stage{t: t, dir: t.TempDir(), Program: self}
-	// Without GORACE the race detector lets each process wait for a second at its end.
+	// Without this, the race detector delays the end of each process by a second.
 	s.Env = []string{variable + "=" + s.dir, "GORACE=atexit_sleep_ms=0"}
 	if err := os.MkdirAll(s.path("effects"), 0o700); err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func New(t testing.TB) *Stage {
 
 func (s *Stage) path(name string) string { return filepath.Join(s.dir, name) }
 
-// Put makes a file.
+// Put creates a file.
 func (s *Stage) Put(name string) {
 	s.t.Helper()
 	if err := os.WriteFile(s.path(name), nil, 0o600); err != nil {
@@ -79,22 +81,22 @@ func (s *Stage) Remove(name string) {
 	}
 }
 
-// Journal is what the plugin was called with so far.
+// Journal returns the calls that the plugin has received.
 func (s *Stage) Journal() string { return s.Read("journal") }
 
-// Read returns what is in a file, "" without one.
+// Read returns the contents of a file, or "" if it does not exist.
 func (s *Stage) Read(name string) string {
 	text, _ := os.ReadFile(s.path(name))
 	return string(text)
 }
 
-// There reports whether a file is there.
+// There reports whether a file exists.
 func (s *Stage) There(name string) bool {
 	_, err := os.Stat(s.path(name))
 	return err == nil
 }
 
-// play is the plugin.
+// play is the fake plugin.
 type play struct {
 	pb.UnimplementedAcceleratorServer
 	dir  string
@@ -142,7 +144,7 @@ func (p *play) WatchDevices(_ *pb.WatchDevicesRequest, s grpc.ServerStreamingSer
 	return p.feed.Watch(s.Context(), s.Send)
 }
 
-// Prepare does not look at its context: a vendor's library does not either.
+// Prepare ignores its context, as the libraries of vendors do.
 func (p *play) Prepare(_ context.Context, r *pb.PrepareRequest) (*pb.PrepareResponse, error) {
 	p.note("prepare", r.AllocationId)
 	p.waits("prepare")
