@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// removeCgroup removes a kernel's cgroup from every hierarchy, with whatever
-// is still in it. The runtime does so itself, except when it was interrupted
-// while it made the container.
+// removeCgroup kills all processes in a kernel's cgroup and removes it from every hierarchy. The
+// runtime does so itself, unless it was interrupted while it created the container.
 func removeCgroup(ctx context.Context, path string) error {
 	for {
 		var left []error
@@ -37,19 +36,19 @@ func removeCgroup(ctx context.Context, path string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("remove cgroup: %w", errors.Join(left...))
-		case <-time.After(20 * time.Millisecond): // killed processes take a moment
+		case <-time.After(20 * time.Millisecond): // killed processes take a moment to exit
 		}
 	}
 }
 
-// emptyCgroup kills what is in a cgroup and removes it, children first.
+// emptyCgroup kills the processes of a cgroup and removes it, children first.
 func emptyCgroup(dir string) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			dirs = append(dirs, p)
 		}
-		return nil // it may vanish while we walk
+		return nil // it may be removed during the walk
 	})
 	if err != nil {
 		return err
@@ -57,8 +56,7 @@ func emptyCgroup(dir string) error {
 	for _, d := range slices.Backward(dirs) {
 		text, _ := os.ReadFile(filepath.Join(d, "cgroup.procs"))
 		for _, field := range strings.Fields(string(text)) {
-			// 0 is a process of another pid namespace; to kill it would be to
-			// kill ourselves.
+			// 0 is a process in another pid namespace. kill(0) would kill our own process group.
 			if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}

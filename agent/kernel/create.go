@@ -19,11 +19,11 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// supersedeWait is how long a new launch waits for the end of an earlier one.
+// supersedeWait limits how long a new launch waits for the end of an earlier one.
 const supersedeWait = 20 * time.Second
 
-// Create begins a kernel's life and returns while it is being made. It answers
-// the present state when the same launch was asked for before.
+// Create starts the creation of a kernel and returns without waiting for it. If the same launch was
+// requested before, it returns its present state.
 func (m *Manager) Create(ctx context.Context, r *agentpb.CreateKernelRequest) (*agentpb.KernelState, error) {
 	if err := m.Fence(r.Epoch); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (m *Manager) Create(ctx context.Context, r *agentpb.CreateKernelRequest) (*
 	}
 }
 
-// register puts a new kernel into the list, or returns the one in its way.
+// register adds a new kernel to the list, or returns the existing one with the same id.
 func (m *Manager) register(r *agentpb.CreateKernelRequest) (k, old *Kernel, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,8 +95,8 @@ func (k *Kernel) supersede(ctx context.Context) error {
 	}
 }
 
-// begin reserves what the kernel needs, writes the record and lets it live.
-// When it is refused, nothing of it is left.
+// begin allocates the kernel's resources, writes its record and starts its life cycle. On an error
+// it undoes all of this.
 func (m *Manager) begin(ctx context.Context, k *Kernel) (*agentpb.KernelState, error) {
 	defer close(k.begun)
 	if err := m.reserve(ctx, k); err != nil {
@@ -169,7 +169,7 @@ var (
 	envForm      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// validate refuses requests that no node could carry out.
+// validate returns InvalidArgument for requests that no node could fulfill.
 func validate(r *agentpb.CreateKernelRequest) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf(format+": %w", append(args, errdefs.ErrInvalidArgument)...)

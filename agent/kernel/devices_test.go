@@ -21,12 +21,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// onStage is a node with the plugin play, and a request for its device.
+// onStage returns a node with the fake plugin "play", and a request for its device.
 func onStage(t *testing.T) (*fixture, *devicetest.Stage, *agentpb.CreateKernelRequest) {
 	t.Helper()
 	s, f := devicetest.New(t), newFixture(t)
 	f.dir = t.TempDir()
-	if len(f.dir) > 60 { // sockets lie below it
+	if len(f.dir) > 60 { // it contains sockets, whose paths have a maximum length
 		dir, err := os.MkdirTemp("", "bk")
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func (f *fixture) journal(t *testing.T, s *devicetest.Stage, says string) {
 	})
 }
 
-// nothingPrepared is what must be true when the kernel has ended.
+// nothingPrepared checks that no device is prepared after the kernel has ended.
 func (f *fixture) nothingPrepared(t *testing.T, s *devicetest.Stage) {
 	t.Helper()
 	f.nothingHeld(t)
@@ -63,8 +63,8 @@ func (f *fixture) nothingPrepared(t *testing.T, s *devicetest.Stage) {
 	}
 }
 
-// The agent starts again while a kernel runs: the plugin is told of it, with what it
-// wanted to see again, and undoes it at the end.
+// The agent restarts while a kernel runs. The plugin receives the kernel with its stored state, and
+// undoes the preparation at the end.
 func TestDevicesOverARestart(t *testing.T) {
 	f, s, r := onStage(t)
 	r.ProjectId = "of-a-project"
@@ -94,8 +94,8 @@ func TestDevicesOverARestart(t *testing.T) {
 	f.nothingPrepared(t, s)
 }
 
-// The agent ends while a plugin prepares: nothing of that is on record, so the plugin
-// is told of nothing, and prepares again.
+// The agent ends while a plugin prepares. No record contains the allocation, so the plugin receives
+// none at its start and prepares again.
 func TestEndsBetweenPrepareAndRecord(t *testing.T) {
 	f, s, r := onStage(t)
 	s.Put("prepare")
@@ -116,8 +116,8 @@ func TestEndsBetweenPrepareAndRecord(t *testing.T) {
 	f.nothingPrepared(t, s)
 }
 
-// A device goes while it is being prepared: the kernel fails with the reason, and
-// what was half made is undone.
+// A device disappears while it is being prepared. The kernel fails with the reason, and the partial
+// preparation is undone.
 func TestDeviceGoesWhilePreparing(t *testing.T) {
 	f, s, r := onStage(t)
 	s.Put("gone")
@@ -134,7 +134,7 @@ func TestDeviceGoesWhilePreparing(t *testing.T) {
 	f.nothingPrepared(t, s)
 }
 
-// What the operator does not allow is refused every time.
+// Edits that the operator does not allow are refused at each attempt.
 func TestEditsThatAreNotAllowed(t *testing.T) {
 	f, s, r := onStage(t)
 	s.Put("ipc")
@@ -148,7 +148,7 @@ func TestEditsThatAreNotAllowed(t *testing.T) {
 	f.nothingPrepared(t, s)
 }
 
-// A start that waits for a plugin says so while it waits.
+// While a start waits for a plugin, the kernel's state contains this.
 func TestSlowPrepareIsSaid(t *testing.T) {
 	f, s, r := onStage(t)
 	s.Put("prepare")

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// makeDisk makes the directory of all that the container can fill.
+// makeDisk creates the limited directory that contains everything the container can write.
 func (k *Kernel) makeDisk(ctx context.Context) error {
 	at := k.files().Disk()
 	if k.m.cfg.Disks != nil {
@@ -32,7 +32,7 @@ func (m *Manager) removeDisk(kernel string) error {
 	return os.RemoveAll(at)
 }
 
-// Disk returns what the kernel has written on the machine's disk, and what it may.
+// Disk returns the disk space that the kernel uses and its limit.
 func (k *Kernel) Disk() (disk.Usage, error) {
 	if k.m.cfg.Disks == nil {
 		return disk.Usage{}, nil
@@ -40,7 +40,7 @@ func (k *Kernel) Disk() (disk.Usage, error) {
 	return k.m.cfg.Disks.Usage(mount.Files{Dir: k.m.dir(k.ID)}.Disk())
 }
 
-// diskFull says that the kernel has used up its disk, or "".
+// diskFull returns a message if the kernel has used up its disk space, and "" otherwise.
 func (k *Kernel) diskFull() string {
 	u, err := k.Disk()
 	switch {

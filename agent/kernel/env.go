@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// env is an environment in which each name occurs once.
+// env is a set of environment variables by name.
 type env map[string]string
 
 func newEnv(list []string) env {
@@ -27,7 +27,7 @@ func (e env) setDefault(name, value string) {
 	}
 }
 
-// list is in order of the names, so that the same request gives the same spec.
+// list returns the variables sorted by name, so that the same request results in the same spec.
 func (e env) list() []string {
 	out := make([]string, 0, len(e))
 	for _, name := range slices.Sorted(maps.Keys(e)) {

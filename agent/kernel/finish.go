@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	cleanTimeout = time.Minute // for one attempt; the shim alone may take 12 s
+	cleanTimeout = time.Minute // for one attempt; the shim alone can take 12 s
 	cleanBackoff = 30 * time.Second
 )
 
-// finish gives everything back, however often it must be tried, and only then
-// calls the kernel exited.
+// finish frees all resources of the kernel, with retries, and only then reports the kernel as
+// exited.
 func (k *Kernel) finish(ctx context.Context, e end) {
 	if e.at.IsZero() {
 		e.at = time.Now()
@@ -39,16 +39,16 @@ func (k *Kernel) finish(ctx context.Context, e end) {
 	}
 }
 
-// over notes when the process ended, so that a manager that asks during a long
-// clean-up learns that nothing runs.
+// over records when the process ended, so that a manager sees during a long clean-up that nothing
+// runs.
 func (k *Kernel) over(e end) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.rec.state.ExitedUnixMs = max(e.at.UnixMilli(), k.rec.state.StartedUnixMs)
 }
 
-// clean may be repeated from any point. Devices go last: until the container
-// is gone someone may use them.
+// clean can be repeated after any error. Devices are freed last, because processes can use them
+// until the container is removed.
 func (k *Kernel) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
@@ -78,7 +78,8 @@ func (k *Kernel) exited(e end) error {
 	k.m.cfg.Devices.Release(k.AllocationID())
 	err := k.change(func(s *agentpb.KernelState) {
 		s.Phase, s.ExitCode, s.Reason, s.Message = agentpb.KernelState_EXITED, int32(e.code), e.reason, e.message
-		// A start is noted once it has returned, when a short process may have ended.
+		// The start time is recorded after the start has returned. A short process can have ended
+		// by then.
 		s.ExitedUnixMs = max(e.at.UnixMilli(), s.StartedUnixMs)
 	}, func() { close(k.done) })
 	if err != nil {

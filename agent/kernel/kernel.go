@@ -16,23 +16,23 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// Kernel is one kernel that has a record on this node.
+// Kernel is one kernel with a record on this node.
 type Kernel struct {
 	ID string
 	m  *Manager
 
 	mu        sync.Mutex
 	rec       record
-	container runtime.Container // once it is made
+	container runtime.Container // set after its creation
 	replaces  *Kernel           // an ended launch, until this one has its record
-	mounting  sync.Mutex        // held while mounts are changed
+	mounting  sync.Mutex        // serializes changes of mounts
 
-	begun   chan struct{} // closed when the record is there, or
-	refused bool          // when there will be none
+	begun   chan struct{} // closed once the record is written or the launch was refused
+	refused bool          // the launch was refused, and there is no record
 
-	stopping chan struct{} // closed by the first wish to end
+	stopping chan struct{} // closed by the first stop request
 	once     sync.Once
-	nudge    chan struct{} // the wish has changed
+	nudge    chan struct{} // signals a changed stop request
 	done     chan struct{} // closed when the kernel has ended
 }
 
@@ -44,21 +44,21 @@ func (m *Manager) newKernel(rec record) *Kernel {
 	}
 }
 
-// State returns a copy of the present state.
+// State returns a copy of the current state.
 func (k *Kernel) State() *agentpb.KernelState {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return proto.Clone(k.rec.state).(*agentpb.KernelState)
 }
 
-// Phase returns where in its life the kernel is.
+// Phase returns the current phase of the kernel.
 func (k *Kernel) Phase() agentpb.KernelState_Phase {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.rec.state.Phase
 }
 
-// Done is closed when the kernel has ended and holds nothing.
+// Done returns a channel that is closed when the kernel has ended and all its resources are free.
 func (k *Kernel) Done() <-chan struct{} { return k.done }
 
 func (k *Kernel) ended() bool {
@@ -70,25 +70,25 @@ func (k *Kernel) ended() bool {
 	}
 }
 
-// LogDir is where the kernel's output is kept.
+// LogDir returns the directory of the kernel's log.
 func (k *Kernel) LogDir() string { return filepath.Join(k.m.dir(k.ID), "log") }
 
-// containerID is new for every launch, so that a late remainder of an earlier
-// one is never taken for this.
+// containerID returns an id that is unique for every launch, so that remains of an earlier launch
+// are never mistaken for this one.
 func containerID(r *agentpb.CreateKernelRequest) string {
 	return fmt.Sprintf("%s-%d", r.KernelId, r.LaunchEpoch)
 }
 
-// AllocationID names what the kernel holds of devices.
+// AllocationID returns the id of the kernel's device allocations.
 func (k *Kernel) AllocationID() string { return containerID(k.rec.request) }
 
-// Allocations of the kernel. They never change.
+// Allocations returns the kernel's allocations, which never change.
 func (k *Kernel) Allocations() []*agentpb.Allocation { return k.rec.request.Allocations }
 
-// CgroupPath of the kernel's container, below the cgroup root.
+// CgroupPath returns the path of the container's cgroup below the cgroup root.
 func (k *Kernel) CgroupPath() string { return "/berth/" + k.m.cfg.Agent + "/" + k.ID }
 
-// Running returns the container of a running kernel.
+// Running returns the container of a running kernel, and FailedPrecondition otherwise.
 func (k *Kernel) Running() (runtime.Container, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,12 +113,12 @@ func (k *Kernel) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	return k.m.cfg.Network.Dial(ctx, k.attachment(), port)
 }
 
-// Traffic returns bytes received and sent by the kernel.
+// Traffic returns the bytes that the kernel has received and sent.
 func (k *Kernel) Traffic() (received, sent uint64, err error) {
 	return k.m.cfg.Network.Traffic(k.attachment())
 }
 
-// step runs f and notes when and how it went.
+// step runs f and records its duration and result.
 func (k *Kernel) step(name string, f func() error) error {
 	s := &agentpb.Step{Name: name, StartedUnixMs: time.Now().UnixMilli()}
 	err := f()

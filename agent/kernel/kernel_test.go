@@ -26,11 +26,11 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// wires counts what a real network would have made.
+// wires is a fake network that counts the present namespaces.
 type wires struct {
 	mu   sync.Mutex
 	held map[string]bool
-	fail error // of Connect
+	fail error // returned by Connect
 }
 
 func (w *wires) Reserve(key, session string) (network.Attachment, error) {
@@ -64,22 +64,22 @@ func (w *wires) Remove(a network.Attachment) error {
 	return nil
 }
 
-// fixture is a node with a fake runtime, which survives its managers.
+// fixture is a node with a fake runtime. The node outlives its managers.
 type fixture struct {
 	*Manager
 	dir     string
-	sysfs   string // of a machine that is not this one
+	sysfs   string // of a simulated machine
 	volumes mount.Volumes
 	host    *fake.Host
 	wires   *wires
 	plugins []device.PluginConfig
 	devices *device.Manager
-	unplug  func() // ends the plugins
+	unplug  func() // stops the plugins
 	mu      sync.Mutex
 	events  []*agentpb.KernelState
 }
 
-// timeout bounds every wait, also on a machine that has other things to do.
+// timeout bounds every wait. It is long enough for a busy machine.
 const timeout = 2 * time.Minute
 
 const image = "registry.test/prog:latest"
@@ -94,7 +94,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// restart leaves everything as it is and looks at it with a new manager.
+// restart replaces the manager by a new one, which recovers the node's state.
 func (f *fixture) restart(t *testing.T) {
 	t.Helper()
 	if f.Manager != nil {
@@ -170,7 +170,7 @@ func (f *fixture) reaches(t *testing.T, id string, phase agentpb.KernelState_Pha
 	})
 }
 
-// nothingHeld is what must be true when every kernel has ended.
+// nothingHeld checks that no resources are allocated after every kernel has ended.
 func (f *fixture) nothingHeld(t *testing.T) {
 	t.Helper()
 	list, err := fake.New(f.host, "a").Containers(t.Context())
@@ -234,8 +234,8 @@ func TestNetworkFails(t *testing.T) {
 	f.nothingHeld(t)
 }
 
-// TestTerminateAnyTime ends kernels at random moments of their making, and
-// restarts the manager at others: each ends, once, and nothing is left.
+// TestTerminateAnyTime ends kernels at random moments of their creation, and restarts the manager
+// at others. Each kernel ends exactly once, and nothing remains.
 func TestTerminateAnyTime(t *testing.T) {
 	f := newFixture(t)
 	for i := range 200 {
@@ -292,8 +292,8 @@ func TestOneLifeForEachLaunch(t *testing.T) {
 	f.nothingHeld(t)
 }
 
-// TestRefusedLeavesTheEndedOne keeps the exit code of an earlier launch when a
-// later one is refused.
+// TestRefusedLeavesTheEndedOne checks that a refused launch leaves the exit code of the previous
+// launch in place.
 func TestRefusedLeavesTheEndedOne(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.Create(t.Context(), request("k", "exit", "9")); err != nil {
@@ -392,7 +392,7 @@ func TestEventsFollowThePhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.reaches(t, "k", agentpb.KernelState_STOPPING)
-	// A more urgent wish overtakes the first.
+	// A more urgent stop request replaces the first one.
 	if _, err := f.Terminate(t.Context(), &agentpb.TerminateKernelRequest{Epoch: 1, KernelId: "k", GraceMs: 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// Why a kernel ended, as the contract spells it.
+// The reasons why a kernel ended, as in the contract.
 const (
 	Completed    = "completed"
 	Terminated   = "terminated"
 	OOMKilled    = "oom-killed"
 	StartFailed  = "start-failed"
-	Refused      = "refused"     // as StartFailed, and another attempt would go the same way
-	AgentUnfit   = "agent-unfit" // as StartFailed, for a condition of the machine
+	Refused      = "refused"     // like StartFailed, and a retry would fail in the same way
+	AgentUnfit   = "agent-unfit" // like StartFailed, because of a condition of the machine
 	DiskExceeded = "disk-exceeded"
 	NotFound     = "not-found"
 	Lost         = "lost"
@@ -29,12 +29,12 @@ const (
 
 const (
 	defaultGrace = 10 * time.Second
-	// killAgain is how often a process that survives SIGKILL (it sits in the
-	// kernel, waiting for a disk or a device) is tried again.
+	// killAgain is the retry interval for a process that survives SIGKILL because it is blocked in
+	// the kernel, waiting for a disk or a device.
 	killAgain = 10 * time.Second
 )
 
-// end is how a kernel's life ended.
+// end is how a kernel ended.
 type end struct {
 	code    int
 	reason  string
@@ -42,9 +42,8 @@ type end struct {
 	at      time.Time
 }
 
-// live is the whole life of a kernel, from wherever it stands, in one
-// goroutine. A context that ends leaves the container and the record as they
-// are, for the next agent.
+// live runs the whole life cycle of a kernel in one goroutine, continuing from the recorded state.
+// If the context ends, the container and the record stay as they are for the next agent.
 func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 	k.hold(found)
 	err := k.bring(ctx)
@@ -54,7 +53,7 @@ func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 		return
 	case err == nil:
 		if e, err = k.attend(ctx); err != nil {
-			return // only the context ends attendance without an end
+			return // the context has ended, the kernel has not
 		}
 	case k.wished() != nil:
 		e = end{code: 128 + int(syscall.SIGKILL), reason: Terminated, message: k.wished().Reason}
@@ -67,7 +66,7 @@ func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 	k.finish(ctx, e)
 }
 
-// unstarted is the end of a kernel that did not start, and whose fault that was.
+// unstarted returns the end of a kernel that failed to start, with the cause.
 func (k *Kernel) unstarted(ctx context.Context, err error) end {
 	e := end{code: 1, reason: StartFailed, message: err.Error()}
 	if why, yes := k.m.cfg.Blame(ctx, err); yes {
@@ -78,8 +77,8 @@ func (k *Kernel) unstarted(ctx context.Context, err error) end {
 	return e
 }
 
-// hold keeps the container where others find it. Only live and what it calls
-// change it.
+// hold sets the container for other goroutines. Only live and the functions that it calls change
+// it.
 func (k *Kernel) hold(c runtime.Container) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,8 +87,8 @@ func (k *Kernel) hold(c runtime.Container) {
 
 var errLost = errors.New("container lost")
 
-// bring takes the kernel to running: by making its container, or by finding
-// out that an earlier agent has.
+// bring brings the kernel to the running phase, by creating its container or by adopting the one of
+// an earlier agent.
 func (k *Kernel) bring(ctx context.Context) error {
 	if k.wished() != nil && k.container == nil {
 		return context.Canceled
@@ -107,7 +106,7 @@ func (k *Kernel) bring(ctx context.Context) error {
 		case !creating:
 			return errLost
 		}
-		// Half made. What can be repeated from the beginning is.
+		// The container was created only in part. The start is repeated if that is safe.
 		if err := k.container.Remove(ctx); err != nil {
 			return fmt.Errorf("remove half-made container: %w", err)
 		}
@@ -140,7 +139,7 @@ func (k *Kernel) running() {
 	})
 }
 
-// attend waits for the container's end and sees to it when it is wished for.
+// attend waits until the container ends, and ends it on request.
 func (k *Kernel) attend(ctx context.Context) (end, error) {
 	type result struct {
 		exit runtime.Exit
@@ -158,7 +157,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 	keeping.Go(func() { k.keepLogWritten(writing) })
 	nudge := k.nudge
 	if k.wished() != nil {
-		// Asked for before the agent restarted, or while it started.
+		// The request came before the agent restarted, or while it started.
 		select {
 		case nudge <- struct{}{}:
 		default:
@@ -175,7 +174,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 				return k.why(ctx, end{code: 137, reason: Lost, message: "container was gone", at: time.Now()}), nil
 			}
 			if r.err != nil {
-				return end{}, r.err // the context's
+				return end{}, r.err // the error of the context
 			}
 			return k.why(ctx, end{code: r.exit.Code, reason: Completed, at: r.exit.Time}), nil
 		case <-nudge:
@@ -195,7 +194,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 	}
 }
 
-// why settles the reason: a wish counts more than how the process took it.
+// why returns the reason of the end. A stop request has precedence over the exit of the process.
 func (k *Kernel) why(ctx context.Context, e end) end {
 	if wish := k.wished(); wish != nil {
 		e.reason, e.message = Terminated, wish.Reason

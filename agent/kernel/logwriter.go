@@ -17,29 +17,27 @@ import (
 )
 
 const (
-	// logDrain is for how long the end of a kernel waits for its log to be whole.
+	// logDrain limits how long the end of a kernel waits for its complete log.
 	logDrain = 5 * time.Second
-	// A log writer that does not start is tried again, at first after
-	// writerPause, then ever more rarely.
+	// A log writer that fails to start is retried with a back-off between these two pauses.
 	writerPause    = 100 * time.Millisecond
 	writerPauseMax = 10 * time.Second
-	// writerReady bounds the start of a log writer, a program of a few syscalls.
+	// writerReady limits the start of a log writer, which makes only a few system calls.
 	writerReady = 10 * time.Second
 )
 
-// keepLogWritten starts the kernel's log writer again whenever it has died,
-// until the context ends. The shim starts the first one and does not care what
-// becomes of it; the container's process 1 keeps the pipes, so that output waits
-// in them meanwhile. A writer outlives the agent.
+// keepLogWritten restarts the kernel's log writer whenever it has died, until the context ends. The
+// shim starts only the first writer. The container's process 1 keeps the pipes open, so output
+// waits in them until the next writer runs. A writer survives the agent.
 func (k *Kernel) keepLogWritten(ctx context.Context) {
 	var writer *exec.Cmd
 	pause := writerPause
 	for {
 		err := logs.AwaitNoWriter(ctx, k.LogDir())
 		if writer != nil && ctx.Err() == nil {
-			_ = writer.Wait() // it has let go of the log, so it is gone
+			_ = writer.Wait() // it has released the log, so it is exiting
 		}
-		if ctx.Err() != nil || errdefs.IsNotFound(err) { // NotFound: a runtime without log writers
+		if ctx.Err() != nil || errdefs.IsNotFound(err) { // NotFound: this runtime has no log writers
 			return
 		}
 		if err == nil {
@@ -62,8 +60,8 @@ func (k *Kernel) keepLogWritten(ctx context.Context) {
 	}
 }
 
-// startLogWriter starts a writer on the output pipes of the container's process 1
-// and returns once it writes.
+// startLogWriter starts a writer on the output pipes of the container's process 1, and returns when
+// it is ready.
 func (k *Kernel) startLogWriter(ctx context.Context) (*exec.Cmd, error) {
 	state, err := k.container.State(ctx)
 	if err != nil {
@@ -99,8 +97,8 @@ func (k *Kernel) startLogWriter(ctx context.Context) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// awaitLog lets a log writer that the agent started come to the end of the
-// output. The shim waits for its own.
+// awaitLog waits until a log writer that the agent started has read all output. The shim waits for
+// the writer that it started.
 func (k *Kernel) awaitLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, logDrain)
 	defer cancel()

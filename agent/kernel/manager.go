@@ -1,8 +1,7 @@
-// Package kernel is the life of kernels on one node. Each kernel has a record on
-// disk that is written before anything is done, so that an agent that was
-// killed at any moment finds out what is running, what has ended meanwhile and
-// what was half made. A kernel's resources are all given back before it is
-// called exited; its exit code and log stay until the manager has taken note.
+// Package kernel runs the life cycles of the kernels of one node. The record of a kernel on disk is
+// written before each action, so that an agent that was killed at any moment can determine which
+// kernels run, have ended, or were created in part. All resources of a kernel are freed before it
+// is reported as exited. Its exit code and log stay until the manager has stored the exit code.
 package kernel
 
 import (
@@ -30,7 +29,7 @@ import (
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// Network is what kernels need of network.Manager.
+// Network has the methods of network.Manager that kernels need.
 type Network interface {
 	Reserve(key, session string) (network.Attachment, error)
 	Join(network.Attachment) (network.Attachment, error)
@@ -43,51 +42,51 @@ type Network interface {
 	Traffic(network.Attachment) (received, sent uint64, err error)
 }
 
-// Config of a Manager.
+// Config configures a Manager.
 type Config struct {
-	Agent   string // id: label of containers, part of cgroup paths
+	Agent   string // id of the agent: label of containers, part of cgroup paths
 	Dir     string
 	Runtime runtime.Runtime
 	Devices *device.Manager
 	Network Network
 	Volumes mount.Volumes
-	Disks   *disk.Disks // nil: what kernels write has no limit
-	// Blame reports whether a start failed for a condition of the machine, and which.
+	Disks   *disk.Disks // nil: the disk space of kernels is not limited
+	// Blame reports whether a start failed because of a condition of the machine, and which.
 	Blame     func(context.Context, error) (why string, yes bool)
-	Runner    string // on the host
-	PidsLimit int64  // of a kernel that does not ask; 0 = DefaultPids
+	Runner    string // path on the host
+	PidsLimit int64  // of a kernel whose request has none; 0 = DefaultPids
 	LogBytes  int64  // size of one log file; 0 = default
-	LogFiles  int    // 0 = default
-	// What is kept at most of ended kernels; 0 = DefaultEndedKernels and
-	// DefaultEndedLogBytes.
+	LogFiles  int    // number of log files; 0 = default
+	// EndedKernels and EndedLogBytes limit what is retained of ended kernels; 0 =
+	// DefaultEndedKernels and DefaultEndedLogBytes.
 	EndedKernels  int
 	EndedLogBytes int64
-	// OnChange is told every change of every kernel, in order for each.
+	// OnChange is called after every change of a kernel's state. The calls for one kernel are in
+	// order.
 	OnChange func(*agentpb.KernelState)
 	Logger   *slog.Logger
 }
 
-// DefaultPids is enough for any sane workload and far below what troubles the
-// host.
+// DefaultPids is enough for normal workloads and too low to harm the host.
 const DefaultPids = 4096
 
-// Manager owns the node's kernels.
+// Manager manages the node's kernels.
 type Manager struct {
 	cfg  Config
-	keys *seal.Ring // of this node alone: for what records keep sealed
+	keys *seal.Ring // keys of this node, which encrypt secrets in records
 
-	ctx    context.Context // of all lives
+	ctx    context.Context // parent of all life cycles
 	cancel context.CancelFunc
 	lives  sync.WaitGroup
 
 	mu      sync.Mutex
 	kernels map[string]*Kernel
-	epoch   int64 // highest leader's epoch seen
+	epoch   int64 // highest epoch of a leader so far
 
-	naming sync.Mutex // held while kernels are told each other's names
+	naming sync.Mutex // serializes shareNames
 }
 
-// New opens the records in the directory. Recover must follow.
+// New opens the records in the directory. Recover must be called next.
 func New(cfg Config) (*Manager, error) {
 	if cfg.PidsLimit == 0 {
 		cfg.PidsLimit = DefaultPids
@@ -120,8 +119,8 @@ func (m *Manager) epochPath() string { return filepath.Join(m.cfg.Dir, "epoch") 
 
 func (m *Manager) dir(id string) string { return filepath.Join(m.cfg.Dir, "kernels", id) }
 
-// Fence refuses a leader that is no longer one, also after a restart of the
-// agent: the highest epoch seen is on disk before anything is done for it.
+// Fence returns FailedPrecondition for a leader that was replaced, also after a restart of the
+// agent: the highest epoch is written to disk before any of its calls is executed.
 func (m *Manager) Fence(epoch int64) error {
 	if epoch <= 0 {
 		return fmt.Errorf("epoch %d is no leader's: %w", epoch, errdefs.ErrInvalidArgument)
@@ -141,7 +140,7 @@ func (m *Manager) Fence(epoch int64) error {
 	return nil
 }
 
-// Get finds a kernel that has a record.
+// Get returns a kernel that has a record, and NotFound otherwise.
 func (m *Manager) Get(id string) (*Kernel, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,7 +151,7 @@ func (m *Manager) Get(id string) (*Kernel, error) {
 	return k, nil
 }
 
-// List returns every kernel that has a record, in order of id.
+// List returns all kernels that have a record, sorted by id.
 func (m *Manager) List() []*Kernel {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,7 +163,7 @@ func (m *Manager) List() []*Kernel {
 	return out
 }
 
-// Forget drops the record of an ended kernel, and its log.
+// Forget deletes the record and the log of an ended kernel.
 func (m *Manager) Forget(epoch int64, id string) error {
 	if err := m.Fence(epoch); err != nil {
 		return err
@@ -181,10 +180,10 @@ func (m *Manager) Forget(epoch int64, id string) error {
 	return m.remove(k)
 }
 
-// remove drops an ended kernel. The caller holds m.mu.
+// remove deletes an ended kernel. The caller must hold m.mu.
 func (m *Manager) remove(k *Kernel) error {
 	if m.kernels[k.ID] != k {
-		return nil // a later launch has taken its place
+		return nil // a later launch has replaced it
 	}
 	if err := os.RemoveAll(m.dir(k.ID)); err != nil {
 		return fmt.Errorf("forget kernel %s: %w", k.ID, err)
@@ -193,14 +192,13 @@ func (m *Manager) remove(k *Kernel) error {
 	return nil
 }
 
-// Detach stops attending to kernels and leaves them running.
+// Detach stops the management of kernels and leaves them running.
 func (m *Manager) Detach() {
 	m.cancel()
 	m.lives.Wait()
 }
 
-// StopAll ends every kernel, then detaches from those that would not end
-// within the context.
+// StopAll ends every kernel. It detaches from kernels that have not ended when the context ends.
 func (m *Manager) StopAll(ctx context.Context, why string) {
 	for _, k := range m.List() {
 		if !k.ended() {

@@ -8,10 +8,9 @@ import (
 	"github.com/berthhq/berth/agent/mount"
 )
 
-// shareNames tells every kernel of a session on this node the names of the
-// others. Each kernel calls it once it has its own files and so its address, so
-// that the last one tells all. Where the session is on several agents, requests
-// tell all names.
+// shareNames writes the names and addresses of a session's kernels on this node into the files of
+// each of them. Every kernel calls it after it got its address, so the last call is complete. If
+// the session spans several agents, the requests contain all names.
 func (m *Manager) shareNames(session string) error {
 	m.naming.Lock()
 	defer m.naming.Unlock()
@@ -38,7 +37,7 @@ func (m *Manager) shareNames(session string) error {
 	return nil
 }
 
-// hostname is what was asked for, or the default.
+// hostname returns the requested or the default host name.
 func (k *Kernel) hostname() string {
 	if name := k.rec.request.Hostname; name != "" {
 		return name

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// TestKernelIsKeptToItsNode gives a kernel cpu and memory of one of two NUMA nodes,
-// and checks what its container is limited to.
+// TestKernelIsKeptToItsNode allocates cpu and memory of one of two NUMA nodes to a kernel, and
+// checks the limits of its container.
 func TestKernelIsKeptToItsNode(t *testing.T) {
 	if goruntime.NumCPU() < 2 {
 		t.Skip("needs two processors")
@@ -53,7 +53,7 @@ func TestKernelIsKeptToItsNode(t *testing.T) {
 	if diff := cmp.Diff(runtime.Resources{MilliCPU: 500, Memory: 1 << 20, CPUs: "0", Mems: "0"}, got); diff != "" {
 		t.Error(diff)
 	}
-	r = request("elsewhere", "sleep", "600") // of devices that this machine does not have
+	r = request("elsewhere", "sleep", "600") // the allocated devices do not exist on this machine
 	if _, err := f.Create(t.Context(), r); err == nil {
 		t.Error("it has cpu of no node")
 	}

@@ -16,26 +16,26 @@ import (
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// record is everything about a kernel that must survive the agent.
+// record is the part of a kernel's state that must survive the agent.
 type record struct {
 	request *agentpb.CreateKernelRequest
 	state   *agentpb.KernelState
 	network network.Attachment
-	// What plugins want to see again, by plugin key.
+	// devices has the states that plugins need for later calls, by plugin key.
 	devices map[string][]byte
 	stop    *stop
-	// What has become of mounts of the request, by target.
+	// mounts are the changes of the request's mounts since the start, by target.
 	mounts map[string]mount.Change
 }
 
-// stop is the wish that a kernel ends.
+// stop is a request to end a kernel.
 type stop struct {
 	Reason string        `json:"reason"`
 	Grace  time.Duration `json:"grace"` // between SIGTERM and SIGKILL
 	At     time.Time     `json:"at"`
 }
 
-// stored is a record's form on disk.
+// stored is the format of a record on disk.
 type stored struct {
 	Version int                `json:"version"`
 	Request json.RawMessage    `json:"request"`
@@ -46,15 +46,14 @@ type stored struct {
 
 	Mounts map[string]mount.Change `json:"mounts,omitempty"`
 
-	// Sealed are the environment and the script of the request, which lacks them,
-	// until the container is there.
+	// Sealed are the encrypted environment and script, which Request lacks, until the container
+	// exists.
 	Sealed []byte `json:"sealed,omitempty"`
 }
 
 const recordVersion = 1
 
-// shut returns a request without the values that its user wants no one to read, and
-// these sealed.
+// shut returns a copy of the request without its secret values, and these values encrypted.
 func shut(r *agentpb.CreateKernelRequest, keys *seal.Ring) (bare *agentpb.CreateKernelRequest, sealed []byte, err error) {
 	kept := &agentpb.CreateKernelRequest{Environment: r.Environment, BootstrapScript: r.BootstrapScript}
 	text, err := proto.Marshal(kept)
@@ -66,7 +65,7 @@ func shut(r *agentpb.CreateKernelRequest, keys *seal.Ring) (bare *agentpb.Create
 	return bare, keys.Seal(seal.KernelSecrets, text), nil
 }
 
-// unshut puts them back.
+// unshut restores the secret values.
 func unshut(r *agentpb.CreateKernelRequest, sealed []byte, keys *seal.Ring) error {
 	if len(sealed) == 0 {
 		return nil
@@ -121,12 +120,12 @@ func unmarshalRecord(text []byte, keys *seal.Ring) (*record, error) {
 	if err := lenient.Unmarshal(s.State, r.state); err != nil {
 		return nil, err
 	}
-	// A record from before states had these has them in its request.
+	// Records of older agents have these values in the request only.
 	r.state.SessionName, r.state.ProjectId, r.state.UserId = r.request.SessionName, r.request.ProjectId, r.request.UserId
 	return r, nil
 }
 
-// save writes the record, complete or not at all.
+// save writes the record atomically.
 func (k *Kernel) save() error {
 	text, err := k.rec.marshal(k.m.keys)
 	if err != nil {
@@ -137,8 +136,7 @@ func (k *Kernel) save() error {
 
 const recordFile = "record.json"
 
-// change edits the state, saves it, makes it true and tells it. When it cannot
-// be saved, it has not changed.
+// change edits the state, saves and publishes it. If saving fails, the state does not change.
 func (k *Kernel) change(edit func(*agentpb.KernelState), saved func()) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,8 +152,8 @@ func (k *Kernel) change(edit func(*agentpb.KernelState), saved func()) error {
 	return nil
 }
 
-// tell is change for what an agent would find out again after a restart, so
-// that a full disk is no reason to hide it.
+// tell is change without the requirement to save: the next agent could determine the new state
+// itself, so a full disk must not hide it.
 func (k *Kernel) tell(edit func(*agentpb.KernelState)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

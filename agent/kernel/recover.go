@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// Recover compares the records with what is there: containers that belong to a
-// record are adopted, records without a container come to their end, and
-// containers, namespaces and links of ours that no record knows are removed.
+// Recover compares the records with the node: it adopts containers that belong to a record, ends
+// kernels whose container is missing, and removes containers, namespaces and links of this agent
+// that no record refers to.
 func (m *Manager) Recover(ctx context.Context) error {
 	if err := m.load(); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	return errors.Join(err, m.cfg.Network.Sweep())
 }
 
-// load reads every record and takes back what live ones hold.
+// load reads all records and allocates the devices of the live ones.
 func (m *Manager) load() error {
 	root := filepath.Join(m.cfg.Dir, "kernels")
 	entries, err := os.ReadDir(root)
@@ -57,8 +57,8 @@ func (m *Manager) load() error {
 		dir := filepath.Join(root, e.Name())
 		text, err := os.ReadFile(filepath.Join(dir, recordFile))
 		if os.IsNotExist(err) {
-			// The agent was killed before the record was there, or the record was
-			// lost. A container of it is removed below.
+			// The agent was killed before the record was written, or the record was lost. Its
+			// container is removed below.
 			if err := errors.Join(m.removeDisk(e.Name()), os.RemoveAll(dir)); err != nil {
 				return fmt.Errorf("remove a kernel without a record: %w", err)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/agent/mount"
 )
 
-// UpdateMounts changes folders that a kernel has mounted. The record comes first:
-// a container that is made from it again has them as they are then.
+// UpdateMounts changes mounted folders of a kernel. The record is changed first, so that a
+// container that is created again from it has the same mounts.
 func (m *Manager) UpdateMounts(ctx context.Context, r *agentpb.UpdateMountsRequest) error {
 	if err := m.Fence(r.Epoch); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (m *Manager) UpdateMounts(ctx context.Context, r *agentpb.UpdateMountsReque
 	return nil
 }
 
-// wanted are the changes of mounts that the kernel has. One that it was started
-// without is gone.
+// wanted returns the changes for mounts that the kernel has. Updates of mounts that it was started
+// without are skipped.
 func (k *Kernel) wanted(updates []*agentpb.MountUpdate) (list []mount.Change, err error) {
 	for _, u := range updates {
 		c := mount.Change{Target: path.Clean(u.Target), ReadOnly: u.ReadOnly, Gone: u.Gone}
@@ -67,7 +67,7 @@ func (k *Kernel) wanted(updates []*agentpb.MountUpdate) (list []mount.Change, er
 	return list, nil
 }
 
-// noteMounts writes changes to the record. What is gone stays gone.
+// noteMounts writes changes to the record. A removed mount stays removed.
 func (k *Kernel) noteMounts(changes []mount.Change) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,7 +90,7 @@ func (k *Kernel) noteMounts(changes []mount.Change) error {
 	return nil
 }
 
-// folders are those of the request, as has become of them since.
+// folders returns the folders of the request with the recorded changes applied.
 func (k *Kernel) folders() (list []mount.Folder) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -32,7 +32,7 @@ func mounted(t *testing.T, f *fixture) *agentpb.CreateKernelRequest {
 	return r
 }
 
-// found waits until the container is found again.
+// found waits until a new manager has adopted the container.
 func (f *fixture) found(t *testing.T, id string) {
 	t.Helper()
 	k, err := f.Get(id)
@@ -104,8 +104,8 @@ func TestUpdateMounts(t *testing.T) {
 	f.nothingHeld(t)
 }
 
-// A container that is being made gets what was asked for meanwhile, from the next
-// agent as well.
+// A container that is being created gets the changes that were requested in the meantime, also if
+// the agent restarts.
 func TestUpdateMountsOfAContainerToBe(t *testing.T) {
 	f := newFixture(t)
 	r := mounted(t, f)

@@ -22,19 +22,19 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// start makes and starts the container. Its disk is made while devices and namespace are
-// prepared, and the network is connected while the container is being created, which
-// needs the namespace but not the cable.
+// start creates and starts the container. Its disk is created while devices and namespace are
+// prepared. The network is connected while the container is being created, because the container
+// needs the namespace but not the connection.
 func (k *Kernel) start(ctx context.Context) error {
 	k.mu.Lock()
-	k.rec.state.Steps = nil // of an attempt before the agent restarted
+	k.rec.state.Steps = nil // steps of an attempt before the agent restarted
 	k.mu.Unlock()
 	image, err := k.m.cfg.Runtime.Image(ctx, k.rec.request.Image)
 	if err != nil {
 		return err
 	}
 	disk := k.beside("disk", func() error { return k.makeDisk(ctx) })
-	defer disk() // also after an error nothing may still be made
+	defer disk() // also on an error, no step may still be running on return
 	prepared, err := k.prepareDevices(ctx)
 	if err != nil {
 		return err
@@ -56,20 +56,20 @@ func (k *Kernel) start(ctx context.Context) error {
 	return nil
 }
 
-// beside runs a step at the same time as others; wait returns its error once it has ended.
+// beside runs a step concurrently. wait returns its error once it has ended.
 func (k *Kernel) beside(name string, f func() error) (wait func() error) {
 	done := make(chan error, 1)
 	go func() { done <- k.step(name, f) }()
 	return sync.OnceValue(func() error { return <-done })
 }
 
-// slowPrepare is when people are told which plugin a start waits for. Plugins answer
-// within a second, those that start a server for the device within a few.
+// slowPrepare is the delay after which the state names the plugin that a start waits for. Most
+// plugins respond within a second; those that start a server for the device take a few.
 const slowPrepare = 5 * time.Second
 
 const prepareStep = "prepare-devices"
 
-// waits says which plugins a start waits for, unless it has gone on meanwhile.
+// waits sets the plugins that a start waits for in the state, unless the start has continued.
 func (k *Kernel) waits(plugins []string) {
 	k.tell(func(s *agentpb.KernelState) {
 		prepared := slices.ContainsFunc(s.Steps, func(s *agentpb.Step) bool { return s.Name == prepareStep })
@@ -98,7 +98,7 @@ func (k *Kernel) prepareDevices(ctx context.Context) (prepared device.Prepared, 
 	return prepared, k.save()
 }
 
-// create resolves the mounts, which lie on the disk, and makes the container.
+// create resolves the mounts, which are on the kernel's disk, and creates the container.
 func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, prepared device.Prepared, disk func() error) error {
 	spec, err := k.spec(image, netns)
 	if err != nil {
@@ -136,8 +136,7 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 	})
 }
 
-// mounts lays out what the container sees beside its image; lines say what it has
-// of devices.
+// mounts prepares everything that the container sees besides its image. lines describe its devices.
 func (k *Kernel) mounts(ctx context.Context, lines []string) (*mount.Bound, []specs.Mount, error) {
 	files := k.files()
 	files.Resources = lines
@@ -145,7 +144,7 @@ func (k *Kernel) mounts(ctx context.Context, lines []string) (*mount.Bound, []sp
 	if err != nil {
 		return &mount.Bound{}, nil, err
 	}
-	if err := mount.Unmount(files.Folders()); err != nil { // of an earlier attempt
+	if err := mount.Unmount(files.Folders()); err != nil { // left by an earlier attempt
 		return &mount.Bound{}, nil, err
 	}
 	bound, err := k.m.cfg.Volumes.Open(ctx, k.folders())
@@ -168,8 +167,8 @@ func (k *Kernel) files() mount.Files {
 	}
 }
 
-// spec composes the container from request and image. The image's entry point
-// goes before the command, as it does everywhere; its labels mean nothing.
+// spec combines the request and the image into a container spec. The image's entry point precedes
+// the command, as in other container engines; the image's labels are ignored.
 func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 	r := k.rec.request
 	limits, err := k.resources()
@@ -200,8 +199,8 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 	return s, nil
 }
 
-// environment is the image's, then the request's, then what says where the
-// process is. Nothing in it is secret.
+// environment returns the variables of the image, then those of the request, then those that
+// identify the kernel. None of them is treated as secret.
 func (k *Kernel) environment(image runtime.Image) []string {
 	r := k.rec.request
 	env := newEnv(image.Env)

@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// Terminate asks for a kernel's end and returns at once. A kernel that has
-// none any more is answered as exited.
+// Terminate requests the end of a kernel and returns without waiting. A kernel without a record is
+// reported as exited.
 func (m *Manager) Terminate(_ context.Context, r *agentpb.TerminateKernelRequest) (*agentpb.KernelState, error) {
 	if err := m.Fence(r.Epoch); err != nil {
 		return nil, err
@@ -30,15 +30,15 @@ func (m *Manager) Terminate(_ context.Context, r *agentpb.TerminateKernelRequest
 
 func (s *stop) deadline() time.Time { return s.At.Add(s.Grace) }
 
-// wished returns the wish that the kernel ends, nil when there is none.
+// wished returns the stop request, or nil.
 func (k *Kernel) wished() *stop {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.rec.stop
 }
 
-// requestStop notes the wish on disk and lets the kernel's life act on it. A
-// later wish counts only when it is more urgent.
+// requestStop saves the stop request and signals it to the kernel's life cycle. A later request
+// replaces an earlier one only if it is more urgent.
 func (k *Kernel) requestStop(s stop) {
 	s.At = time.Now()
 	k.mu.Lock()

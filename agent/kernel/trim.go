@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// What an agent keeps of ended kernels when no manager asks it to forget them.
+// Limits on what an agent retains of ended kernels if no manager calls Forget.
 const (
 	DefaultEndedKernels  = 1000
 	DefaultEndedLogBytes = 5 << 30
@@ -23,14 +23,14 @@ const (
 
 const (
 	trimEvery = time.Minute
-	// trimAfter is how long the end of a kernel is safe from the limit on their
-	// number: a manager that was away for a while still learns the exit code.
+	// trimAfter is how long the number of ended kernels is not limited after the end of a kernel,
+	// so that a manager that was disconnected can still read its exit code.
 	trimAfter = time.Hour
 )
 
-// Trim keeps what is left of ended kernels within the agent's limits until the
-// context ends. Managers ask for the same by Forget, at their own pace; this is for
-// an agent that they do not reach.
+// Trim keeps the records and logs of ended kernels within the configured limits until the context
+// ends. Managers call Forget for ended kernels at their own pace; Trim is for an agent without a
+// connection to a manager.
 func (m *Manager) Trim(ctx context.Context) {
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
@@ -46,10 +46,10 @@ func (m *Manager) Trim(ctx context.Context) {
 	}
 }
 
-// trim keeps the logs of the kernels that ended last, as many as there is room for,
-// and then removes the records of those that ended first.
+// trim first removes the oldest logs that exceed the limit on bytes, then the oldest records that
+// exceed the limit on their number.
 func (m *Manager) trim(now time.Time) error {
-	ended := m.endedKernels() // the latest first
+	ended := m.endedKernels() // latest first
 	total := int64(0)
 	for _, k := range ended {
 		size, err := sizeBelow(k.LogDir())
@@ -93,7 +93,7 @@ func (k *Kernel) endedAt() time.Time {
 	return time.UnixMilli(k.rec.state.ExitedUnixMs)
 }
 
-// sizeBelow sums the sizes of the files in a directory, which may not exist.
+// sizeBelow returns the total size of the files in a directory, or 0 if it does not exist.
 func sizeBelow(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -115,8 +115,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// droppedFile takes the place of the log directory's files when the log was removed
-// before its kernel.
+// droppedFile replaces the files of the log directory after the log was removed before its kernel.
 const droppedFile = "log-removed"
 
 func (k *Kernel) dropLog() error {
@@ -130,7 +129,7 @@ func (k *Kernel) dropLog() error {
 	return nil
 }
 
-// LogKept returns FailedPrecondition when the agent has removed the kernel's log.
+// LogKept returns FailedPrecondition if the agent has removed the kernel's log.
 func (k *Kernel) LogKept() error {
 	if k.State().Phase != agentpb.KernelState_EXITED {
 		return nil

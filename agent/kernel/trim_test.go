@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/agent/logs"
 )
 
-// An agent that no manager reaches keeps a bounded amount of what has ended, the
-// latest of it, and none of what ended just now is lost.
+// An agent without a manager retains a limited number of ended kernels, the latest ones. Kernels
+// that have just ended are not removed.
 func TestEndedKernelsAreBounded(t *testing.T) {
 	f := newFixture(t)
 	const kernels, kept = 30, 10

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/netlist"
 )
 
-// attach reserves a kernel's place in the network of its session: one of this
-// agent, or, as the request says, one over several.
+// attach reserves a kernel's place in the network of its session: a network on this agent, or the
+// overlay network of the request.
 func (m *Manager) attach(r *agentpb.CreateKernelRequest) (network.Attachment, error) {
 	allow, err := netlist.Parse(r.AllowedNetworks)
 	if err != nil {
@@ -32,8 +32,8 @@ func (m *Manager) attach(r *agentpb.CreateKernelRequest) (network.Attachment, er
 	return m.cfg.Network.Join(a)
 }
 
-// wide is the place that a request gives a kernel in a network over several
-// agents; without one, nothing. What it may hold the network itself knows.
+// wide parses the overlay network of a create request. It returns the zero value if there is none.
+// Package network validates the addresses.
 func wide(r *agentpb.CreateKernelRequest) (a network.Attachment, err error) {
 	n := r.Network
 	if n == nil {
@@ -70,7 +70,7 @@ func wide(r *agentpb.CreateKernelRequest) (a network.Attachment, err error) {
 	return a, nil
 }
 
-// peers are the other kernels of a session over several agents, by name.
+// peers returns the other kernels of a session that spans several agents.
 func peers(r *agentpb.CreateKernelRequest) (list []mount.Peer) {
 	for _, p := range r.GetNetwork().GetPeers() {
 		if address, err := netip.ParseAddr(p.Address); err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/confine"
 )
 
-// A volume that is a plain directory is bound on itself without set-uid and device files;
-// a bare mount point, which a storage proxy has not marked, is left alone.
+// A volume that is a plain directory is bind-mounted on itself with nosuid and nodev. An empty
+// mount point without the mark of a storage proxy is left alone.
 func TestVolumesAreConfined(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts")

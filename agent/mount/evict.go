@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// passes bounds how often processes are looked for that have hold of a mount:
-	// what was killed may have given it on.
+	// passes limits the number of scans for processes that use a mount. A process may have passed
+	// an open file to another one before it was killed.
 	passes = 20
-	// endsWithin is for how long one that was killed is waited for.
+	// endsWithin limits the wait for the exit of a killed process.
 	endsWithin = 2 * time.Second
 )
 
-// evict kills the processes of a container that have a directory of one of the
-// mounts open, as working directory, root or otherwise.
+// evict kills the processes of a container that have a directory of one of the mounts open, as
+// working directory, root or file descriptor.
 func evict(pid int, mounts []uint64) error {
 	return outside(func() error {
 		for range passes {
@@ -35,7 +35,7 @@ func evict(pid int, mounts []uint64) error {
 	})
 }
 
-// killHolders looks once, and tells how many it killed.
+// killHolders scans once and returns the number of killed processes.
 func killHolders(pid int, mounts []uint64) (int, error) {
 	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 	if errors.Is(err, os.ErrNotExist) {
@@ -54,7 +54,7 @@ func killHolders(pid int, mounts []uint64) (int, error) {
 		if err != nil {
 			continue
 		}
-		fd, err := unix.PidfdOpen(one, 0) // from here on the number is no one else's
+		fd, err := unix.PidfdOpen(one, 0) // from here on the pid cannot be reused
 		if err != nil {
 			continue
 		}
@@ -73,8 +73,8 @@ func killHolders(pid int, mounts []uint64) (int, error) {
 	return n, nil
 }
 
-// holds reports whether a process has a directory of one of the mounts open. Threads
-// may have other working directories and files than their process.
+// holds reports whether a process has a directory of one of the mounts open. Threads may have their
+// own working directories and file descriptors.
 func holds(process string, mounts []uint64) bool {
 	tasks, _ := filepath.Glob(process + "/task/*")
 	for _, task := range tasks {

@@ -12,14 +12,13 @@ import (
 	"github.com/berthhq/berth/agent/runner"
 )
 
-// Work is the scratch directory in every container, and where it starts.
+// Work is the scratch directory of every container, and the working directory of its command.
 const Work = "/home/work"
 
-// Resources is the file in a container that says what it has of devices, there
-// when it has any.
+// Resources is the file in a container that describes its devices. It exists only if there are any.
 const Resources = "/opt/berth/resources"
 
-// Files describes what the agent itself puts into a container.
+// Files describes the files that the agent itself adds to a container.
 type Files struct {
 	Dir       string // of the kernel, on the host
 	Runner    string // on the host
@@ -30,20 +29,20 @@ type Files struct {
 	Resources []string // lines of the file Resources
 }
 
-// Peer is another container that is reached by its name.
+// Peer is another container that can be reached by name.
 type Peer struct {
 	Hostname string
 	Address  netip.Addr
 }
 
-// Disk is the host's directory of all that a container can fill: it has a limit.
+// Disk returns the host directory with everything that a container can write; it has a size limit.
 func (f Files) Disk() string { return filepath.Join(f.Dir, "disk") }
 
-// Scratch is the host's directory behind Work.
+// Scratch returns the host directory that is mounted at Work.
 func (f Files) Scratch() string { return filepath.Join(f.Disk(), "home") }
 
-// etc has the files of /etc, which root of the container can grow. Those of a container
-// that an older agent made lie beside the disk.
+// etc returns the directory of the files of /etc, which root in the container can enlarge. Older
+// agents stored these files beside the disk.
 func (f Files) etc() string {
 	etc := filepath.Join(f.Disk(), "etc")
 	if _, err := os.Stat(etc); err != nil {
@@ -52,8 +51,7 @@ func (f Files) etc() string {
 	return etc
 }
 
-// Write makes the files and returns their mounts. Whatever an earlier attempt
-// left is replaced.
+// Write creates the files, replacing those of an earlier attempt, and returns their mounts.
 func (f Files) Write() ([]specs.Mount, error) {
 	etc := filepath.Join(f.Disk(), "etc")
 	if err := os.MkdirAll(etc, 0o755); err != nil {
@@ -92,17 +90,17 @@ func (f Files) Write() ([]specs.Mount, error) {
 
 const resources = "resources" // in Dir
 
-// WriteHosts brings the names of a container up to date, also while it runs.
+// WriteHosts updates the host names in a container, also while it runs.
 func (f Files) WriteHosts() error {
 	return os.WriteFile(filepath.Join(f.etc(), "hosts"), []byte(f.hosts()), 0o644)
 }
 
-// Folders is where the folders of volumes are mounted on the host while the
+// Folders returns the host directory in which the folders of volumes are mounted while the
 // container is being created.
 func (f Files) Folders() string { return filepath.Join(f.Dir, "folders") }
 
-// Remove deletes what Write made beside the disk, and what a killed agent left of
-// Folders.
+// Remove deletes the files that Write created outside the disk, and mounts below Folders that a
+// killed agent left.
 func (f Files) Remove() error {
 	if err := Unmount(f.Folders()); err != nil {
 		return err
@@ -131,9 +129,8 @@ func (f Files) hosts() string {
 	return b.String()
 }
 
-// Resolv is the host's resolver configuration without servers on loopback,
-// which a container cannot reach. Where the host resolves through systemd, its
-// own list of servers is used.
+// Resolv returns the host's resolver configuration without loopback servers, which a container
+// cannot reach. If the host uses systemd-resolved, its upstream servers are used.
 func Resolv() string {
 	for _, path := range []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"} {
 		text, err := os.ReadFile(path)
@@ -147,7 +144,7 @@ func Resolv() string {
 	return ""
 }
 
-// Resolvers are the servers in Resolv.
+// Resolvers returns the servers of Resolv.
 func Resolvers() (servers []netip.Addr) {
 	for line := range strings.Lines(Resolv()) {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "nameserver" {

@@ -13,27 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is a mount of a container, as the machine's kernel knows it: anyone who owns
-// the container may rename what leads there, and put something else in its place.
+// Place identifies a mount of a container by its kernel ids instead of its path, because root in
+// the container can rename directories and mount others in their place.
 type Place struct {
 	Target string
 	ID     uint64   // of the mount
 	Device string   // major:minor
-	Below  []uint64 // mounts of the folder itself further down that are not read-only of their own
+	Below  []uint64 // mounts of the same folder further down that were not read-only from the start
 	Gone   bool     `json:",omitempty"`
 }
 
-// Change is what becomes of the mount at a target.
+// Change is the new mode of the mount at a target, or its removal.
 type Change struct {
 	Target   string
 	ReadOnly bool
 	Gone     bool
 }
 
-// Find tells which mounts of a container are at the targets. It is asked before
-// anything of the user's runs there; pid is the container's first process. One that
-// lies where the system's own directories are, by a link that Open could not see, is
-// InvalidArgument.
+// Find returns the mounts of a container at the targets. It must be called before the user's
+// processes run; pid is the container's first process. It returns InvalidArgument if a target is in
+// a system directory because of a symbolic link that Open could not see.
 func Find(pid int, targets []string) (found []Place, err error) {
 	err = inside(pid, func() error {
 		table, err := readMounts(pid)
@@ -41,7 +40,7 @@ func Find(pid int, targets []string) (found []Place, err error) {
 			return err
 		}
 		for _, target := range targets {
-			fd, err := openPlace(target, 0) // the image's own links count, as they did for the runtime
+			fd, err := openPlace(target, 0) // symbolic links of the image are followed, as the runtime did
 			if err != nil {
 				return fmt.Errorf("mount at %s: %w", target, err)
 			}
@@ -71,12 +70,11 @@ func Find(pid int, targets []string) (found []Place, err error) {
 	return found, err
 }
 
-// Apply makes changes in a container that runs, and returns its places as they are
-// then. What has been done already is not done again. It is Unavailable while mounts
-// are moved about or processes do not end: with the container's processes held still,
-// the former does not happen. Files that are open stay open;
-// a process that has one of the folder's directories open, to which all of the folder
-// would stay open, is killed where the mount had to be taken away.
+// Apply changes mounts of a running container and returns their new places. Changes that were
+// applied before are skipped. It returns Unavailable if processes move mounts at the same time or
+// do not exit; the former cannot happen while the container is paused. Open files stay open. A
+// process that has a directory of a removed folder open is killed, because it could still reach the
+// whole folder.
 func Apply(pid int, places []Place, changes []Change) ([]Place, error) {
 	places = slices.Clone(places)
 	err := inside(pid, func() (failed error) {
@@ -105,7 +103,7 @@ func apply(pid int, places []Place, i int, c Change) error {
 		return err
 	}
 	m, there := table[p.ID]
-	if !there || m.device != p.Device { // an agent was killed while it took it away
+	if !there || m.device != p.Device { // an agent was killed while removing it
 		err := evict(pid, append(slices.Clone(p.Below), p.ID))
 		p.Gone = err == nil
 		return err
@@ -128,8 +126,8 @@ func apply(pid int, places []Place, i int, c Change) error {
 	return err
 }
 
-// readOnly shuts a folder's mounts for writing, also through directories that are
-// open. It does not touch other folders below.
+// readOnly makes a folder's mounts read-only, also for directories that are already open. Other
+// folders below are not changed.
 func readOnly(table mounts, places []Place, p *Place, fd int) error {
 	err := setReadOnly(fd, true)
 	for _, m := range table.below(*p, places) {
@@ -156,9 +154,9 @@ func setReadOnly(fd int, on bool) error {
 	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, attr)
 }
 
-// take takes a mount away, with all that is mounted below it.
+// take removes a mount and everything mounted below it.
 func take(pid int, table mounts, places []Place, p *Place, fd int) error {
-	// What is open for writing alone stays so.
+	// Files that are already open for writing stay writable.
 	if err := readOnly(table, places, p, fd); err != nil && !errors.Is(err, unix.EBUSY) {
 		return err
 	}
@@ -177,7 +175,7 @@ func take(pid int, table mounts, places []Place, p *Place, fd int) error {
 	return nil
 }
 
-// detach unmounts what is open: not what may have come to its path since.
+// detach unmounts the open mount, and not another one that was since mounted at its path.
 func detach(fd int) error {
 	if err := unix.Fchdir(fd); err != nil {
 		return err
@@ -186,8 +184,8 @@ func detach(fd int) error {
 	return unix.Unmount(".", unix.MNT_DETACH)
 }
 
-// replaceMount puts a read-only copy of a mount in the place of one that cannot be
-// made read-only because of files that are open for writing.
+// replaceMount replaces a mount by a read-only copy if it cannot be made read-only because files
+// are open for writing.
 func replaceMount(pid int, table mounts, places []Place, p *Place, fd int) error {
 	copied, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
@@ -205,8 +203,8 @@ func replaceMount(pid int, table mounts, places []Place, p *Place, fd int) error
 	if err := detach(fd); err != nil {
 		return err
 	}
-	// From here on it is gone until it is back: anyone who keeps it from coming back has
-	// an empty directory.
+	// The place is empty until the copy is attached: a process that prevents this sees an empty
+	// directory.
 	err = attach(copied, at)
 	if err == nil {
 		err = moved(pid, table, places, *p, id, old)
@@ -229,8 +227,8 @@ func attach(fd int, at string) error {
 	return unix.MoveMount(fd, "", point, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// moved notes the ids of the copies of mounts: those below a mount are in the same
-// places below its copy.
+// moved records the ids of the copied mounts. Mounts below a mount have the same paths below its
+// copy.
 func moved(pid int, before mounts, places []Place, p Place, id uint64, old []uint64) error {
 	after, err := readMounts(pid)
 	if err != nil {
@@ -269,7 +267,7 @@ func moved(pid int, before mounts, places []Place, p Place, id uint64, old []uin
 	return nil
 }
 
-// with opens a mount's root for f.
+// with opens the root of a mount for f.
 func with(m mountEntry, f func(fd int) error) error {
 	fd, err := open(m)
 	if err != nil {
@@ -279,8 +277,8 @@ func with(m mountEntry, f func(fd int) error) error {
 	return f(fd)
 }
 
-// open opens a mount's root, and nothing else: who owns the container may rename
-// directories while we look.
+// open opens the root of a mount and verifies its id, because root in the container can rename
+// directories at the same time.
 func open(m mountEntry) (int, error) {
 	moved := fmt.Errorf("the mount has moved from %s: %w", m.point, errdefs.ErrUnavailable)
 	fd, err := openPlace(m.point, unix.RESOLVE_NO_SYMLINKS)
@@ -301,7 +299,7 @@ func open(m mountEntry) (int, error) {
 	return fd, nil
 }
 
-// openPlace opens a path in the container that the thread has entered.
+// openPlace opens a path in the container's mount namespace, which the thread must have entered.
 func openPlace(place string, resolve uint64) (int, error) {
 	return unix.Openat2(unix.AT_FDCWD, path.Clean("/"+place), &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
@@ -309,17 +307,17 @@ func openPlace(place string, resolve uint64) (int, error) {
 	})
 }
 
-// mountOf tells which mount an open file is on, and whether it is its root.
+// mountOf returns the id of the mount that an open file is on, and whether the file is its root.
 func mountOf(fd int) (id uint64, root bool, err error) {
 	var st unix.Statx_t
-	// What the server of a volume says of it is not asked: it may not answer.
+	// AT_STATX_DONT_SYNC avoids a request to the server of the volume, which may not respond.
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &st); err != nil {
 		return 0, false, err
 	}
 	return st.Mnt_id, st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
 }
 
-// inside runs f on a thread of its own that is in the mount namespace of a process.
+// inside runs f on a separate thread that has entered the mount namespace of a process.
 func inside(pid int, f func() error) error {
 	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 	if errors.Is(err, os.ErrNotExist) {
@@ -331,9 +329,9 @@ func inside(pid int, f func() error) error {
 	defer ns.Close()
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // for good: a thread that has been there is not used again
+		runtime.LockOSThread() // never unlocked: the thread must not be reused
 		if unix.Gettid() == unix.Getpid() {
-			// The main thread cannot end, and is what /proc/self shows.
+			// The main thread cannot exit and determines /proc/self, so another one is used.
 			other := make(chan struct{})
 			go func() {
 				defer close(other)
@@ -349,8 +347,7 @@ func inside(pid int, f func() error) error {
 	return <-done
 }
 
-// outside runs f on a thread that has stayed where it was: the proc of the host is
-// there alone.
+// outside runs f on a thread in the host's mount namespace, which alone has the host's /proc.
 func outside(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()

@@ -13,7 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// inmate is a shell in a mount namespace of its own, as a container is one.
+// inmate is a shell in its own mount namespace, as in a container.
 type inmate struct {
 	dir string
 	pid int
@@ -57,7 +57,7 @@ func newInmate(t *testing.T) *inmate {
 	return i
 }
 
-// do runs a script and reports whether it succeeded, and what it printed.
+// do runs a script and returns whether it succeeded, and its output.
 func (i *inmate) do(t *testing.T, script string) (string, bool) {
 	t.Helper()
 	fmt.Fprintf(i.in, "{ %s\n} 2>&1; echo \"::$?\"\n", script)
@@ -111,7 +111,7 @@ func (i *inmate) apply(t *testing.T, places []Place, c Change) []Place {
 
 const writes = "touch home/data/x"
 
-// Everything of the folder changes, and nothing of the one below it.
+// All mounts of the folder change, and none of the folder below it.
 func TestApply(t *testing.T) {
 	i := newInmate(t)
 	places := i.find(t)
@@ -141,7 +141,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A mount of the volume that is read-only of its own stays so.
+// A mount of the volume that was read-only from the start stays read-only.
 func TestApplyKeepsWhatWasReadOnly(t *testing.T) {
 	i := newInmate(t)
 	i.must(t, "mount -o remount,bind,ro home/data/sub")
@@ -151,8 +151,7 @@ func TestApplyKeepsWhatWasReadOnly(t *testing.T) {
 	i.refused(t, "touch home/data/sub/x")
 }
 
-// Who owns the container moves the mount, and puts a link or a directory of their own
-// in its place.
+// Root in the container moves the mount and replaces it by a symbolic link or another directory.
 func TestApplyFindsWhatWasMoved(t *testing.T) {
 	for _, lure := range []string{"ln -s /etc home", "mkdir -p home/data", "mkdir -p home && ln -s ../own home/data"} {
 		i := newInmate(t)
@@ -169,8 +168,7 @@ func TestApplyFindsWhatWasMoved(t *testing.T) {
 	}
 }
 
-// Files that are open for writing keep a mount from becoming read-only; a copy takes
-// its place.
+// Files that are open for writing prevent a mount from becoming read-only; a copy replaces it.
 func TestApplyWithOpenFiles(t *testing.T) {
 	i := newInmate(t)
 	places := i.find(t)
@@ -189,7 +187,7 @@ func TestApplyWithOpenFiles(t *testing.T) {
 	i.must(t, "echo last >&5 && cat data/log && test -z \"$(ls -A home/data)\"")
 }
 
-// To a process that has a directory open all of the folder would stay open.
+// A process with an open directory could still reach the whole folder.
 func TestApplyEndsWhoKeepsADirectory(t *testing.T) {
 	i := newInmate(t)
 	places := i.find(t)

@@ -1,7 +1,6 @@
-// Package mount says what a kernel sees in its file system beside its image:
-// folders of mounted volumes, a scratch directory, the runner, and the few
-// files in /etc that depend on the node. It never creates a folder: a volume
-// that is not mounted must not look like an empty one.
+// Package mount assembles the parts of a kernel's file system besides its image: folders of mounted
+// volumes, a scratch directory, the runner, and the files in /etc that depend on the node. It never
+// creates a folder, so that an unmounted volume does not look like an empty one.
 package mount
 
 import (
@@ -23,26 +22,25 @@ import (
 	"github.com/berthhq/berth/internal/scopemount"
 )
 
-// Folder is what is asked for: a folder of a volume at a place in the
-// container.
+// Folder is a request to mount a folder of a volume in the container.
 type Folder struct {
 	Volume   string
 	Path     string // below the volume
 	Subpath  string // below the folder
 	Target   string
 	ReadOnly bool
-	Own      bool // of the user that the container runs as
+	Own      bool // belongs to the user that the container runs as
 }
 
-// Volume is one that is mounted on this node.
+// Volume is a volume that is mounted on this node.
 type Volume struct {
 	Path   string             // on the host
-	Scopes *scopemount.Mounts // nil where scopes are directories, or mounted by others
-	Guard  *confine.Mount     // nil where nothing is confined, as in tests
+	Scopes *scopemount.Mounts // nil if scopes are directories or mounted by others
+	Guard  *confine.Mount     // nil if nothing is confined, as in tests
 }
 
-// Confine gives nosuid and nodev to the volume's mount. A volume that is not mounted is
-// confined when it is opened.
+// Confine adds nosuid and nodev to the volume's mount. A volume that is not mounted yet is confined
+// when it is opened.
 func (v Volume) Confine() error {
 	base, err := v.root()
 	if err != nil {
@@ -51,7 +49,7 @@ func (v Volume) Confine() error {
 	return base.Close()
 }
 
-// root opens the volume's directory, confined.
+// root confines and opens the volume's directory.
 func (v Volume) root() (*os.File, error) {
 	base, err := os.OpenFile(v.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil || v.Guard == nil || !v.holds(base) {
@@ -64,8 +62,9 @@ func (v Volume) root() (*os.File, error) {
 	return confined, nil
 }
 
-// holds reports whether a directory is the volume and no bare mount point: a storage
-// proxy has marked the volume. What is a mount is confined in any case.
+// holds reports whether a directory is a mounted volume rather than an empty mount point: the
+// storage proxy has marked the volume. A mount point of another file system is confined in any
+// case.
 func (v Volume) holds(base *os.File) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(int(base.Fd()), ".berth/volume", &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
@@ -75,10 +74,10 @@ func (v Volume) holds(base *os.File) bool {
 	return false
 }
 
-// Volumes are the volumes of this node by their names.
+// Volumes are the volumes of this node by name.
 type Volumes map[string]Volume
 
-// Names lists the volumes whose path is there, in order.
+// Names returns the sorted names of the volumes whose path exists.
 func (v Volumes) Names() []string {
 	var names []string
 	for name, volume := range v {
@@ -90,23 +89,22 @@ func (v Volumes) Names() []string {
 	return names
 }
 
-// Bound is a set of folders held open, so that what was checked is what gets
-// mounted, whatever happens to the path meanwhile. Close it when the container
-// has been created.
+// Bound is a set of open folders. Because they are open, the checked folders are the mounted ones
+// even if paths change. Close it after the container has been created.
 type Bound struct {
 	folders []Folder
 	files   []*os.File
-	dir     string // of the mount points on the host, once there are some
+	dir     string // of the mount points on the host, once they exist
 }
 
-// Open resolves folders, and mounts their scopes where each is a file system of its
-// own. No symbolic link leads out of the volume, and none out of the folder.
+// Open opens folders, and mounts their scopes if these are separate file systems. Symbolic links
+// cannot lead out of the volume or the folder.
 func (v Volumes) Open(ctx context.Context, folders []Folder) (*Bound, error) {
 	if err := Check(folders); err != nil {
 		return nil, err
 	}
 	b := &Bound{folders: slices.Clone(folders)}
-	// Outer targets first: a mount hides what was mounted below it before.
+	// Outer targets come first, because a mount hides everything that was mounted below it before.
 	slices.SortStableFunc(b.folders, func(x, y Folder) int {
 		return strings.Count(path.Clean(x.Target), "/") - strings.Count(path.Clean(y.Target), "/")
 	})
@@ -123,12 +121,12 @@ func (v Volumes) Open(ctx context.Context, folders []Folder) (*Bound, error) {
 	return b, nil
 }
 
-// checkPoints refuses a folder whose place lies behind a symbolic link of another
-// folder: the runtime would follow it to wherever it leads in the container.
+// checkPoints returns InvalidArgument for a folder whose target is behind a symbolic link of
+// another folder. The runtime would follow the link to any place in the container.
 func (b *Bound) checkPoints() error {
 	for i, f := range b.folders {
 		outer, rest := -1, ""
-		for j := range b.folders[:i] { // outer ones come first, so the last is the nearest
+		for j := range b.folders[:i] { // outer targets come first, so the last match is the nearest
 			if below, ok := strings.CutPrefix(path.Clean(f.Target), path.Clean(b.folders[j].Target)+"/"); ok {
 				outer, rest = j, below
 			}
@@ -143,7 +141,7 @@ func (b *Bound) checkPoints() error {
 		switch {
 		case err == nil:
 			unix.Close(fd)
-		case errors.Is(err, fs.ErrNotExist): // the runtime makes it
+		case errors.Is(err, fs.ErrNotExist): // the runtime creates it
 		case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOTDIR):
 			return fmt.Errorf("mount target %s: %s is a symbolic link or a file in the folder mounted at %s: %w", f.Target, rest, b.folders[outer].Target, errdefs.ErrInvalidArgument)
 		default:
@@ -153,8 +151,8 @@ func (b *Bound) checkPoints() error {
 	return nil
 }
 
-// Mount gives the open folders paths below dir, for the runtime: another
-// process, in another mount namespace, cannot mount what it has no path to.
+// Mount mounts the open folders below dir, because the runtime runs in another process and mount
+// namespace and needs paths.
 func (b *Bound) Mount(dir string) ([]specs.Mount, error) {
 	if len(b.files) == 0 {
 		return nil, nil
@@ -179,9 +177,9 @@ func (b *Bound) Mount(dir string) ([]specs.Mount, error) {
 	return out, nil
 }
 
-// Give hands those folders that are the user's own, and that no one was given
-// yet, to uid: the storage proxy makes them as root. Their group stays, and what
-// lies in them.
+// Give changes the owner of the user's own folders to uid, unless they have an owner other than
+// root already: the storage proxy creates folders as root. The group and the contents do not
+// change.
 func (b *Bound) Give(uid uint32) error {
 	for i, f := range b.folders {
 		if !f.Own || f.ReadOnly {
@@ -202,7 +200,7 @@ func (b *Bound) Give(uid uint32) error {
 	return nil
 }
 
-// Close lets go of the folders; a container that was created keeps its own.
+// Close closes the folders. Containers that were created keep their mounts.
 func (b *Bound) Close() error {
 	for _, f := range b.files {
 		f.Close()
@@ -211,8 +209,7 @@ func (b *Bound) Close() error {
 	return Unmount(b.dir)
 }
 
-// Unmount removes the mount points that Mount made in dir, also those that an
-// agent that was killed left.
+// Unmount removes the mount points that Mount created in dir, also those that a killed agent left.
 func Unmount(dir string) error {
 	if dir == "" {
 		return nil
@@ -229,7 +226,7 @@ func Unmount(dir string) error {
 		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("unmount %s: %w", point, err)
 		}
-		// Never more than the empty directory: below it is the user's data.
+		// Only an empty directory may be removed: below it are the user's files.
 		if err := os.Remove(point); err != nil {
 			return err
 		}
@@ -250,7 +247,8 @@ func (v Volumes) open(ctx context.Context, f Folder) (*os.File, error) {
 	if volume.Guard != nil {
 		confineScope(base, at)
 	}
-	// Only the storage proxy makes the folders; a link among them is no good.
+	// Only the storage proxy creates folders, so a symbolic link among them is an attack or an
+	// error.
 	folder, err := beneath(base, at, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
 		return nil, fmt.Errorf("folder %q of volume %q: %w", f.Path, f.Volume, err)
@@ -259,7 +257,7 @@ func (v Volumes) open(ctx context.Context, f Folder) (*os.File, error) {
 		return folder, nil
 	}
 	defer folder.Close()
-	// Inside, users may link as they like, as long as it stays inside.
+	// Inside the folder, users can create symbolic links, as long as these stay inside.
 	sub, err := beneath(folder, f.Subpath, 0)
 	if err != nil {
 		return nil, fmt.Errorf("path %q of the folder for %s: %w", f.Subpath, f.Target, err)
@@ -267,9 +265,9 @@ func (v Volumes) open(ctx context.Context, f Folder) (*os.File, error) {
 	return sub, nil
 }
 
-// base opens what a folder lies in, the volume or its scope, and says where in there. What
-// is not mounted is a fact of this node, which others may not share: unavailable would
-// be the agent.
+// base opens the directory that contains a folder, the volume or its scope, and returns the
+// folder's path in it. It returns FailedPrecondition if the volume is not mounted on this node,
+// because Unavailable would mean that the agent is.
 func (v Volume) base(ctx context.Context, f Folder) (*os.File, string, error) {
 	if v.Scopes == nil {
 		base, err := v.root()
@@ -292,19 +290,18 @@ func (v Volume) base(ctx context.Context, f Folder) (*os.File, string, error) {
 	return base, rest, nil
 }
 
-// confineScope gives nosuid and nodev to a scope that others have mounted by itself.
+// confineScope adds nosuid and nodev to a scope that others have mounted.
 func confineScope(base *os.File, at string) {
 	scope, _, _ := strings.Cut(clean(at), "/")
 	if dir, err := beneath(base, scope, unix.RESOLVE_NO_SYMLINKS); err == nil {
-		_ = confine.Restrict(dir) // of a plain directory it fails, and the volume's mount counts
+		_ = confine.Restrict(dir) // fails for a plain directory, to which the options of the volume's mount apply
 		dir.Close()
 	}
 }
 
 func clean(p string) string { return path.Clean(strings.TrimLeft(p, "/")) }
 
-// beneath opens a directory below another one; the kernel sees to it that it
-// is.
+// beneath opens a path below a directory; the kernel guarantees that the result is below it.
 func beneath(dir *os.File, p string, extra uint64) (*os.File, error) {
 	fd, err := unix.Openat2(int(dir.Fd()), clean(p), &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
@@ -323,11 +320,10 @@ func beneath(dir *os.File, p string, extra uint64) (*os.File, error) {
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-// reserved are directories in the container that belong to the system or to
-// the agent.
+// reserved are directories in the container that belong to the system or to the agent.
 var reserved = []string{"/proc", "/sys", "/dev", "/opt/berth", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/usr"}
 
-// reservedFor returns the reserved directory that a clean path lies in, or "".
+// reservedFor returns the reserved directory that contains a clean path, or "".
 func reservedFor(target string) string {
 	for _, r := range reserved {
 		if target == r || strings.HasPrefix(target, r+"/") {
@@ -337,7 +333,7 @@ func reservedFor(target string) string {
 	return ""
 }
 
-// Check refuses targets that are no places for a folder.
+// Check returns InvalidArgument for targets at which a folder must not be mounted.
 func Check(folders []Folder) error {
 	seen := map[string]bool{}
 	for _, f := range folders {

@@ -39,7 +39,7 @@ func TestBind(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		folder Folder
-		want   string // directory, "" = refused
+		want   string // expected directory, "" = refused
 		class  func(error) bool
 	}{
 		{"folder", Folder{Path: "u1/data"}, "u1/data", nil},
@@ -173,7 +173,7 @@ func TestFiles(t *testing.T) {
 	if err := f.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(f.Disk()); err != nil { // the kernel removes it, as it has a limit
+	if err := os.RemoveAll(f.Disk()); err != nil { // package kernel removes it, because it has a limit
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(f.Dir); len(left) != 0 {

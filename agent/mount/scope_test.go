@@ -13,12 +13,12 @@ import (
 	"github.com/berthhq/berth/internal/scopemount"
 )
 
-// A folder of a scope that is a file system of its own: mounted when a session needs it,
-// and in its container for as long as that lives, whatever the node unmounts.
+// A folder of a scope that is a separate file system is mounted when a session needs it, and stays
+// mounted in the session's container when the node unmounts it.
 func TestScopesOfTheirOwn(t *testing.T) {
 	const scope = "0123456789abcdef0123456789abcdef"
 	dir := t.TempDir()
-	// In memory; the file system's name is its source.
+	// The test uses tmpfs, whose source is its name.
 	rule := scopemount.Rule{Type: "tmpfs", Source: "berth-{scope}", Options: []string{"size=1m"}}
 	scopes := scopemount.New(scopemount.Config{Dir: dir, Rule: rule})
 	v := Volumes{"v": {Path: dir, Scopes: scopes}, "away": {Path: dir, Scopes: scopemount.New(scopemount.Config{
@@ -54,7 +54,7 @@ func TestScopesOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range b.files { // as when the container has been made
+	for _, f := range b.files { // as after the container was created
 		f.Close()
 	}
 	if err := scopes.Unmount(scope); err != nil {

@@ -12,14 +12,14 @@ import (
 type mountEntry struct {
 	id, parent uint64
 	device     string
-	point      string // where it is now
+	point      string // current mount point
 	readOnly   bool
 }
 
-// mounts are all mounts of a namespace by their ids.
+// mounts are all mounts of a namespace by id.
 type mounts map[uint64]mountEntry
 
-// readMounts reads the mounts of a process's namespace.
+// readMounts reads the mounts in the namespace of a process.
 func readMounts(pid int) (table mounts, err error) {
 	err = outside(func() error {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
@@ -31,7 +31,7 @@ func readMounts(pid int) (table mounts, err error) {
 	return table, err
 }
 
-// parseMounts reads what /proc/PID/mountinfo has.
+// parseMounts parses /proc/PID/mountinfo.
 func parseMounts(text string) (mounts, error) {
 	table := mounts{}
 	for line := range strings.Lines(text) {
@@ -52,7 +52,7 @@ func parseMounts(text string) (mounts, error) {
 	return table, nil
 }
 
-// unescape takes \040 for a space, as the kernel writes it.
+// unescape replaces octal escapes of the kernel, such as \040 for a space.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -71,7 +71,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// tree lists a mount and all that is mounted below it.
+// tree returns a mount and all mounts below it.
 func (t mounts) tree(top uint64) []uint64 {
 	list := []uint64{top}
 	for i := 0; i < len(list); i++ {
@@ -84,8 +84,8 @@ func (t mounts) tree(top uint64) []uint64 {
 	return list
 }
 
-// below lists the mounts further down that belong to the folder of a place: those
-// of other places, and what is below them, do not.
+// below returns the mounts further down that belong to the folder of a place. It omits mounts of
+// other places and everything below these.
 func (t mounts) below(p Place, places []Place) (list []mountEntry) {
 	other := map[uint64]bool{}
 	for _, q := range places {

@@ -1,5 +1,5 @@
-// Package probe finds out what this host can and cannot do for kernels, so
-// that what cannot work is refused by name instead of failing half-way.
+// Package probe determines which features this host has for kernels, so that a missing one is
+// reported by name instead of failing a start halfway.
 package probe
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// Required are the probes without which no kernel can run.
+// Required are the probes that must succeed, because no kernel could run otherwise.
 var Required = []string{"root", "cgroup", "nftables", "runc"}
 
-// Host runs every probe. dir is where containers will live.
+// Host runs all probes. dir is the directory for containers.
 func Host(ctx context.Context, runc, dir string) []*agentpb.Probe {
 	return []*agentpb.Probe{
 		root(), capabilities(), controllers(), overlay(dir), userns(), firewall(), vxlan(), runtime(ctx, runc),
 	}
 }
 
-// Failed returns the first required probe that is not ok, or nil.
+// Failed returns the first required probe that failed, or nil.
 func Failed(list []*agentpb.Probe) *agentpb.Probe {
 	for _, name := range Required {
 		for _, p := range list {
@@ -53,7 +53,7 @@ func root() *agentpb.Probe {
 	return &agentpb.Probe{Name: "root", Ok: uid == 0, Detail: fmt.Sprintf("uid %d", uid)}
 }
 
-// needed capabilities, by bit number, of an agent that runs containers.
+// needed are the capabilities, by bit number, that an agent needs to run containers.
 var needed = map[string]uint{
 	"CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7,
 	"CAP_NET_ADMIN": 12, "CAP_SYS_CHROOT": 18, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_MKNOD": 27,
@@ -84,7 +84,7 @@ func capabilities() *agentpb.Probe {
 	return result("capabilities", fmt.Errorf("no CapEff in /proc/self/status"), "")
 }
 
-// controllers without which limits could not be kept.
+// wanted are the controllers that limits of containers need.
 var wanted = []string{"cpu", "memory", "pids"}
 
 func controllers() *agentpb.Probe {
@@ -117,7 +117,7 @@ func controllers() *agentpb.Probe {
 	return result("cgroup", nil, names[mode])
 }
 
-// overlay mounts one for real: some file systems are no upper layer.
+// overlay mounts an overlayfs, because some file systems cannot be its upper layer.
 func overlay(dir string) *agentpb.Probe {
 	base, err := os.MkdirTemp(dir, "probe")
 	if err != nil {
@@ -154,8 +154,8 @@ func firewall() *agentpb.Probe {
 	return result("nftables", err, "answers")
 }
 
-// vxlan is for sessions over several hosts; the kernel may have it built in or
-// load it when it is asked.
+// vxlan checks the feature that sessions over several hosts need. The kernel may have it built in
+// or load it as a module on demand.
 func vxlan() *agentpb.Probe {
 	if _, err := os.Stat("/sys/module/vxlan"); err == nil {
 		return result("vxlan", nil, "present")

@@ -1,16 +1,16 @@
-// Package runner is what the berth-runner program does. It is bind-mounted
-// read-only into every container and is its first process (Init), finds a
-// shell for terminals (Shell), and outside the container writes a kernel's log
-// (Log). It needs nothing of the image: no libc, no shell.
+// Package runner implements the berth-runner program. It is bind-mounted read-only into every
+// container, where it is process 1 (Init) and finds a shell for terminals (Shell). Outside the
+// container it writes the log of a kernel (Log). It requires nothing from the image: no libc, no
+// shell.
 package runner
 
-// Where the runner and its inputs are found inside a container.
+// Paths of the runner and its inputs inside a container.
 const (
 	Path          = "/opt/berth/runner"
 	BootstrapPath = "/opt/berth/bootstrap"
 )
 
-// Exit codes for a command that never ran, as shells give them.
+// Exit codes for a command that was never started, as in shells.
 const (
 	exitNotExecutable = 126
 	exitNotFound      = 127

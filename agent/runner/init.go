@@ -10,15 +10,14 @@ import (
 	"syscall"
 )
 
-// Init is the first process of a container: it runs the bootstrap script when
-// one is mounted, then the command, passes signals on, reaps every orphan and
-// returns the command's exit code, 128+n when signal n ended it. Without a
-// command it idles until SIGTERM or SIGINT.
+// Init is process 1 of a container: it runs the bootstrap script if one is mounted, then the
+// command, forwards signals, reaps orphaned processes and returns the command's exit code, or 128+n
+// if signal n ended it. Without a command it idles until SIGTERM or SIGINT.
 func Init(command []string) int {
 	holdOutput()
 	in := &initProcess{signals: make(chan os.Signal, 64), children: make(chan os.Signal, 1)}
-	// SIGCHLD has its own channel: it must not be crowded out, and one notice
-	// stands for any number of children.
+	// SIGCHLD has its own channel, so that other signals cannot fill it. One notification can stand
+	// for several children.
 	signal.Notify(in.children, syscall.SIGCHLD)
 	signal.Notify(in.signals, forwarded...)
 
@@ -33,10 +32,10 @@ func Init(command []string) int {
 	return in.run(command)
 }
 
-// holdOutput keeps a reading end of each output pipe for as long as the container
-// lives. Without one, the death of the log writer would kill whatever prints next
-// with SIGPIPE; with one, output waits in the pipe for the next writer, which the
-// agent starts. What cannot be opened (a runtime may have no such pipes) is left.
+// holdOutput keeps a read end of each output pipe open for the life of the container. Without it,
+// the next write after the death of the log writer would kill the command with SIGPIPE; with it,
+// output waits in the pipe for the next writer, which the agent starts. A pipe that cannot be
+// opened is skipped, because some runtimes have none.
 func holdOutput() {
 	for fd := syscall.Stdout; fd <= syscall.Stderr; fd++ {
 		var st syscall.Stat_t
@@ -47,8 +46,8 @@ func holdOutput() {
 	}
 }
 
-// forwarded are the signals passed on to the command. Job control and faults
-// of the runner itself are not among them.
+// forwarded are the signals that are passed on to the command. Job control and faults of the runner
+// itself are excluded.
 var forwarded = []os.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
 	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
@@ -57,11 +56,10 @@ var forwarded = []os.Signal{
 type initProcess struct {
 	signals  chan os.Signal
 	children chan os.Signal
-	ended    bool // an end was asked for
+	ended    bool // a signal to end was received
 }
 
-// bootstrap runs the user's script. Without an interpreter line it is given to
-// the image's shell.
+// bootstrap runs the user's script. A script without an interpreter line runs in the image's shell.
 func (in *initProcess) bootstrap() int {
 	command := []string{BootstrapPath}
 	if !hasInterpreter(BootstrapPath) {
@@ -89,8 +87,8 @@ func hasInterpreter(path string) bool {
 	return n == 2 && string(b[:]) == "#!"
 }
 
-// run starts a command in a process group of its own, so that a signal reaches
-// also what a shell started, and waits for it.
+// run starts a command in a new process group, so that signals also reach the children of a shell,
+// and waits for it.
 func (in *initProcess) run(command []string) int {
 	path, err := lookPath(command[0])
 	if err != nil {
@@ -111,7 +109,8 @@ func (in *initProcess) run(command []string) int {
 		select {
 		case s := <-in.signals:
 			in.note(s)
-			// The group is gone when only orphans of others are left.
+			// The error is ignored: the process group no longer exists if only orphans of other
+			// groups are left.
 			_ = syscall.Kill(-pid, s.(syscall.Signal))
 		case <-in.children:
 			if code, ok := reap(pid); ok {
@@ -121,7 +120,7 @@ func (in *initProcess) run(command []string) int {
 	}
 }
 
-// idle waits to be told to end.
+// idle waits for a signal to end.
 func (in *initProcess) idle() int {
 	for {
 		select {
@@ -141,8 +140,8 @@ func (in *initProcess) note(s os.Signal) {
 	}
 }
 
-// reap collects every ended child and tells the exit code when the awaited one
-// is among them.
+// reap waits for all ended children, and returns the exit code of the awaited one if it is among
+// them.
 func reap(awaited int) (code int, ok bool) {
 	for {
 		var status syscall.WaitStatus
@@ -163,7 +162,7 @@ func reap(awaited int) (code int, ok bool) {
 	}
 }
 
-// lookPath finds a command in PATH. A name with a slash is taken as it is.
+// lookPath finds a command in PATH. A name with a slash is returned unchanged.
 func lookPath(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -180,7 +179,7 @@ func lookPath(name string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
-// complain writes where the user looks, the kernel's log.
+// complain writes to stderr, which is the kernel's log.
 func complain(code int, format string, args ...any) int {
 	fmt.Fprintf(os.Stderr, "berth: "+format+"\n", args...)
 	return code

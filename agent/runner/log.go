@@ -13,15 +13,15 @@ import (
 	"github.com/berthhq/berth/agent/logs"
 )
 
-// LogSpec is the one argument of the log command: where to write and how much
-// to keep. The shim passes arguments in no particular order, hence only one.
+// LogSpec is the only argument of the log command: the directory and the limits of the log. There
+// is only one because the shim passes arguments in no particular order.
 type LogSpec struct {
 	Dir       string
 	FileBytes int64
 	Files     int
 }
 
-// String is the form that ParseLogSpec reads: BYTES:FILES:DIR.
+// String returns the format that ParseLogSpec parses: BYTES:FILES:DIR.
 func (s LogSpec) String() string { return fmt.Sprintf("%d:%d:%s", s.FileBytes, s.Files, s.Dir) }
 
 // ParseLogSpec is the inverse of LogSpec.String.
@@ -41,10 +41,10 @@ func ParseLogSpec(text string) (LogSpec, error) {
 	return LogSpec{Dir: parts[2], FileBytes: size, Files: files}, nil
 }
 
-// Log is the shim's binary logger, and takes the place of one that died: the
-// container's stdout and stderr come on descriptors 3 and 4, and closing 5 says
-// that it is ready. It ends when the container's last writer has: signals are
-// ignored, since the shim sends SIGTERM while output may still be in the pipes.
+// Log is the shim's binary logger, and replaces a logger that died: the container's stdout and
+// stderr are descriptors 3 and 4, and closing descriptor 5 reports that it is ready. It exits when
+// the container's last writer has exited. It ignores signals, because the shim sends SIGTERM while
+// output may still be in the pipes.
 func Log(spec string) int {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	s, err := ParseLogSpec(spec)
@@ -65,7 +65,8 @@ func Log(spec string) int {
 		return complain(1, "%v", err)
 	}
 	ready := os.NewFile(5, "ready")
-	// One byte for the shim's second protocol, which tells ready from dead.
+	// The second version of the shim's protocol expects one byte, to distinguish a ready logger
+	// from a dead one.
 	_, _ = ready.Write([]byte{1})
 	ready.Close()
 
@@ -80,8 +81,8 @@ func Log(spec string) int {
 	return 0
 }
 
-// drain never stops reading: when the disk is full, output is lost rather than
-// the container blocked.
+// drain never stops reading: when the disk is full, output is lost instead of blocking the
+// container.
 func drain(r io.Reader, w io.Writer) {
 	buf := make([]byte, 32<<10)
 	for {

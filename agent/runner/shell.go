@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Shell becomes the image's shell: $SHELL, else the best known one.
+// Shell replaces the process by the image's shell: $SHELL, or the first available of a list.
 func Shell() int {
 	shell, err := findShell()
 	if err != nil {
@@ -16,7 +16,7 @@ func Shell() int {
 	return complain(exitNotExecutable, "%s: %v", shell[0], err)
 }
 
-// findShell returns the shell's path and the arguments it needs.
+// findShell returns the path of the shell and its arguments.
 func findShell() ([]string, error) {
 	for _, shell := range [][]string{
 		{os.Getenv("SHELL")}, {"/bin/bash"}, {"/usr/bin/bash"}, {"/bin/sh"}, {"/bin/busybox", "sh"},
