@@ -35,7 +35,7 @@ func logWriters(t *testing.T, kernel string) (pids []int) {
 	return pids
 }
 
-// lastTick is the highest number that the log of prog's tick holds.
+// lastTick returns the highest number that prog's "tick" has written to the log.
 func (n *node) lastTick(t *testing.T, kernel string) int {
 	t.Helper()
 	stream, err := n.Logs(t.Context(), &agentpb.LogsRequest{KernelId: kernel, TailLines: 2})
