@@ -58,16 +58,14 @@ const person = (email, fullName, role) => ({
 export const me = person("ada@berth.example", "Ada Kim", "superadmin");
 export const other = person("lee@berth.example", "Lee Park", "user");
 export const users = [me, other, person("old@berth.example", "", "monitor")];
-project.memberships = users
-  .slice(0, 2)
-  .map((user) => ({
-    __typename: "Membership",
-    id: randomUUID(),
-    admin: user === me,
-    user,
-    project,
-    createdAt: ago(8e5),
-  }));
+project.memberships = users.slice(0, 2).map((user) => ({
+  __typename: "Membership",
+  id: randomUUID(),
+  admin: user === me,
+  user,
+  project,
+  createdAt: ago(8e5),
+}));
 
 export const registry = named("Registry", "local", {
   host: "127.0.0.1:5000",
@@ -172,16 +170,14 @@ function recount(a) {
   }
   a.capacity = { cpu: "8", mem: String(32 * gib), "cuda.shares": String(a.devices.length - 2) };
   a.occupied = Object.assign({}, ...a.devices.map((d) => d.occupied));
-  a.stats = a.devices
-    .slice(2)
-    .map((d) => ({
-      name: "cuda_util",
-      deviceId: d.deviceId,
-      value: d.holders.length ? 30 + Math.random() * 60 : 0,
-      capacity: 100,
-      unit: "percent",
-      quality: "measured",
-    }));
+  a.stats = a.devices.slice(2).map((d) => ({
+    name: "cuda_util",
+    deviceId: d.deviceId,
+    value: d.holders.length ? 30 + Math.random() * 60 : 0,
+    capacity: 100,
+    unit: "percent",
+    quality: "measured",
+  }));
   a.statsAt = new Date().toISOString();
   bus.emit("agent", a);
 }

@@ -96,17 +96,15 @@ const memory: Memory & { flush: () => void } = (() => {
   let pending: Kept[] | null = null;
   const flush = () => {
     if (!pending) return;
-    const kept = pending
-      .slice(0, mostKept)
-      .map(({ folder, folderName, path, from, size, modified, sent }) => ({
-        folder,
-        folderName,
-        path,
-        from,
-        size,
-        modified,
-        sent,
-      }));
+    const kept = pending.slice(0, mostKept).map(({ folder, folderName, path, from, size, modified, sent }) => ({
+      folder,
+      folderName,
+      path,
+      from,
+      size,
+      modified,
+      sent,
+    }));
     pending = null;
     try {
       if (kept.length > 0) localStorage.setItem(place, JSON.stringify(kept));

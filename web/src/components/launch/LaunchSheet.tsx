@@ -153,17 +153,15 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
             chosen={full.image}
             onChoose={(image) => set({ image })}
             error={wrong.image && t(wrong.image)}
-            tiles={images
-              .slice(0, 12)
-              .map((i) => ({
-                key: i.reference,
-                title: i.name,
-                note: (
-                  <span className="dim">
-                    {[i.sizeBytes > 0 ? bytes(i.sizeBytes) : "", needs(i.minimumSlots)].filter(Boolean).join(", ")}
-                  </span>
-                ),
-              }))}
+            tiles={images.slice(0, 12).map((i) => ({
+              key: i.reference,
+              title: i.name,
+              note: (
+                <span className="dim">
+                  {[i.sizeBytes > 0 ? bytes(i.sizeBytes) : "", needs(i.minimumSlots)].filter(Boolean).join(", ")}
+                </span>
+              ),
+            }))}
           />
         )}
         {presets.length > 0 ? (
