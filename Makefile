@@ -142,6 +142,7 @@ lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository ru
 	CGO_ENABLED=1 $(GO) vet $$($(READ) | grep $(NVML))
 	bin/tools/staticcheck $$($(READ) | grep -v $(NVML))
 	CGO_ENABLED=1 bin/tools/staticcheck $$($(READ) | grep $(NVML))
+	cd web && npm run --silent lint
 	$(GO) test -count 1 .
 
 .PHONY: race

@@ -333,7 +333,7 @@ export function launch(input, owner = me, quick = false) {
     ["create", "creating"],
     ["run", "running"],
   ];
-  steps.forEach(([phase, status], i) =>
+  for (const [i, [phase, status]] of steps.entries()) {
     setTimeout(
       () => {
         if (!s.terminatedAt)
@@ -352,8 +352,8 @@ export function launch(input, owner = me, quick = false) {
           );
       },
       wait * (i + 1),
-    ),
-  );
+    );
+  }
   return s;
 }
 

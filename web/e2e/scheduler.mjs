@@ -107,7 +107,7 @@ async function why() {
     .getByText(/not on one device/)
     .first()
     .waitFor();
-  await panel.getByRole("list", { name: "Agents left after each check" }).waitFor();
+  await panel.getByRole("list", { name: "Machines left after each check" }).waitFor();
   const offer = panel
     .getByRole("list", { name: "Ways to start now" })
     .getByRole("listitem")
@@ -243,7 +243,7 @@ async function machines() {
   await page.goto(`/sessions/${made.tried}`);
   await page
     .getByRole("region", { name: "Drain" })
-    .getByText(/this session restarts on another agent in/)
+    .getByText(/this session restarts on another machine in/)
     .waitFor();
   await look("drain-session");
   await adminPage("Agents");

@@ -8,7 +8,9 @@ export type FileEntry = ResultOf<typeof FileFields>;
 const FilesQuery = graphql(
   `
   query Files($id: ID!, $path: String, $first: Int!, $after: String) {
-    node(id: $id) { ... on Vfolder { id files(path: $path, first: $first, after: $after) { endCursor files { ...FileFields } } } }
+    node(id: $id) {
+      ... on Vfolder { id files(path: $path, first: $first, after: $after) { endCursor files { ...FileFields } } }
+    }
   }
 `,
   [FileFields],
@@ -16,7 +18,11 @@ const FilesQuery = graphql(
 const SearchQuery = graphql(
   `
   query SearchFiles($id: ID!, $path: String, $text: String!, $first: Int!, $after: String) {
-    node(id: $id) { ... on Vfolder { id search(path: $path, text: $text, first: $first, after: $after) { endCursor files { ...FileFields } } } }
+    node(id: $id) {
+      ... on Vfolder {
+        id search(path: $path, text: $text, first: $first, after: $after) { endCursor files { ...FileFields } }
+      }
+    }
   }
 `,
   [FileFields],

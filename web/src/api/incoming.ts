@@ -9,7 +9,7 @@ export interface Found {
 /** What stands in a directory of the folder. */
 export interface Entry {
   name: string;
-  type: string;
+  type: "file" | "directory" | "symlink" | "other";
   size: number;
   modifiedAt: string;
 }

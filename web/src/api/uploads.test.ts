@@ -31,7 +31,12 @@ function rig(
       forget: (item) => void forgotten.push(item.path),
     },
     options.now,
-    { load: () => options.kept ?? [], save: (items) => void (saved = items.map((i) => i.path)) },
+    {
+      load: () => options.kept ?? [],
+      save: (items) => {
+        saved = items.map((i) => i.path);
+      },
+    },
   );
   const states = () => uploads.list().map((i) => i.state);
   return { uploads, pending, asked, states, forgotten, saved: () => saved };
