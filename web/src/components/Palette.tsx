@@ -7,6 +7,7 @@ import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
+import { stateWord } from "../words";
 import { pages as account } from "./account/nav";
 import { groups } from "./admin/nav";
 import { rank } from "./rank";
@@ -47,7 +48,13 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
     ...account.map((p) => ({ label: `${t("Account")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
     ...(data?.sessions.edges ?? []).flatMap((e) =>
       e?.node
-        ? [{ label: e.node.name, kind: `${t("session")} · ${t(e.node.status)}`, run: go(`/sessions/${e.node.id}`) }]
+        ? [
+            {
+              label: e.node.name,
+              kind: `${t("session")} · ${stateWord(e.node.status)}`,
+              run: go(`/sessions/${e.node.id}`),
+            },
+          ]
         : [],
     ),
     ...(data?.vfolders.edges ?? []).flatMap((e) =>

@@ -1,4 +1,5 @@
 import { t } from "../i18n";
+import { stateWord } from "../words";
 
 type Tone = "wait" | "busy" | "ok" | "bad" | "done";
 
@@ -39,45 +40,6 @@ const tones: Record<string, Tone> = {
   expired: "done",
 };
 
-const words: Record<string, string> = {
-  pending: "Pending",
-  scheduled: "Scheduled",
-  preparing: "Pulling",
-  prepared: "Pulled",
-  creating: "Starting",
-  running: "Running",
-  terminating: "Stopping",
-  terminated: "Ended",
-  cancelled: "Cancelled",
-  error: "Failed",
-  alive: "Alive",
-  active: "Active",
-  inactive: "Inactive",
-  before_verification: "Pending approval",
-  deleted: "Deleted",
-  waiting: "Pending",
-  done: "Done",
-  failed: "Failed",
-  created: "Created",
-  would_create: "Will be created",
-  wrong: "Invalid",
-  skipped: "Skipped",
-  open: "Pending",
-  used: "Used",
-  revoked: "Revoked",
-  expired: "Expired",
-  healthy: "Healthy",
-  degraded: "Degraded",
-  unhealthy: "Unhealthy",
-  rejected: "Not schedulable",
-  cut: "Partitioned",
-  lost: "Lost",
-  unknown: "Unknown",
-  backoff: "Waiting to restart",
-  starting: "Starting",
-  disabled: "Disabled",
-};
-
 /** Each tone has its own shape, so that colour is never alone. */
 const shapes: Record<Tone, React.ReactNode> = {
   wait: <circle cx="6" cy="6" r="4" fill="none" stroke="currentColor" strokeWidth="2" />,
@@ -110,7 +72,7 @@ export function Status({ status, exitCode, result, pill }: Props) {
       <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
         {shapes[tone]}
       </svg>
-      {t(words[status] ?? status)}
+      {stateWord(status)}
       {code}
     </span>
   );

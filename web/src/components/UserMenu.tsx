@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { logout } from "../api/auth";
 import { useViewer } from "../hooks/useViewer";
 import { choose, language, languages, t } from "../i18n";
+import { word } from "../words";
 
 const schemes = [
   { value: "light", label: "Light" },
@@ -24,7 +25,7 @@ export function UserMenu({ onPassword, onHelp }: { onPassword: () => void; onHel
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>
-          {user.email} · {user.role}
+          {user.email} · {word("UserRole", user.role)}
         </Menu.Label>
         <Menu.Item onClick={() => void navigate({ to: "/account" })}>{t("Account")}</Menu.Item>
         <Menu.Item onClick={onPassword}>{t("Change password")}</Menu.Item>

@@ -7,9 +7,12 @@ const NamesQuery = graphql(`
   query Names($ids: [ID!]!) {
     nodes(ids: $ids) {
       id
-      ... on User { email } ... on Domain { name } ... on Project { name } ... on Role { name } ... on ResourcePolicy { name }
-      ... on ResourceGroup { name } ... on ResourcePreset { name } ... on Session { name } ... on Vfolder { name } ... on Agent { name }
-      ... on Image { name } ... on Registry { name } ... on Volume { name } ... on AccessToken { name } ... on Keypair { name } ... on SSHKey { name }
+      ... on User { email } ... on Domain { name } ... on Project { name } ... on Role { name }
+      ... on ResourcePolicy { name }
+      ... on ResourceGroup { name } ... on ResourcePreset { name } ... on Session { name }
+      ... on Vfolder { name } ... on Agent { name }
+      ... on Image { name } ... on Registry { name } ... on Volume { name } ... on AccessToken { name }
+      ... on Keypair { name } ... on SSHKey { name }
       ... on LoginSession { userAgent } ... on Task { title }
     }
   }

@@ -5,7 +5,11 @@ export const ViewerQuery = graphql(`
   query Viewer {
     viewer {
       initialPassword
-      user { id email username fullName role occupied policies { id policy { id name totalSlots maxSessions } } domain { id name } memberships { id admin project { id } } roleGrants { id scope role { id allows { entity operations } } } }
+      user {
+        id email username fullName role occupied policies { id policy { id name totalSlots maxSessions } }
+        domain { id name } memberships { id admin project { id } }
+        roleGrants { id scope role { id allows { entity operations } } }
+      }
       projects { id name type }
       resourceGroups { id name }
     }

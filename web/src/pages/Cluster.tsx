@@ -16,7 +16,8 @@ import { t } from "../i18n";
 
 const AgentParts = graphql(`
   fragment AgentParts on Agent {
-    id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft conditions { type status reason since } version architecture lastSeenAt
+    id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft
+    conditions { type status reason since } version architecture lastSeenAt
     resourceGroup { id name }
     devices {
       id deviceId plugin vendor model pciAddress capacity health healthMessage allocatable rejectReasons parent { id }
@@ -31,7 +32,9 @@ const AgentParts = graphql(`
 // begins with the present state of each. One query for all of it would be
 // more than the server lets anyone ask for at once.
 const ClusterQuery = graphql(`
-  query Cluster { agents(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { totalCount edges { node { id name } } } }
+  query Cluster {
+    agents(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { totalCount edges { node { id name } } }
+  }
 `);
 
 const AgentChanged = graphql(`subscription AgentChanged { agentChanged { ...AgentParts } }`, [AgentParts]);
@@ -65,7 +68,7 @@ export function Cluster() {
     <>
       <div className="page-head">
         <h1>{t("Cluster")}</h1>
-        <span className="dim">{data ? t("{{count}} agents", { count: data.agents.totalCount }) : null}</span>
+        <span className="dim">{data ? t("{{count}} machines", { count: data.agents.totalCount }) : null}</span>
         <div className="push row">
           <TextInput
             data-filter
@@ -90,11 +93,11 @@ export function Cluster() {
       <Leaderless />
       <FailureNote
         failure={failure ?? (error ? fromGraphQL(error) : null)}
-        what={t("The agents could not be loaded")}
+        what={t("The machines could not be loaded")}
       />
       {data && all.length === 0 ? (
         <div className="panel">
-          <Empty title={t("No agent has joined yet")} cli={admin ? "berth agent join" : undefined}>
+          <Empty title={t("No machine has joined yet")} cli={admin ? "berth agent join" : undefined}>
             {admin ? (
               <Link to="/admin/agents">{t("Create a join token")}</Link>
             ) : (

@@ -28,8 +28,12 @@ import { t } from "../i18n";
 const HeldQuery = graphql(
   `
   query HeldScopes($projects: [ID!]!) {
-    mine: vfolders(first: 100, where: { kind: mine }) { edges { node { id project { id name } quotaScope { ...HeldFields } } } }
-    projects: vfolders(first: 100, where: { projectIDIn: $projects }) { edges { node { id project { id name } quotaScope { ...HeldFields } } } }
+    mine: vfolders(first: 100, where: { kind: mine }) {
+      edges { node { id project { id name } quotaScope { ...HeldFields } } }
+    }
+    projects: vfolders(first: 100, where: { projectIDIn: $projects }) {
+      edges { node { id project { id name } quotaScope { ...HeldFields } } }
+    }
   }
 `,
   [HeldFields],

@@ -34,14 +34,17 @@ const DeviceQuery = graphql(
       id
       ... on Device {
         ...DeviceNow
-        deviceId plugin vendor model pciAddress pcieRoot numaNode memoryBytes processingUnits groups enforcement attributes
+        deviceId plugin vendor model pciAddress pcieRoot numaNode memoryBytes processingUnits groups
+        enforcement attributes
         parent { id deviceId } partitions { id deviceId }
         counters { set name amount total }
         agent {
           id name status resourceGroup { id name }
           plugins { name version state message restarts checks { name level text } }
           links { a b type distance gbps p2p }
-          devices { id deviceId plugin vendor pciAddress capacity health healthMessage allocatable rejectReasons parent { id } }
+          devices {
+            id deviceId plugin vendor pciAddress capacity health healthMessage allocatable rejectReasons parent { id }
+          }
         }
       }
     }

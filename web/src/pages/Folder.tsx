@@ -30,7 +30,10 @@ const FolderQuery = graphql(`query Folder($id: ID!) { node(id: $id) { ... on Vfo
 ]);
 const FolderChanged = graphql(`
   subscription FolderChanged($id: ID!) {
-    vfolderChanged(id: $id) { id name status usedBytes fileCount quotaScope { id usedBytes limitBytes: effectiveLimitBytes } mountedBy { id version name status } }
+    vfolderChanged(id: $id) {
+      id name status usedBytes fileCount quotaScope { id usedBytes limitBytes: effectiveLimitBytes }
+      mountedBy { id version name status }
+    }
   }
 `);
 

@@ -15,7 +15,9 @@ const QueueChanged = graphql(`
   subscription QueueChanged($resourceGroup: ID!, $first: Int!) {
     queueChanged(resourceGroup: $resourceGroup, first: $first) {
       totalCount
-      entries { position mine priority waitingSince stage why holds estimatedStart session { id name slots owner { id email } } }
+      entries {
+        position mine priority waitingSince stage why holds estimatedStart session { id name slots owner { id email } }
+      }
     }
   }
 `);
@@ -134,7 +136,10 @@ function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) 
               <td className="prosy">
                 {e.why || t(stageWords[e.stage] ?? e.stage)}
                 {e.holds > 0 ? (
-                  <span className="tone-wait"> · {t("{{count}} agents are reserved for it", { count: e.holds })}</span>
+                  <span className="tone-wait">
+                    {" "}
+                    · {t("{{count}} machines are reserved for it", { count: e.holds })}
+                  </span>
                 ) : null}
               </td>
               {known ? (

@@ -26,6 +26,7 @@ import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useNow } from "../hooks/useNow";
 import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
+import { word } from "../words";
 import { Lost } from "./Lost";
 
 const Terminal = lazy(() => import("../components/session/Terminal"));
@@ -93,7 +94,7 @@ function Detail({ session }: { session: SessionDetail }) {
       {session.statusMessage && over ? (
         <p className={session.status === "error" ? "bad" : "dim"}>
           {session.statusMessage}
-          {session.terminationReason ? ` (${session.terminationReason.replaceAll("_", " ")})` : ""}
+          {session.terminationReason ? ` (${word("TerminationReason", session.terminationReason)})` : ""}
         </p>
       ) : null}
       <section className="panel pad scroll-x" aria-label={t("Timeline")} tabIndex={0}>

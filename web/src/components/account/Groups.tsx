@@ -1,10 +1,13 @@
 import { graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
+import { typeWords } from "../../words";
 import { FailureNote } from "../Note";
 
 const MyGroupsQuery = graphql(`
-  query MyGroups { resourceGroupAccess { totalCount access { via resourceGroup { id name description sessionTypes } } } }
+  query MyGroups {
+    resourceGroupAccess { totalCount access { via resourceGroup { id name description sessionTypes } } }
+  }
 `);
 
 /** Why a group is open to one. */
@@ -41,7 +44,7 @@ export function Groups() {
                 </div>
                 <div className="dim">
                   {t("open {{reasons}}", { reasons: via.map((v) => t(reasons[v] ?? v)).join(", ") })} ·{" "}
-                  {t("for {{types}} sessions", { types: g.sessionTypes.map((s) => t(s)).join(", ") })}
+                  {t("for {{types}} sessions", { types: typeWords(g.sessionTypes).join(", ") })}
                 </div>
               </div>
             </li>

@@ -7,7 +7,9 @@ import { FormDialog } from "../admin/Form";
 import type { Made } from "./keypair";
 
 const CreateKeypair = graphql(`
-  mutation CreateKeypair($input: CreateKeypairInput!) { createKeypair(input: $input) { secret keypair { id accessKey name } } }
+  mutation CreateKeypair($input: CreateKeypairInput!) {
+    createKeypair(input: $input) { secret keypair { id accessKey name } }
+  }
 `);
 
 export function NewKeypair({ onClose, onMade }: { onClose: () => void; onMade: (made: Made) => void }) {

@@ -4,11 +4,14 @@ import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { word } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { endsAt, lifetimes, scopes } from "./token";
 
 const CreateToken = graphql(`
-  mutation CreateToken($input: CreateAccessTokenInput!) { createAccessToken(input: $input) { secret accessToken { id name } } }
+  mutation CreateToken($input: CreateAccessTokenInput!) {
+    createAccessToken(input: $input) { secret accessToken { id name } }
+  }
 `);
 
 export function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (secret: string) => void }) {
@@ -59,7 +62,7 @@ export function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (se
           >
             <div className="stack small" style={{ margin: "6px 0" }}>
               {scopes.map((s) => (
-                <Checkbox key={s.value} value={s.value} label={t(s.value)} description={t(s.text)} />
+                <Checkbox key={s.value} value={s.value} label={word("TokenScope", s.value)} description={t(s.text)} />
               ))}
             </div>
           </Checkbox.Group>

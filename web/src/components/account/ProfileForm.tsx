@@ -9,7 +9,9 @@ import { networksOf, type Profile } from "./profile";
 
 const UpdateProfile = graphql(`
   mutation UpdateProfile($input: UpdateProfileInput!) {
-    updateProfile(input: $input) { user { id fullName account { allowedAddresses containerUid containerGid containerGids } } }
+    updateProfile(input: $input) {
+      user { id fullName account { allowedAddresses containerUid containerGid containerGids } }
+    }
   }
 `);
 

@@ -4,13 +4,17 @@ import { graphql, type ResultOf } from "../../api/graphql";
 export const KeypairsQuery = graphql(`
   query Keypairs {
     keypairs(first: 100, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
-      edges { node { id accessKey name active isDefault rateLimit createdAt lastUsedAt rotatedAt expiresAt makerID status } }
+      edges {
+        node { id accessKey name active isDefault rateLimit createdAt lastUsedAt rotatedAt expiresAt makerID status }
+      }
     }
   }
 `);
 
 export const UpdateKeypair = graphql(`
-  mutation UpdateKeypair($input: UpdateKeypairInput!) { updateKeypair(input: $input) { keypair { id name active isDefault rateLimit } } }
+  mutation UpdateKeypair($input: UpdateKeypairInput!) {
+    updateKeypair(input: $input) { keypair { id name active isDefault rateLimit } }
+  }
 `);
 
 export type Keypair = NonNullable<

@@ -1,4 +1,5 @@
 import type { graphql } from "../../api/graphql";
+import { words } from "../../words";
 
 type Entity = ReturnType<typeof graphql.scalar<"AccessEntity">>;
 type Operation = ReturnType<typeof graphql.scalar<"AccessOperation">>;
@@ -70,16 +71,16 @@ export function inWords(
 /** What the built-in roles are for. */
 export const roleWords: Record<Role, { name: string; what: string }> = {
   user: {
-    name: "User",
+    name: words.UserRole.user,
     what: "You can start sessions and keep folders in your projects. You own the sessions and folders that you create; folders of a project are shared.",
   },
   admin: {
-    name: "Domain administrator",
+    name: words.UserRole.admin,
     what: "You administer the projects and users of your domain. You can see and stop their sessions, but not connect to them.",
   },
   superadmin: {
-    name: "Superadmin",
+    name: words.UserRole.superadmin,
     what: "You can do everything. To connect to sessions or read folders of other users, you must act as these users, which the audit log records.",
   },
-  monitor: { name: "Monitor", what: "You can see everything, but change nothing." },
+  monitor: { name: words.UserRole.monitor, what: "You can see everything, but change nothing." },
 };

@@ -1,22 +1,23 @@
 import type { graphql } from "../../api/graphql";
+import { words } from "../../words";
 
 type Tone = "ok" | "bad" | "done";
 type LoginResult = ReturnType<typeof graphql.scalar<"LoginResult">>;
 
 /** What a line of the login history says. */
 export const loginResults: Record<LoginResult, { text: string; tone: Tone }> = {
-  success: { text: "Logged in", tone: "ok" },
-  wrong_credentials: { text: "Wrong password", tone: "bad" },
-  wrong_code: { text: "Wrong code", tone: "bad" },
-  code_needed: { text: "Password correct, code required", tone: "done" },
-  throttled: { text: "Too many attempts", tone: "bad" },
-  not_active: { text: "Account not active", tone: "bad" },
-  address_refused: { text: "Network not allowed", tone: "bad" },
-  too_many_logins: { text: "Too many logins", tone: "bad" },
-  logout: { text: "Logged out", tone: "done" },
-  revoked: { text: "Revoked by the user or an administrator", tone: "done" },
-  evicted: { text: "Revoked in favor of a newer login", tone: "done" },
-  expired: { text: "Expired", tone: "done" },
+  success: { text: words.LoginResult.success, tone: "ok" },
+  wrong_credentials: { text: words.LoginResult.wrong_credentials, tone: "bad" },
+  wrong_code: { text: words.LoginResult.wrong_code, tone: "bad" },
+  code_needed: { text: words.LoginResult.code_needed, tone: "done" },
+  throttled: { text: words.LoginResult.throttled, tone: "bad" },
+  not_active: { text: words.LoginResult.not_active, tone: "bad" },
+  address_refused: { text: words.LoginResult.address_refused, tone: "bad" },
+  too_many_logins: { text: words.LoginResult.too_many_logins, tone: "bad" },
+  logout: { text: words.LoginResult.logout, tone: "done" },
+  revoked: { text: words.LoginResult.revoked, tone: "done" },
+  evicted: { text: words.LoginResult.evicted, tone: "done" },
+  expired: { text: words.LoginResult.expired, tone: "done" },
 };
 
 /** The results that are a refusal. */
@@ -28,22 +29,6 @@ export const refusals: readonly LoginResult[] = [
   "address_refused",
   "too_many_logins",
 ];
-
-/** What an error class means to whom it happened. */
-export const outcomes: Record<string, string> = {
-  OK: "Done",
-  INVALID_ARGUMENT: "Invalid input",
-  NOT_FOUND: "Not found",
-  ALREADY_EXISTS: "Already exists",
-  PERMISSION_DENIED: "Not allowed",
-  UNAUTHENTICATED: "Not logged in",
-  FAILED_PRECONDITION: "Not possible in this state",
-  RESOURCE_EXHAUSTED: "Limit exceeded",
-  ABORTED: "Conflict with another change",
-  UNAVAILABLE: "Server unavailable",
-  DEADLINE_EXCEEDED: "Timeout",
-  INTERNAL: "Internal error",
-};
 
 /** createSshKey → "Create SSH key". */
 export function actionName(action: string): string {

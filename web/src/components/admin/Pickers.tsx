@@ -10,32 +10,50 @@ import { nodesOf } from "./usePages";
 
 const UserPickQuery = graphql(`
   query UserPick($where: UserWhereInput, $domain: ID!, $inDomain: Boolean!) {
-    users(first: 20, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) @skip(if: $inDomain) { edges { node { id email fullName } } }
+    users(first: 20, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) @skip(if: $inDomain) {
+      edges { node { id email fullName } }
+    }
     node(id: $domain) @include(if: $inDomain) {
       id
-      ... on Domain { users(first: 20, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) { edges { node { id email fullName } } } }
+      ... on Domain {
+        users(first: 20, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) {
+          edges { node { id email fullName } }
+        }
+      }
     }
   }
 `);
 const ProjectPickQuery = graphql(`
   query ProjectPick($where: ProjectWhereInput, $domain: ID!, $inDomain: Boolean!) {
-    projects(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) @skip(if: $inDomain) { edges { node { id name domain { id name } } } }
+    projects(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) @skip(if: $inDomain) {
+      edges { node { id name domain { id name } } }
+    }
     node(id: $domain) @include(if: $inDomain) {
       id
-      ... on Domain { projects(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name domain { id name } } } } }
+      ... on Domain {
+        projects(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+          edges { node { id name domain { id name } } }
+        }
+      }
     }
   }
 `);
 const DomainPickQuery = graphql(`
-  query DomainPick($where: DomainWhereInput) { domains(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name } } } }
+  query DomainPick($where: DomainWhereInput) {
+    domains(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name } } }
+  }
 `);
 const PolicyPickQuery = graphql(`
   query PolicyPick($where: ResourcePolicyWhereInput) {
-    resourcePolicies(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name } } }
+    resourcePolicies(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+      edges { node { id name } }
+    }
   }
 `);
 const GroupPickQuery = graphql(`
-  query GroupPick { resourceGroups(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name } } } }
+  query GroupPick {
+    resourceGroups(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name } } }
+  }
 `);
 
 export interface PickProps {

@@ -18,7 +18,7 @@ export function AgentTable({ agents }: { agents: AgentView[] }) {
       <table className="grid" aria-label={t("Devices")}>
         <thead>
           <tr>
-            <th scope="col">{t("Agent")}</th>
+            <th scope="col">{t("Machine")}</th>
             <th scope="col">{t("Device")}</th>
             <th scope="col">{t("Model")}</th>
             <th scope="col">{t("Health")}</th>

@@ -1,4 +1,5 @@
 import { t } from "../../i18n";
+import { stateWord } from "../../words";
 import { amount, slotName, trim } from "../format";
 import { type Member, shortName, standing, why } from "./fleet";
 import { type Holder, held, mainSlot, type Segment, segments } from "./segments";
@@ -31,7 +32,11 @@ export function describe(device: DeviceView, parts: Segment[], utilization: numb
         ? t("not in use")
         : t("free"),
     utilization === null ? "" : t("utilization {{n}} %", { n: Math.round(utilization) }),
-    [t(device.health), sick(device) && device.health === "healthy" ? t("not schedulable") : "", why(device)]
+    [
+      stateWord(device.health).toLowerCase(),
+      sick(device) && device.health === "healthy" ? t("not schedulable") : "",
+      why(device),
+    ]
       .filter(Boolean)
       .join(", "),
   ]

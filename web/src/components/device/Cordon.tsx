@@ -1,4 +1,5 @@
 import { t } from "../../i18n";
+import { readable } from "../../words";
 import { duration, when } from "../format";
 
 export interface Cordoned {
@@ -25,8 +26,7 @@ export function Conditions({ agent }: { agent: Cordoned }) {
   const holding = agent.conditions.filter((c) => c.status);
   return holding.map((c) => (
     <span key={c.type} className="tone-bad" title={t("since {{time}}", { time: when(c.since) })}>
-      {t(conditionWords[c.type] ?? c.type.replaceAll("_", " "))}: {c.reason}.{" "}
-      {t("No new session starts until this is resolved.")}
+      {t(conditionWords[c.type] ?? readable(c.type))}: {c.reason}. {t("No new session starts until this is resolved.")}
     </span>
   ));
 }

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
+import { readable } from "../../words";
 import { amount, bySlot, bytes, slotName } from "../format";
 import { shortName } from "./fleet";
 
@@ -68,13 +69,13 @@ export function DeviceFacts({ device }: { device: Facts }) {
       device.partitions.length > 0 ? <Parts key="parts" list={device.partitions} of={device.deviceId} /> : "",
     ],
     ...device.counters.map((c): [string, ReactNode] => [
-      `${shortName(c.set)} ${c.name.replaceAll("_", " ")}`,
+      `${shortName(c.set)} ${readable(c.name)}`,
       t("uses {{n}} of {{all}}", { n: count(c.amount, c.name), all: count(c.total, c.name) }),
     ]),
     ...Object.keys(device.attributes)
       .filter((name) => name !== "enforcement")
       .sort()
-      .map((name): [string, ReactNode] => [name.replaceAll("_", " "), device.attributes[name]]),
+      .map((name): [string, ReactNode] => [readable(name), device.attributes[name]]),
   ];
   return (
     <dl className="facts">

@@ -1,4 +1,5 @@
 import { t } from "../../i18n";
+import { readable } from "../../words";
 import { Chart } from "../session/Chart";
 import type { Sample, Series } from "../session/series";
 
@@ -17,7 +18,7 @@ export function metricName(name: string, plugin: string): string {
   const short = name.startsWith(`${plugin}_`)
     ? name.slice(plugin.length + 1)
     : (order.find((w) => name.endsWith(`_${w}`)) ?? name);
-  return t(words[short] ?? short.replaceAll("_", " "));
+  return t(words[short] ?? readable(short));
 }
 
 const place = (name: string) => {

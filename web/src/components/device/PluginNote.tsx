@@ -1,4 +1,5 @@
 import { t } from "../../i18n";
+import { word, type words } from "../../words";
 import { Status } from "../Status";
 
 export interface PluginView {
@@ -7,7 +8,7 @@ export interface PluginView {
   state: string;
   message: string;
   restarts: number;
-  checks: { name: string; level: string; text: string }[];
+  checks: { name: string; level: keyof (typeof words)["PluginCheckLevel"]; text: string }[];
 }
 
 /** Whether a plugin does not run, or sees less than there is, or lacks what its devices need. */
@@ -16,7 +17,6 @@ export function inTrouble(p: PluginView): boolean {
 }
 
 const tones: Record<string, string> = { ok: "dim", warning: "tone-wait", error: "tone-bad" };
-const words: Record<string, string> = { ok: "OK", warning: "Warning", error: "Error" };
 
 /** How a plugin is, and what its checks found. */
 export function PluginNote({ plugin: p }: { plugin: PluginView }) {
@@ -36,7 +36,7 @@ export function PluginNote({ plugin: p }: { plugin: PluginView }) {
         <ul aria-label={t("Checks of plugin {{name}}", { name: p.name })}>
           {p.checks.map((c) => (
             <li key={c.name} className={tones[c.level]}>
-              {t(words[c.level] ?? c.level)}: {c.name}
+              {word("PluginCheckLevel", c.level)}: {c.name}
               {c.text ? ` · ${c.text}` : ""}
             </li>
           ))}

@@ -6,6 +6,7 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { stateWord } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { goodFolderName } from "./dropped";
 import { type Folder, type UsageMode, usageModes } from "./folder";
@@ -17,10 +18,14 @@ const CreateVfolder = graphql(`
   mutation CreateVfolder($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id name status } } }
 `);
 const CloneVfolder = graphql(`
-  mutation CloneVfolder($input: CloneVfolderInput!) { cloneVfolder(input: $input) { vfolder { id name status } task { id status } } }
+  mutation CloneVfolder($input: CloneVfolderInput!) {
+    cloneVfolder(input: $input) { vfolder { id name status } task { id status } }
+  }
 `);
 const UpdateVfolder = graphql(`
-  mutation UpdateVfolder($input: UpdateVfolderInput!) { updateVfolder(input: $input) { vfolder { id name usageMode permission autoMount } } }
+  mutation UpdateVfolder($input: UpdateVfolderInput!) {
+    updateVfolder(input: $input) { vfolder { id name usageMode permission autoMount } }
+  }
 `);
 const VolumesToChoose = graphql(`query VolumesToChoose { volumes { id name backend health } }`);
 
@@ -128,7 +133,7 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
             { value: "", label: anyVolume },
             ...volumes.map((v) => ({
               value: v.id,
-              label: v.health === "healthy" ? v.name : `${v.name} (${t(v.health)})`,
+              label: v.health === "healthy" ? v.name : `${v.name} (${stateWord(v.health).toLowerCase()})`,
               disabled: v.health === "unavailable",
             })),
           ]}

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import type { FileEntry } from "../../api/files";
 import { t } from "../../i18n";
+import { word } from "../../words";
 import { bytes, when } from "../format";
 import { Preview } from "./preview/Preview";
 
@@ -42,7 +43,7 @@ export function FileDetails({
       </div>
       <dl className="facts">
         <dt>{t("Type")}</dt>
-        <dd>{t(file.type)}</dd>
+        <dd>{word("FileType", file.type)}</dd>
         {plain ? (
           <>
             <dt>{t("Size")}</dt>

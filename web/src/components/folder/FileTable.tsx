@@ -4,6 +4,7 @@ import type { FileEntry } from "../../api/files";
 import { dirName } from "../../api/path";
 import { useWindow } from "../../hooks/useWindow";
 import { t } from "../../i18n";
+import { word } from "../../words";
 import { bytes, when } from "../format";
 
 /** As folder.css has them. */
@@ -140,7 +141,9 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
                 >
                   {f.type === "directory" ? `${f.name}/` : f.name}
                 </button>
-                {f.type === "symlink" || f.type === "other" ? <span className="dim"> {t(f.type)}</span> : null}
+                {f.type === "symlink" || f.type === "other" ? (
+                  <span className="dim"> {word("FileType", f.type)}</span>
+                ) : null}
                 {found ? <div className="dim clip">{dirName(f.path) ? `${dirName(f.path)}/` : ""}</div> : null}
               </td>
               <td className="num nowrap">{f.type === "file" ? bytes(f.size) : ""}</td>

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { stateWord } from "../../words";
 import { bytes, when } from "../format";
 import { FolderTasks } from "./FolderTasks";
 import { type Folder, modeWord, ownerOf, whose } from "./folder";
@@ -48,7 +49,8 @@ export function FolderTable({
                   </Link>
                 ) : (
                   <>
-                    {f.name} {f.status === "trash" ? null : <span className="dim">{t(f.status)}</span>}
+                    {f.name}{" "}
+                    {f.status === "trash" ? null : <span className="dim">{stateWord(f.status).toLowerCase()}</span>}
                   </>
                 )}
                 {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} may={f.permissions.includes("update")} /> : null}

@@ -1,6 +1,7 @@
 import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { t } from "../../i18n";
+import { taskWord } from "../../words";
 import { WhatFailed } from "../objectstorage/WhatFailed";
 import { Progress } from "../task/Progress";
 import { TaskButtons } from "../task/TaskButtons";
@@ -23,7 +24,7 @@ export function FolderTasks({ tasks, may }: { tasks: Task[]; may: boolean }) {
   const shown = tasks.filter((x) => goesOn(x) || x.status === "failed");
   return shown.map((x) => (
     <div key={x.id} className="row" style={{ flexWrap: "wrap" }}>
-      <span>{x.title || x.kind}</span>
+      <span>{x.title || taskWord(x.kind)}</span>
       {x.status === "failed" ? (
         <span className="bad">{x.message || t("failed")}</span>
       ) : x.total === 0 ? (

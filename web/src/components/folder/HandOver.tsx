@@ -17,13 +17,19 @@ import { liveShares, ShareFields } from "./share";
 const HandedQuery = graphql(
   `
   query HandedFolder($id: ID!) {
-    node(id: $id) { ... on Vfolder { id name owner { id email domain { id } } mountedBy { id version name status } shares { ...ShareFields } } }
+    node(id: $id) {
+      ... on Vfolder {
+        id name owner { id email domain { id } } mountedBy { id version name status } shares { ...ShareFields }
+      }
+    }
   }
 `,
   [ShareFields],
 );
 const HandOverVfolder = graphql(`
-  mutation HandOverVfolder($input: HandOverVfolderInput!) { handOverVfolder(input: $input) { vfolder { id name status } task { id status } } }
+  mutation HandOverVfolder($input: HandOverVfolderInput!) {
+    handOverVfolder(input: $input) { vfolder { id name status } task { id status } }
+  }
 `);
 
 /** Gives a user's folder to another user of the domain, says before what becomes of it, and then how far it is. */

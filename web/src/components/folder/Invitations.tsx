@@ -10,13 +10,17 @@ import { useInvitations } from "./useInvitations";
 
 const AcceptShare = graphql(
   `
-  mutation AcceptVfolderShare($input: AcceptVfolderShareInput!) { acceptVfolderShare(input: $input) { share { ...ShareFields vfolder { id } } } }
+  mutation AcceptVfolderShare($input: AcceptVfolderShareInput!) {
+    acceptVfolderShare(input: $input) { share { ...ShareFields vfolder { id } } }
+  }
 `,
   [ShareFields],
 );
 const DeclineShare = graphql(
   `
-  mutation DeclineVfolderShare($input: DeclineVfolderShareInput!) { declineVfolderShare(input: $input) { share { ...ShareFields } } }
+  mutation DeclineVfolderShare($input: DeclineVfolderShareInput!) {
+    declineVfolderShare(input: $input) { share { ...ShareFields } }
+  }
 `,
   [ShareFields],
 );

@@ -20,7 +20,11 @@ const CopyFiles = graphql(
   `mutation CopyFiles($input: CopyFilesInput!) { copyFiles(input: $input) { task { id status } } }`,
 );
 const TargetsQuery = graphql(`
-  query MoveTargets($where: VfolderWhereInput) { vfolders(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name permissions } } } }
+  query MoveTargets($where: VfolderWhereInput) {
+    vfolders(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+      edges { node { id name permissions } }
+    }
+  }
 `);
 
 interface Props {

@@ -21,22 +21,30 @@ const SharesQuery = graphql(
 );
 const ShareVfolder = graphql(
   `
-  mutation ShareVfolder($input: ShareVfolderInput!) { shareVfolder(input: $input) { results { email error share { ...ShareFields } } } }
+  mutation ShareVfolder($input: ShareVfolderInput!) {
+    shareVfolder(input: $input) { results { email error share { ...ShareFields } } }
+  }
 `,
   [ShareFields],
 );
 const UpdateShare = graphql(
   `
-  mutation UpdateVfolderShare($input: UpdateVfolderShareInput!) { updateVfolderShare(input: $input) { share { ...ShareFields } } }
+  mutation UpdateVfolderShare($input: UpdateVfolderShareInput!) {
+    updateVfolderShare(input: $input) { share { ...ShareFields } }
+  }
 `,
   [ShareFields],
 );
 const SetMembersPermission = graphql(`
-  mutation SetMembersPermission($input: UpdateVfolderInput!) { updateVfolder(input: $input) { vfolder { id permission } } }
+  mutation SetMembersPermission($input: UpdateVfolderInput!) {
+    updateVfolder(input: $input) { vfolder { id permission } }
+  }
 `);
 export const RemoveShare = graphql(
   `
-  mutation RemoveVfolderShare($input: RemoveVfolderShareInput!) { removeVfolderShare(input: $input) { share { ...ShareFields } } }
+  mutation RemoveVfolderShare($input: RemoveVfolderShareInput!) {
+    removeVfolderShare(input: $input) { share { ...ShareFields } }
+  }
 `,
   [ShareFields],
 );

@@ -5,6 +5,7 @@ import { baseName } from "../../api/path";
 import { incoming } from "../../api/transfer";
 import { useFocusBack } from "../../hooks/useFocusBack";
 import { t } from "../../i18n";
+import { word } from "../../words";
 import { bytes, when } from "../format";
 
 /** Files are named up to here, and beyond it counted. */
@@ -91,7 +92,7 @@ function Both({ clash: { path, file, there }, folder }: { clash: Clash; folder: 
         </code>
       </dd>
       <dt>{t("Existing file")}</dt>
-      <dd>{there.type === "file" ? facts(there.size, there.modifiedAt) : t(there.type)}</dd>
+      <dd>{there.type === "file" ? facts(there.size, there.modifiedAt) : word("FileType", there.type)}</dd>
       <dt>{t("Your file")}</dt>
       <dd>{facts(file.size, new Date(file.lastModified).toISOString())}</dd>
     </dl>

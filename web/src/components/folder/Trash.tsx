@@ -19,7 +19,11 @@ const RestoreVfolder = graphql(
   `mutation RestoreVfolder($input: RestoreVfolderInput!) { restoreVfolder(input: $input) { vfolder { id name status } } }`,
 );
 const DeleteVfolder = graphql(
-  `mutation DeleteVfolder($input: DeleteVfolderInput!) { deleteVfolder(input: $input) { vfolder { id status } task { id status } } }`,
+  `
+  mutation DeleteVfolder($input: DeleteVfolderInput!) {
+    deleteVfolder(input: $input) { vfolder { id status } task { id status } }
+  }
+`,
 );
 const EmptyTrash = graphql(`mutation EmptyTrash($input: EmptyTrashInput!) { emptyTrash(input: $input) { count } }`);
 

@@ -1,9 +1,13 @@
 import { graphql, type ResultOf } from "../../api/graphql";
+import { words } from "../../words";
 import { TaskFields } from "../task/task";
 import { ShareFields } from "./share";
 
 export const HeldFields = graphql(`
-  fragment HeldFields on QuotaScope { id kind usedBytes limitBytes: effectiveLimitBytes usedInodes limitInodes enforcement volume { id name health healthMessage } }
+  fragment HeldFields on QuotaScope {
+    id kind usedBytes limitBytes: effectiveLimitBytes usedInodes limitInodes enforcement
+    volume { id name health healthMessage }
+  }
 `);
 export const FolderFields = graphql(
   `
@@ -35,12 +39,12 @@ export type UsageMode = Folder["usageMode"];
 
 /** What a folder is for, in the order in which it is offered. */
 export const usageModes = [
-  { value: "general", label: "general" },
-  { value: "data", label: "data sets" },
-  { value: "model", label: "models" },
+  { value: "general", label: words.VfolderUsageMode.general },
+  { value: "data", label: words.VfolderUsageMode.data },
+  { value: "model", label: words.VfolderUsageMode.model },
 ] as const satisfies readonly { value: UsageMode; label: string }[];
 
-export const modeWord = (mode: UsageMode) => usageModes.find((m) => m.value === mode)!.label;
+export const modeWord = (mode: UsageMode) => words.VfolderUsageMode[mode];
 
 export type Whose = "mine" | "project" | "shared" | "others";
 

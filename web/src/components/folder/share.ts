@@ -1,4 +1,5 @@
 import { graphql, type ResultOf } from "../../api/graphql";
+import { words } from "../../words";
 
 export const ShareFields = graphql(`
   fragment ShareFields on VfolderShare {
@@ -11,14 +12,21 @@ export type FolderPermission = Share["permission"];
 
 /** What one may with a folder, the least first. */
 export const permissions = [
-  { value: "read_only", label: "read", hint: "See and download the files, and mount the folder read-only." },
-  { value: "read_write", label: "read and write", hint: "Also create, change and delete files." },
-  { value: "read_write_delete", label: "read, write and delete", hint: "Also move the folder to the trash." },
+  {
+    value: "read_only",
+    label: words.FolderPermission.read_only,
+    hint: "See and download the files, and mount the folder read-only.",
+  },
+  { value: "read_write", label: words.FolderPermission.read_write, hint: "Also create, change and delete files." },
+  {
+    value: "read_write_delete",
+    label: words.FolderPermission.read_write_delete,
+    hint: "Also move the folder to the trash.",
+  },
 ] as const satisfies readonly { value: FolderPermission; label: string; hint: string }[];
 
-const wordOf = Object.fromEntries(permissions.map((p) => [p.value, p.label])) as Record<FolderPermission, string>;
 /** A phrase to translate. */
-export const permissionWord = (p: FolderPermission) => wordOf[p];
+export const permissionWord = (p: FolderPermission) => words.FolderPermission[p];
 
 /** As many people as the server invites at once. */
 export const mostInvited = 50;

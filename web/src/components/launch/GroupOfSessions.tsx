@@ -9,10 +9,16 @@ import { FormDialog } from "../admin/Form";
 import { nodesOf } from "../admin/usePages";
 
 const GroupsQuery = graphql(`
-  query SessionGroups($where: SessionGroupWhereInput) { sessionGroups(first: 100, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name placement strict } } } }
+  query SessionGroups($where: SessionGroupWhereInput) {
+    sessionGroups(first: 100, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+      edges { node { id name placement strict } }
+    }
+  }
 `);
 const CreateGroup = graphql(`
-  mutation CreateSessionGroup($input: CreateSessionGroupInput!) { createSessionGroup(input: $input) { sessionGroup { id name placement strict } } }
+  mutation CreateSessionGroup($input: CreateSessionGroupInput!) {
+    createSessionGroup(input: $input) { sessionGroup { id name placement strict } }
+  }
 `);
 
 const words = { spread: "spread", pack: "together" } as const;
@@ -112,8 +118,8 @@ function NewGroup({
             value={placement}
             onChange={(v) => setPlacement(v as typeof placement)}
             data={[
-              { value: "spread", label: t("Each session on a different agent") },
-              { value: "pack", label: t("On as few agents as possible") },
+              { value: "spread", label: t("Each session on a different machine") },
+              { value: "pack", label: t("On as few machines as possible") },
             ]}
           />
           <Switch

@@ -30,7 +30,9 @@ const LaunchQuery = graphql(`
     images(first: 100, where: { status: alive }, orderBy: [{ field: NAME, direction: ASC }]) {
       edges { node { id name reference sizeBytes minimumSlots } }
     }
-    vfolders(first: 100, where: { status: ready }) { edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } } }
+    vfolders(first: 100, where: { status: ready }) {
+      edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } }
+    }
     slotTypes { id name quantum allowedCounts }
     agents(first: 50) {
       edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
@@ -40,7 +42,9 @@ const LaunchQuery = graphql(`
 
 const PresetsQuery = graphql(`
   query LaunchPresets($project: ID, $group: ID) {
-    resourcePresets(resourceGroup: $group) { id name description slots shmBytes fit(project: $project, resourceGroup: $group) { state reason } }
+    resourcePresets(resourceGroup: $group) {
+      id name description slots shmBytes fit(project: $project, resourceGroup: $group) { state reason }
+    }
   }
 `);
 

@@ -66,7 +66,7 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
     return (
       <span className="tone-ok">
         {trial.agents.length > 0
-          ? t("Starts now on {{agents}}", { agents: trial.agents.map((a) => a.name).join(", ") })
+          ? t("Starts now on {{machines}}", { machines: trial.agents.map((a) => a.name).join(", ") })
           : t("Starts now")}
       </span>
     );
@@ -113,7 +113,7 @@ function changeOf(s: Suggestion): Partial<Wish> {
 function short(s: Suggestion): string {
   if (s.kind === "slots")
     return t("Start now with {{to}}", {
-      to: s.field.replace(/^slots\./, "").replace(/\.(shares|device)$/, "") + ` ${s.to}`,
+      to: `${s.field.replace(/^slots\./, "").replace(/\.(shares|device)$/, "")} ${s.to}`,
     });
-  return s.kind === "resource_group" ? t("Start now in {{to}}", { to: s.to }) : t("Start now on any agent");
+  return s.kind === "resource_group" ? t("Start now in {{to}}", { to: s.to }) : t("Start now on any machine");
 }

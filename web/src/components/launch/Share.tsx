@@ -59,7 +59,7 @@ export function Share({ slots, slot, share, most, quantum, counts, error, onSlot
                 error={Boolean(error)}
               />
             )}
-            <span className="dim">{t("up to {{most}} on one agent", { most: trim(most.toFixed(3)) })}</span>
+            <span className="dim">{t("up to {{most}} on one machine", { most: trim(most.toFixed(3)) })}</span>
           </div>
         </div>
       </div>

@@ -10,7 +10,9 @@ import { Several } from "./Several";
 
 const OthersQuery = graphql(`
   query LaunchOthers($where: SessionWhereInput) {
-    sessions(first: 100, where: $where, orderBy: [{ field: CREATED_AT, direction: DESC }]) { edges { node { id name status } } }
+    sessions(first: 100, where: $where, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      edges { node { id name status } }
+    }
   }
 `);
 
@@ -76,7 +78,7 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
           onChange={(dependsOn) => onChange({ dependsOn })}
         />
         <Several
-          label={t("Agents")}
+          label={t("Machines")}
           none={t("any")}
           options={agents.map((a) => ({ value: a.id, label: a.name }))}
           value={wish.agents}
@@ -85,8 +87,8 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
         />
         {wish.agents.length > 0 ? (
           <Switch
-            label={t("Only these agents")}
-            description={t("Otherwise, these agents are only preferred.")}
+            label={t("Only these machines")}
+            description={t("Otherwise, these machines are only preferred.")}
             checked={wish.strict}
             onChange={(e) => onChange({ strict: e.currentTarget.checked })}
           />

@@ -10,7 +10,11 @@ import { FailureNote } from "../Note";
 
 const ObjectsQuery = graphql(`
   query StoredObjects($id: ID!, $path: String, $after: String) {
-    node(id: $id) { ... on ObjectStorage { id objects(path: $path, first: 100, after: $after) { objects { name path directory size modifiedAt } endCursor } } }
+    node(id: $id) {
+      ... on ObjectStorage {
+        id objects(path: $path, first: 100, after: $after) { objects { name path directory size modifiedAt } endCursor }
+      }
+    }
   }
 `);
 type Page = Extract<NonNullable<ResultOf<typeof ObjectsQuery>["node"]>, { objects: unknown }>["objects"];

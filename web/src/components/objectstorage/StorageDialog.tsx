@@ -5,19 +5,32 @@ import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { word } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { changes, type Draft, draftOf, needsSecret, type Storage, StorageFields } from "./storage";
 
 const CreateStorage = graphql(
-  `mutation CreateObjectStorage($input: CreateObjectStorageInput!) { createObjectStorage(input: $input) { objectStorage { ...StorageFields } } }`,
+  `
+  mutation CreateObjectStorage($input: CreateObjectStorageInput!) {
+    createObjectStorage(input: $input) { objectStorage { ...StorageFields } }
+  }
+`,
   [StorageFields],
 );
 const UpdateStorage = graphql(
-  `mutation UpdateObjectStorage($input: UpdateObjectStorageInput!) { updateObjectStorage(input: $input) { objectStorage { ...StorageFields } } }`,
+  `
+  mutation UpdateObjectStorage($input: UpdateObjectStorageInput!) {
+    updateObjectStorage(input: $input) { objectStorage { ...StorageFields } }
+  }
+`,
   [StorageFields],
 );
 export const TestStorage = graphql(
-  `mutation TestObjectStorage($input: TestObjectStorageInput!) { testObjectStorage(input: $input) { ok message field objectStorage { id name } } }`,
+  `
+  mutation TestObjectStorage($input: TestObjectStorageInput!) {
+    testObjectStorage(input: $input) { ok message field objectStorage { id name } }
+  }
+`,
 );
 
 const fields = [
@@ -145,8 +158,8 @@ export function StorageDialog({
             error={wrong.addressing}
             onChange={(v) => set({ addressing: v === "virtual" ? "virtual" : "path" })}
             data={[
-              { value: "path", label: t("endpoint/bucket/key (path)") },
-              { value: "virtual", label: t("bucket.endpoint/key (virtual host)") },
+              { value: "path", label: word("ObjectAddressing", "path") },
+              { value: "virtual", label: word("ObjectAddressing", "virtual") },
             ]}
           />
           <TextInput

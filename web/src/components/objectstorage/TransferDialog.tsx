@@ -6,6 +6,7 @@ import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
+import { words } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { nodesOf } from "../admin/usePages";
 import { ObjectBrowser } from "./ObjectBrowser";
@@ -20,9 +21,9 @@ const ExportFolder = graphql(
 
 const fields = ["objectStorage", "path", "directory", "existing"] as const;
 const existings = [
-  { value: "update", label: "keep identical ones, replace all others" },
-  { value: "overwrite", label: "replace all" },
-  { value: "fail", label: "keep all, and list them as failures" },
+  { value: "update", label: words.ObjectExisting.update },
+  { value: "overwrite", label: words.ObjectExisting.overwrite },
+  { value: "fail", label: words.ObjectExisting.fail },
 ] as const;
 type Existing = (typeof existings)[number]["value"];
 

@@ -8,7 +8,9 @@ import { FailureNote } from "../Note";
 import type { Task } from "../task/task";
 
 const TransferQuery = graphql(`
-  query ObjectTransfer($id: ID!) { node(id: $id) { id ... on Task { objectTransfer { files left failed failures { path error } } } } }
+  query ObjectTransfer($id: ID!) {
+    node(id: $id) { id ... on Task { objectTransfer { files left failed failures { path error } } } }
+  }
 `);
 
 interface Row {

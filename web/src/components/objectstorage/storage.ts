@@ -2,7 +2,8 @@ import { graphql, type ResultOf } from "../../api/graphql";
 
 export const StorageFields = graphql(`
   fragment StorageFields on ObjectStorage {
-    id name endpoint region bucket prefix addressing accessKeyID readOnly permissions domain { id name } owner { id email }
+    id name endpoint region bucket prefix addressing accessKeyID readOnly permissions domain { id name }
+    owner { id email }
   }
 `);
 export type Storage = ResultOf<typeof StorageFields>;

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { t } from "../../i18n";
+import { word } from "../../words";
 import { amount, bySlot, bytes, duration, quote, slotName, when } from "../format";
 import { Copy } from "../Note";
 import { Mounts } from "./Mounts";
@@ -39,13 +40,13 @@ function whenAndWhere(s: SessionDetail): [string, React.ReactNode][] {
     ]);
   if (s.agents.length > 0)
     facts.push([
-      t("Agents"),
+      t("Machines"),
       `${s.agents.map((a) => a.name).join(", ")}${s.strictAgents ? "" : ` ${t("(preferred)")}`}`,
     ]);
   if (s.sessionGroup)
     facts.push([
       t("Session group"),
-      `${s.sessionGroup.name} (${t(s.sessionGroup.placement === "spread" ? "spread" : "together")}${s.sessionGroup.strict ? `, ${t("strict")}` : ""})`,
+      `${s.sessionGroup.name} (${word("SessionGroupPlacement", s.sessionGroup.placement)}${s.sessionGroup.strict ? `, ${t("strict")}` : ""})`,
     ]);
   if (s.preemptible) facts.push([t("Preemptible"), t("yes")]);
   return facts;
@@ -65,7 +66,7 @@ export function Config({ session }: { session: SessionDetail }) {
         {session.image.reference}
       </code>,
     ],
-    [t("Type"), t(session.type)],
+    [t("Type"), word("SessionType", session.type)],
     [
       t("Requested"),
       Object.keys(session.slots)
@@ -121,7 +122,7 @@ export function Config({ session }: { session: SessionDetail }) {
         <div key={k.id}>
           <h3>
             {t("Container {{name}}", { name: k.hostname || String(k.index) })}{" "}
-            <span className="dim">{k.agent ? t("on {{agent}}", { agent: k.agent.name }) : null}</span>
+            <span className="dim">{k.agent ? t("on {{machine}}", { machine: k.agent.name }) : null}</span>
           </h3>
           <ul style={{ margin: "4px 0 0", paddingLeft: 18 }}>
             {k.allocations.map((a) => (

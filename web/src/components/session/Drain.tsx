@@ -10,12 +10,12 @@ export function DrainNote({ session, now }: { session: SessionDetail; now: numbe
   return (
     <section className="panel pad warned" aria-label={t("Drain")}>
       <b className="tone-wait" title={when(agent.drainDeadline)}>
-        {t("{{agent}} is being drained", { agent: agent.name })}
+        {t("{{machine}} is being drained", { machine: agent.name })}
       </b>
       {agent.cordonReason ? ` (${agent.cordonReason})` : null}:{" "}
       {agent.drainAction === "terminate"
         ? t("this session stops in {{time}}.", { time: duration(left) })
-        : t("this session restarts on another agent in {{time}}. Data in its container is lost.", {
+        : t("this session restarts on another machine in {{time}}. Data in its container is lost.", {
             time: duration(left),
           })}
     </section>

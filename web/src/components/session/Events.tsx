@@ -1,7 +1,10 @@
 import { Fragment } from "react";
 import { t } from "../../i18n";
+import { phaseWord, readable, stateWord, word, type words } from "../../words";
 import { brief, clock, when } from "../format";
 import { Empty } from "../Note";
+
+type Result = keyof (typeof words)["EventResult"];
 
 interface Event {
   id: string;
@@ -9,14 +12,14 @@ interface Event {
   phase: string;
   fromStatus: string | null;
   toStatus: string | null;
-  result: string;
+  result: Result;
   attempt: number;
   code: string;
   message: string;
   steps: { name: string; startedAt: string; endedAt: string; ok: boolean; message: string }[];
 }
 
-const tone: Record<string, string> = {
+const tone: Record<Result, string> = {
   success: "tone-ok",
   retry: "tone-wait",
   failure: "tone-bad",
@@ -46,13 +49,13 @@ export function Events({ events }: { events: Event[] }) {
                 <td className="nowrap" title={when(e.at)}>
                   {clock(e.at)}
                 </td>
-                <td>{t(e.phase)}</td>
+                <td>{phaseWord(e.phase)}</td>
                 <td className="nowrap">
-                  {e.fromStatus && e.fromStatus !== e.toStatus ? `${e.fromStatus} → ` : null}
-                  {e.toStatus}
+                  {e.fromStatus && e.fromStatus !== e.toStatus ? `${stateWord(e.fromStatus)} → ` : null}
+                  {e.toStatus ? stateWord(e.toStatus) : null}
                 </td>
-                <td className={tone[e.result] ?? ""}>
-                  {t(e.result)}
+                <td className={tone[e.result]}>
+                  {word("EventResult", e.result)}
                   {e.attempt > 1 ? ` (${t("attempt {{n}}", { n: e.attempt })})` : null}
                 </td>
                 <td>
@@ -64,7 +67,7 @@ export function Events({ events }: { events: Event[] }) {
                 <tr key={`${e.id} ${i}`} className="dim">
                   <td className="nowrap">{clock(s.startedAt)}</td>
                   <td colSpan={2} style={{ paddingLeft: 28 }}>
-                    {s.name.replaceAll("_", " ")}
+                    {readable(s.name)}
                   </td>
                   <td className={s.ok ? "" : "tone-bad"}>{s.ok ? t("done") : t("failed")}</td>
                   <td>{s.message}</td>

@@ -12,7 +12,9 @@ export type IdleState = Parts["idle"];
 
 const Exempt = graphql(
   `
-  mutation SetIdleExempt($input: SetSessionIdleExemptInput!) { setSessionIdleExempt(input: $input) { session { id version ...IdleParts } } }
+  mutation SetIdleExempt($input: SetSessionIdleExemptInput!) {
+    setSessionIdleExempt(input: $input) { session { id version ...IdleParts } }
+  }
 `,
   [IdleParts],
 );

@@ -1,6 +1,7 @@
 import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { t } from "../../i18n";
+import { readable } from "../../words";
 import { bySlot, slotHours, slotName } from "../format";
 import { Empty } from "../Note";
 import { Chart } from "./Chart";
@@ -44,8 +45,7 @@ const place = ({ name, deviceId }: Series) =>
         "pids",
       ].indexOf(name);
 
-const nameOf = (s: Series) =>
-  `${t(words[s.name] ?? s.name.replaceAll("_", " "))}${s.deviceId ? ` · ${s.deviceId}` : ""}`;
+const nameOf = (s: Series) => `${t(words[s.name] ?? readable(s.name))}${s.deviceId ? ` · ${s.deviceId}` : ""}`;
 
 interface Props {
   session: string;
@@ -67,7 +67,7 @@ export function Metrics({ session, live, usage }: Props) {
       {shown.length === 0 ? (
         <div className="panel">
           <Empty title={live ? t("Waiting for the first samples") : t("No samples")}>
-            {t("Agents measure every few seconds while a session runs.")}
+            {t("Machines measure every few seconds while a session runs.")}
           </Empty>
         </div>
       ) : null}

@@ -7,8 +7,7 @@ import type { SessionDetail } from "./session";
 type Mount = SessionDetail["mounts"][number];
 type Session = Pick<SessionDetail, "mounts" | "history">;
 
-const Why = ({ text }: { text: string | null }) =>
-  text === null ? null : <>{t("The folder {{why}}.", { why: text })}</>;
+const Why = ({ text }: { text: string | null }) => (text === null ? null : t("The folder {{why}}.", { why: text }));
 
 function Name({ mount, kept }: { mount: Mount; kept: string | null }) {
   const folder = mount.vfolder;

@@ -38,7 +38,7 @@ describe("visible", () => {
     expect(log.lines[0]!.endsWith("…")).toBe(true);
   });
   it("keeps of a progress line that never ends its last state", () => {
-    const log = append(emptyLog, { text: "10%\r".repeat(100_000) + "99%\r", offset: 0, nextOffset: 400_004 });
+    const log = append(emptyLog, { text: `${"10%\r".repeat(100_000)}99%\r`, offset: 0, nextOffset: 400_004 });
     expect(visible(log.lines[0]!)).toBe("99%");
   });
   it("takes out colours", () => expect(visible("\u001b[32mok\u001b[0m done")).toBe("ok done"));

@@ -7,7 +7,8 @@ const SessionParts = graphql(
   fragment SessionParts on Session {
     id version name type status result exitCode priority slots command environment terminationReason statusMessage
     createdAt scheduledAt startedAt terminatedAt deadlineAt
-    startsAt diskBytes lifetime endsAt preemptible strictAgents agents { id name } sessionGroup { id name placement strict }
+    startsAt diskBytes lifetime endsAt preemptible strictAgents agents { id name }
+    sessionGroup { id name placement strict }
     dependsOn { id name satisfied needed { id } }
     owner { id email } project { id name } resourceGroup { id name } image { id name reference digest }
     mounts { id target subpath readOnly revokedAt vfolder { id name } }

@@ -3,20 +3,25 @@ import { useState } from "react";
 import { graphql, type VariablesOf } from "../../api/graphql";
 import { agentName } from "../../components/account/agent";
 import { Outcome } from "../../components/account/Outcome";
-import { actionName, outcomes } from "../../components/account/trail";
+import { actionName } from "../../components/account/trail";
 import { PagedTable } from "../../components/admin/Table";
 import { usePages } from "../../components/admin/usePages";
 import { when } from "../../components/format";
 import { useNames } from "../../hooks/useNames";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { outcomeWord } from "../../words";
 
 const ActivityQuery = graphql(`
   query Activity($first: Int!, $after: Cursor, $where: AuditEntryWhereInput) {
     activity(first: $first, after: $after, where: $where, orderBy: [{ field: AT, direction: DESC }]) {
       totalCount
       pageInfo { hasNextPage endCursor }
-      edges { node { id at actorId actorEmail actedAsId action entity entityId credentialId clientAddress result message requestId } }
+      edges {
+        node {
+          id at actorId actorEmail actedAsId action entity entityId credentialId clientAddress result message requestId
+        }
+      }
     }
   }
 `);
@@ -72,7 +77,7 @@ export function Activity() {
             head: t("Result"),
             cell: (e) => (
               <>
-                <Outcome tone={e.result === "OK" ? "ok" : "bad"}>{outcomes[e.result] ?? e.result}</Outcome>
+                <Outcome tone={e.result === "OK" ? "ok" : "bad"}>{outcomeWord(e.result)}</Outcome>
                 {e.message ? <div className="dim">{e.message}</div> : null}
               </>
             ),

@@ -16,7 +16,9 @@ import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 
 const RotateKeypair = graphql(`
-  mutation RotateKeypair($input: RotateKeypairInput!) { rotateKeypair(input: $input) { secret keypair { id accessKey name rotatedAt } } }
+  mutation RotateKeypair($input: RotateKeypairInput!) {
+    rotateKeypair(input: $input) { secret keypair { id accessKey name rotatedAt } }
+  }
 `);
 const DeleteKeypair = graphql(
   `mutation DeleteKeypair($input: DeleteKeypairInput!) { deleteKeypair(input: $input) { id } }`,

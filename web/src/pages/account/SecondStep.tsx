@@ -17,7 +17,9 @@ import { t } from "../../i18n";
 
 const TotpQuery = graphql(`query Totp { viewer { totpEnabledAt user { id domain { id totpRequired } } } }`);
 const Regenerate = graphql(`
-  mutation RegenerateRecoveryCodes($input: RegenerateRecoveryCodesInput!) { regenerateRecoveryCodes(input: $input) { codes } }
+  mutation RegenerateRecoveryCodes($input: RegenerateRecoveryCodesInput!) {
+    regenerateRecoveryCodes(input: $input) { codes }
+  }
 `);
 const DisableTotp = graphql(
   `mutation DisableTotp($input: DisableTotpInput!) { disableTotp(input: $input) { viewer { totpEnabledAt user { id } } } }`,

@@ -11,6 +11,7 @@ import { Cli, Empty, FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
+import { word } from "../../words";
 
 const TokensQuery = graphql(`
   query Tokens($first: Int!, $after: Cursor) {
@@ -22,7 +23,9 @@ const TokensQuery = graphql(`
   }
 `);
 const RevokeToken = graphql(`
-  mutation RevokeToken($input: RevokeAccessTokenInput!) { revokeAccessToken(input: $input) { accessToken { id revokedAt } } }
+  mutation RevokeToken($input: RevokeAccessTokenInput!) {
+    revokeAccessToken(input: $input) { accessToken { id revokedAt } }
+  }
 `);
 
 export function Tokens() {
@@ -72,7 +75,7 @@ export function Tokens() {
                   <b>{k.name}</b> <code className="dim">{k.prefix}…</code>
                   {k.scopes.map((s) => (
                     <span key={s} className="tag">
-                      {t(s)}
+                      {word("TokenScope", s)}
                     </span>
                   ))}
                   {k.project ? (

@@ -12,6 +12,7 @@ import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { word } from "../../words";
 
 const AgentsQuery = graphql(
   `
@@ -29,7 +30,9 @@ const CreateJoinToken = graphql(`
   mutation CreateJoinToken($input: CreateJoinTokenInput!) { createJoinToken(input: $input) { command expiresAt } }
 `);
 const CreateGroup = graphql(`
-  mutation CreateGroup($input: CreateResourceGroupInput!) { createResourceGroup(input: $input) { resourceGroup { id name } } }
+  mutation CreateGroup($input: CreateResourceGroupInput!) {
+    createResourceGroup(input: $input) { resourceGroup { id name } }
+  }
 `);
 
 export function Agents() {
@@ -82,8 +85,8 @@ export function Agents() {
             value={role}
             onChange={(r) => setRole(r as typeof role)}
             data={[
-              { value: "agent", label: t("agent") },
-              { value: "storage", label: t("storage proxy") },
+              { value: "agent", label: word("NodeRole", "agent") },
+              { value: "storage", label: word("NodeRole", "storage") },
             ]}
           />
           <Button

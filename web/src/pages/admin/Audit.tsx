@@ -18,6 +18,7 @@ import { usePages } from "../../components/admin/usePages";
 import { clock, when } from "../../components/format";
 import { useNames } from "../../hooks/useNames";
 import { t } from "../../i18n";
+import { outcomeWord } from "../../words";
 
 /** What the file cannot be narrowed to, as the filter's labels say it. */
 const labels: Record<keyof TrailFilter, string> = {
@@ -75,7 +76,7 @@ export function Audit() {
       head: t("Result"),
       cell: (e) => (
         <span className={tone(e.result)} title={e.message}>
-          {e.result}
+          {outcomeWord(e.result)}
         </span>
       ),
     },

@@ -19,7 +19,9 @@ import { t } from "../../i18n";
 const DomainRow = graphql(`
   fragment DomainRow on Domain {
     id name description active occupied permissions totpRequired passwordMinLength signUp
-    policies { id policy { id name } } users(first: 1, where: { statusIn: [active, inactive, before_verification] }) { totalCount } projects(first: 1) { totalCount }
+    policies { id policy { id name } }
+    users(first: 1, where: { statusIn: [active, inactive, before_verification] }) { totalCount }
+    projects(first: 1) { totalCount }
   }
 `);
 type Row = ResultOf<typeof DomainRow>;

@@ -12,11 +12,14 @@ import "../../components/admin/rules/rules.css";
 import { usePages } from "../../components/admin/usePages";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { typeWords } from "../../words";
 
 const GroupsQuery = graphql(
   `
   query Groups($first: Int, $after: Cursor) {
-    resourceGroups(first: $first, after: $after, orderBy: [{ field: NAME, direction: ASC }]) { totalCount pageInfo { hasNextPage endCursor } edges { node { ...GroupFields } } }
+    resourceGroups(first: $first, after: $after, orderBy: [{ field: NAME, direction: ASC }]) {
+      totalCount pageInfo { hasNextPage endCursor } edges { node { ...GroupFields } }
+    }
   }
 `,
   [GroupFields],
@@ -36,13 +39,10 @@ export function Groups() {
     {
       head: t("Session types"),
       cell: (g) =>
-        g.sessionTypes.length === sessionTypes.length ? (
+        sessionTypes.every((s) => g.sessionTypes.includes(s.value)) ? (
           <span className="dim">{t("all")}</span>
         ) : (
-          sessionTypes
-            .filter((s) => g.sessionTypes.includes(s.value))
-            .map((s) => t(s.label))
-            .join(", ")
+          typeWords(g.sessionTypes).join(", ")
         ),
     },
     { head: t("Agents"), num: true, cell: (g) => g.agents.totalCount },

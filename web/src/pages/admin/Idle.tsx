@@ -15,7 +15,9 @@ import { t } from "../../i18n";
 const CheckersQuery = graphql(
   `
   query IdleCheckers($first: Int, $after: Cursor) {
-    idleCheckers(first: $first, after: $after, orderBy: [{ field: NAME, direction: ASC }]) { totalCount pageInfo { hasNextPage endCursor } edges { node { ...CheckerFields } } }
+    idleCheckers(first: $first, after: $after, orderBy: [{ field: NAME, direction: ASC }]) {
+      totalCount pageInfo { hasNextPage endCursor } edges { node { ...CheckerFields } }
+    }
   }
 `,
   [CheckerFields],

@@ -8,6 +8,7 @@ import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { word } from "../../words";
 import { Registries } from "./Registries";
 
 const ImagesQuery = graphql(`
@@ -89,7 +90,9 @@ export function Images() {
                   <td>{i.architecture}</td>
                   <td className="num nowrap">{bytes(i.sizeBytes)}</td>
                   <td>{slotsLine(i.minimumSlots)}</td>
-                  <td>{i.status === "alive" ? t("available") : <span className="tone-bad">{t("missing")}</span>}</td>
+                  <td>
+                    {<span className={i.status === "gone" ? "tone-bad" : ""}>{word("ImageStatus", i.status)}</span>}
+                  </td>
                   <td style={{ width: 1 }}>
                     <Button
                       variant="subtle"

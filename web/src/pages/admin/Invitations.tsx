@@ -17,10 +17,16 @@ import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
 const InvitationsQuery = graphql(`
-  query Invitations { invitations { id email createdAt expiresAt usedAt revokedAt domain { id name } project { id name } } }
+  query Invitations {
+    invitations { id email createdAt expiresAt usedAt revokedAt domain { id name } project { id name } }
+  }
 `);
 const Revoke = graphql(
-  `mutation RevokeInvitation($input: RevokeInvitationInput!) { revokeInvitation(input: $input) { invitation { id revokedAt usedAt } } }`,
+  `
+  mutation RevokeInvitation($input: RevokeInvitationInput!) {
+    revokeInvitation(input: $input) { invitation { id revokedAt usedAt } }
+  }
+`,
 );
 
 type Row = ResultOf<typeof InvitationsQuery>["invitations"][number];

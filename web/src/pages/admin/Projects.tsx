@@ -15,9 +15,12 @@ import { Status } from "../../components/Status";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { stateWord } from "../../words";
 
 const ProjectRow = graphql(`
-  fragment ProjectRow on Project { id name description active type createdAt occupied permissions domain { id name } policies { id policy { id name } } }
+  fragment ProjectRow on Project {
+    id name description active type createdAt occupied permissions domain { id name } policies { id policy { id name } }
+  }
 `);
 type Row = ResultOf<typeof ProjectRow>;
 const ProjectsQuery = graphql(
@@ -126,8 +129,8 @@ export function Projects() {
           value={active}
           onChange={setActive}
           options={[
-            { value: "active", label: t("Active") },
-            { value: "inactive", label: t("Inactive") },
+            { value: "active", label: stateWord("active") },
+            { value: "inactive", label: stateWord("inactive") },
           ]}
         />
       </div>

@@ -16,7 +16,11 @@ import { t } from "../../i18n";
 
 const ProvidersQuery = graphql(`query Providers { identityProviders { ...ProviderFields } }`, [ProviderFields]);
 const DeleteProvider = graphql(
-  `mutation DeleteProvider($input: DeleteIdentityProviderInput!) { deleteIdentityProvider(input: $input) { identityProvider { id } } }`,
+  `
+  mutation DeleteProvider($input: DeleteIdentityProviderInput!) {
+    deleteIdentityProvider(input: $input) { identityProvider { id } }
+  }
+`,
 );
 
 /** The issuers that vouch for people, by OpenID Connect. */

@@ -13,7 +13,11 @@ const CreateRegistry = graphql(
   `mutation CreateRegistry($input: CreateRegistryInput!) { createRegistry(input: $input) { registry { id name } } }`,
 );
 const UpdateRegistry = graphql(
-  `mutation UpdateRegistry($input: UpdateRegistryInput!) { updateRegistry(input: $input) { registry { id name plainHttp } } }`,
+  `
+  mutation UpdateRegistry($input: UpdateRegistryInput!) {
+    updateRegistry(input: $input) { registry { id name plainHttp } }
+  }
+`,
 );
 const DeleteRegistry = graphql(
   `mutation DeleteRegistry($input: DeleteRegistryInput!) { deleteRegistry(input: $input) { id } }`,

@@ -12,11 +12,14 @@ import "../../components/admin/rules/rules.css";
 import { usePages } from "../../components/admin/usePages";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { word } from "../../words";
 
 const RolesQuery = graphql(
   `
   query Roles($where: RoleWhereInput, $first: Int, $after: Cursor) {
-    roles(first: $first, after: $after, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { totalCount pageInfo { hasNextPage endCursor } edges { node { ...RoleFields } } }
+    roles(first: $first, after: $after, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+      totalCount pageInfo { hasNextPage endCursor } edges { node { ...RoleFields } }
+    }
   }
 `,
   [RoleFields],
@@ -90,7 +93,7 @@ function Words({ role }: { role: Role }) {
           {entityName(a.entity)}{" "}
           <span className="dim">
             {brief(a.entity, a.operations)
-              .map((op) => t(op))
+              .map((op) => (op === "everything" ? t("everything") : word("AccessOperation", op)))
               .join(", ")}
           </span>
         </li>

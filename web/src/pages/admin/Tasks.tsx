@@ -12,6 +12,7 @@ import { TaskButtons } from "../../components/task/TaskButtons";
 import { goesOn, type Task, TaskFields, useFollowed } from "../../components/task/task";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { stateWord, taskWord } from "../../words";
 
 const TasksQuery = graphql(
   `
@@ -42,7 +43,7 @@ export function Tasks() {
       head: t("Task"),
       cell: (x) => (
         <>
-          <b>{x.title || x.kind}</b>
+          <b>{x.title || taskWord(x.kind)}</b>
           {x.message ? <div className={x.status === "failed" ? "bad" : "dim"}>{x.message}</div> : null}
         </>
       ),
@@ -91,11 +92,11 @@ export function Tasks() {
           value={status}
           onChange={(v) => setStatus(statuses.find((s) => s === v))}
           options={[
-            { value: "waiting", label: t("Pending") },
-            { value: "running", label: t("Running") },
-            { value: "done", label: t("Done") },
-            { value: "failed", label: t("Failed") },
-            { value: "cancelled", label: t("Cancelled") },
+            { value: "waiting", label: stateWord("waiting") },
+            { value: "running", label: stateWord("running") },
+            { value: "done", label: stateWord("done") },
+            { value: "failed", label: stateWord("failed") },
+            { value: "cancelled", label: stateWord("cancelled") },
           ]}
         />
       </div>

@@ -17,6 +17,7 @@ import { Status } from "../../components/Status";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { stateWord } from "../../words";
 
 const MembersQuery = graphql(`
   query MembersOf($project: ID!) { node(id: $project) { id ... on Project { name memberships { id user { id } } } } }
@@ -145,10 +146,10 @@ export function Users() {
           value={filter.status}
           onChange={(status) => narrow({ status: status as People["status"] })}
           options={[
-            { value: "active", label: t("Active") },
-            { value: "inactive", label: t("Inactive") },
-            { value: "before_verification", label: t("Pending approval") },
-            { value: "deleted", label: t("Deleted") },
+            { value: "active", label: stateWord("active") },
+            { value: "inactive", label: stateWord("inactive") },
+            { value: "before_verification", label: stateWord("before_verification") },
+            { value: "deleted", label: stateWord("deleted") },
           ]}
         />
       </div>

@@ -12,6 +12,7 @@ import { Meter } from "../../components/Meter";
 import { Empty, FailureNote } from "../../components/Note";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
+import { stateWord } from "../../words";
 
 const VolumesQuery = graphql(`query VolumeGrants { volumes { ...VolumeFields } }`, [VolumeFields]);
 
@@ -39,7 +40,7 @@ export function Volumes() {
       head: t("State"),
       cell: (v) => (
         <>
-          <span className={tones[v.health]}>{t(v.health)}</span>
+          <span className={tones[v.health]}>{stateWord(v.health).toLowerCase()}</span>
           {v.healthMessage ? <div className="dim">{v.healthMessage}</div> : null}
         </>
       ),

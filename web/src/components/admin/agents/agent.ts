@@ -1,9 +1,11 @@
 import { graphql, type ResultOf } from "../../../api/graphql";
+import { words } from "../../../words";
 
 export const AgentFields = graphql(`
   fragment AgentFields on Agent {
     id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft
-    version address lastSeenAt capacity occupied resourceGroup { id name } probes { name ok detail } conditions { type status reason since }
+    version address lastSeenAt capacity occupied resourceGroup { id name } probes { name ok detail }
+    conditions { type status reason since }
     plugins { name version state message restarts checks { name level text } }
   }
 `);
@@ -20,8 +22,8 @@ export const UpdateAgent = graphql(
 export const drainActions = [
   {
     value: "reschedule",
-    label: "Reschedule",
+    label: words.DrainAction.reschedule,
     help: "The sessions are pending until another agent has capacity. Data in their containers is lost.",
   },
-  { value: "terminate", label: "Stop", help: "The sessions are stopped." },
+  { value: "terminate", label: words.DrainAction.terminate, help: "The sessions are stopped." },
 ] as const;

@@ -21,13 +21,17 @@ import { Trial } from "./Trial";
 
 const Create = graphql(
   `
-  mutation CreateIdleChecker($input: CreateIdleCheckerInput!) { createIdleChecker(input: $input) { checker { ...CheckerFields } } }
+  mutation CreateIdleChecker($input: CreateIdleCheckerInput!) {
+    createIdleChecker(input: $input) { checker { ...CheckerFields } }
+  }
 `,
   [CheckerFields],
 );
 const Update = graphql(
   `
-  mutation UpdateIdleChecker($input: UpdateIdleCheckerInput!) { updateIdleChecker(input: $input) { checker { ...CheckerFields } } }
+  mutation UpdateIdleChecker($input: UpdateIdleCheckerInput!) {
+    updateIdleChecker(input: $input) { checker { ...CheckerFields } }
+  }
 `,
   [CheckerFields],
 );

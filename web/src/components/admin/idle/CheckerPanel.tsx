@@ -3,12 +3,12 @@ import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
+import { typeWords } from "../../../words";
 import { Confirm } from "../../Confirm";
 import { FormDialog } from "../Form";
 import { Part, SidePanel } from "../Panel";
 import { DomainPick, GroupPick, ProjectPick } from "../Pickers";
 import { printTime } from "../rules/amounts";
-import { sessionTypes } from "../rules/group";
 import { type Binding, type Checker, CheckerFields, kindOf, looksFor } from "./checker";
 import { Trial } from "./Trial";
 
@@ -17,13 +17,17 @@ const Delete = graphql(
 );
 const Bind = graphql(
   `
-  mutation BindIdleChecker($input: BindIdleCheckerInput!) { bindIdleChecker(input: $input) { checker { ...CheckerFields } } }
+  mutation BindIdleChecker($input: BindIdleCheckerInput!) {
+    bindIdleChecker(input: $input) { checker { ...CheckerFields } }
+  }
 `,
   [CheckerFields],
 );
 const Unbind = graphql(
   `
-  mutation UnbindIdleChecker($input: UnbindIdleCheckerInput!) { unbindIdleChecker(input: $input) { checker { ...CheckerFields } } }
+  mutation UnbindIdleChecker($input: UnbindIdleCheckerInput!) {
+    unbindIdleChecker(input: $input) { checker { ...CheckerFields } }
+  }
 `,
   [CheckerFields],
 );
@@ -99,12 +103,7 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
             </>
           ) : null}
           <dt>{t("Session types")}</dt>
-          <dd>
-            {sessionTypes
-              .filter((s) => checker.sessionTypes.includes(s.value))
-              .map((s) => t(s.label))
-              .join(", ")}
-          </dd>
+          <dd>{typeWords(checker.sessionTypes).join(", ")}</dd>
         </dl>
       </Part>
       <Part

@@ -1,5 +1,6 @@
 import { Button, NumberInput, SegmentedControl, TextInput } from "@mantine/core";
 import { t } from "../../../i18n";
+import { word } from "../../../words";
 import type { Draft } from "./checker";
 
 /** Up to which use each kind of slot counts as unused. */
@@ -69,8 +70,8 @@ export function Thresholds({
             value={draft.match}
             onChange={(match) => onChange({ match: match as Draft["match"] })}
             data={[
-              { value: "all", label: t("all must be met") },
-              { value: "any", label: t("one is enough") },
+              { value: "all", label: word("IdleMatch", "all") },
+              { value: "any", label: word("IdleMatch", "any") },
             ]}
           />
         ) : null}

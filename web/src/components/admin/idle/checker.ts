@@ -1,4 +1,5 @@
 import { graphql, type ResultOf } from "../../../api/graphql";
+import { words } from "../../../words";
 import { parseTime, printTime } from "../rules/amounts";
 
 export const CheckerFields = graphql(`
@@ -15,25 +16,25 @@ export type Binding = Checker["bindings"][number];
 export const checkerKinds = [
   {
     value: "network",
-    label: "No network activity",
+    label: words.IdleKind.network,
     help: "No terminal is open, no command runs, and the ports have no traffic.",
     timeout: "Time without activity",
   },
   {
     value: "utilization",
-    label: "Low utilization",
+    label: words.IdleKind.utilization,
     help: "The average utilization of its slots is low.",
     timeout: "Time window",
   },
   {
     value: "memory",
-    label: "Unused accelerator memory",
+    label: words.IdleKind.memory,
     help: "The memory of its accelerators is almost empty.",
     timeout: "Time window",
   },
   {
     value: "lifetime",
-    label: "Age",
+    label: words.IdleKind.lifetime,
     help: "The session has run for the given time, whether it is used or not.",
     timeout: "Maximum age",
   },

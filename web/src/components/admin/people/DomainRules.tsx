@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useAction } from "../../../hooks/useAction";
 import { toast } from "../../../hooks/useToasts";
 import { t } from "../../../i18n";
+import { words } from "../../../words";
 import { Form } from "../Form";
 import type { OneDomain, Registries } from "./domain";
 import { type DomainDraft, domainChanges, domainDraftOf, type SignUp, UpdateDomain } from "./domaindraft";
@@ -18,11 +19,7 @@ const fields = [
   "registries",
 ];
 
-export const signUps: Record<SignUp, string> = {
-  off: "No one",
-  invitation: "People with an invitation",
-  approval: "Everyone, after approval",
-};
+export const signUps = words.DomainSignUp;
 
 interface Props {
   domain: OneDomain;

@@ -22,7 +22,9 @@ const EndLogin = graphql(
   `mutation EndLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`,
 );
 const KeypairsQuery = graphql(`
-  query KeypairsOf($user: ID!) { keypairs(user: $user, first: 100) { edges { node { id accessKey name active isDefault createdAt lastUsedAt } } } }
+  query KeypairsOf($user: ID!) {
+    keypairs(user: $user, first: 100) { edges { node { id accessKey name active isDefault createdAt lastUsedAt } } }
+  }
 `);
 const UpdateKeypair = graphql(
   `mutation SwitchKeypair($input: UpdateKeypairInput!) { updateKeypair(input: $input) { keypair { id active } } }`,

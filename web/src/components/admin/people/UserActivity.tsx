@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { graphql } from "../../../api/graphql";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
+import { outcomeWord, word } from "../../../words";
 import { when } from "../../format";
 import { FailureNote } from "../../Note";
 import { Part } from "../Panel";
@@ -56,7 +57,7 @@ export function UserActivity({ user }: { user: OneUser }) {
                     t("done")
                   ) : (
                     <span className="bad" title={e.message}>
-                      {e.result}
+                      {outcomeWord(e.result)}
                     </span>
                   ),
               },
@@ -72,7 +73,7 @@ export function UserActivity({ user }: { user: OneUser }) {
             rows={attempts}
             columns={[
               { head: t("Time"), cell: (a) => <span className="nowrap">{when(a.at)}</span> },
-              { head: t("Result"), cell: (a) => t(a.result.replaceAll("_", " ")) },
+              { head: t("Result"), cell: (a) => word("LoginResult", a.result) },
               {
                 head: t("Address"),
                 cell: (a) => (

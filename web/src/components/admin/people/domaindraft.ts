@@ -3,7 +3,10 @@ import { graphql, type VariablesOf } from "../../../api/graphql";
 export const UpdateDomain = graphql(`
   mutation ChangeDomain($input: UpdateDomainInput!) {
     updateDomain(input: $input) {
-      domain { id name description active registriesRestricted registries { id } totpRequired passwordMinLength passwordMaxAgeDays signUp }
+      domain {
+        id name description active registriesRestricted registries { id } totpRequired passwordMinLength
+        passwordMaxAgeDays signUp
+      }
     }
   }
 `);

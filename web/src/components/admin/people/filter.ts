@@ -1,7 +1,9 @@
 import { graphql, type ResultOf, type VariablesOf } from "../../../api/graphql";
 
 const UserRow = graphql(`
-  fragment UserRow on User { id email username fullName role status lastLoginAt domain { id name } policies { id policy { id name } } }
+  fragment UserRow on User {
+    id email username fullName role status lastLoginAt domain { id name } policies { id policy { id name } }
+  }
 `);
 export type UserRow = ResultOf<typeof UserRow>;
 

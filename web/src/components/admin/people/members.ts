@@ -1,8 +1,12 @@
 import { graphql } from "../../../api/graphql";
 
 export const SetMembership = graphql(`
-  mutation SetMember($input: SetMembershipInput!) { setMembership(input: $input) { project { id memberships { id admin user { id email fullName status } } } } }
+  mutation SetMember($input: SetMembershipInput!) {
+    setMembership(input: $input) { project { id memberships { id admin user { id email fullName status } } } }
+  }
 `);
 export const RemoveMembership = graphql(`
-  mutation RemoveMember($input: RemoveMembershipInput!) { removeMembership(input: $input) { project { id memberships { id admin user { id email fullName status } } } } }
+  mutation RemoveMember($input: RemoveMembershipInput!) {
+    removeMembership(input: $input) { project { id memberships { id admin user { id email fullName status } } } }
+  }
 `);

@@ -17,7 +17,11 @@ export const ProjectQuery = graphql(
   [AttachmentFields],
 );
 export const UpdateProject = graphql(
-  `mutation ChangeProject($input: UpdateProjectInput!) { updateProject(input: $input) { project { id name description active } } }`,
+  `
+  mutation ChangeProject($input: UpdateProjectInput!) {
+    updateProject(input: $input) { project { id name description active } }
+  }
+`,
 );
 export const PurgeProject = graphql(
   `mutation PurgeProject($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }`,

@@ -1,3 +1,5 @@
+import { words } from "../../../words";
+
 /** The types of projects, as people call them. */
-export const projectTypes = { general: "General", model_store: "Model store" } as const;
+export const projectTypes = words.ProjectType;
 export type ProjectType = keyof typeof projectTypes;

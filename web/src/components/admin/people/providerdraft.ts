@@ -2,20 +2,25 @@ import { graphql, type ResultOf, type VariablesOf } from "../../../api/graphql";
 
 export const ProviderFields = graphql(`
   fragment ProviderFields on IdentityProvider {
-    id name displayName issuer clientID scopes active autoProvision emailDomains createdAt domain { id name } project { id name }
+    id name displayName issuer clientID scopes active autoProvision emailDomains createdAt domain { id name }
+    project { id name }
   }
 `);
 export type Provider = ResultOf<typeof ProviderFields>;
 
 export const CreateProvider = graphql(
   `
-  mutation CreateProvider($input: CreateIdentityProviderInput!) { createIdentityProvider(input: $input) { identityProvider { ...ProviderFields } } }
+  mutation CreateProvider($input: CreateIdentityProviderInput!) {
+    createIdentityProvider(input: $input) { identityProvider { ...ProviderFields } }
+  }
 `,
   [ProviderFields],
 );
 export const UpdateProvider = graphql(
   `
-  mutation UpdateProvider($input: UpdateIdentityProviderInput!) { updateIdentityProvider(input: $input) { identityProvider { ...ProviderFields } } }
+  mutation UpdateProvider($input: UpdateIdentityProviderInput!) {
+    updateIdentityProvider(input: $input) { identityProvider { ...ProviderFields } }
+  }
 `,
   [ProviderFields],
 );

@@ -1,4 +1,5 @@
 import type { Viewer } from "../../../hooks/useViewer";
+import { words } from "../../../words";
 import { isSuper } from "../nav";
 import type { Role } from "./userdraft";
 
@@ -18,12 +19,7 @@ export const roles = (viewer: Viewer): Role[] =>
       ? ["user", "admin"]
       : ["user"];
 
-export const roleNames: Record<Role, string> = {
-  user: "User",
-  admin: "Domain administrator",
-  superadmin: "Superadmin",
-  monitor: "Monitor",
-};
+export const roleNames = words.UserRole;
 
 /** Whether the viewer may change somebody with a role: those above him he may not. */
 export const reaches = (viewer: Viewer, role: Role) => roles(viewer).includes(role);

@@ -8,7 +8,10 @@ export const UserQuery = graphql(
       ... on User {
         id email username fullName role status createdAt lastLoginAt occupied permissions
         domain { id name }
-        account { allowedAddresses containerUid containerGid containerGids passwordChangeRequired passwordChangedAt totpEnabledAt }
+        account {
+          allowedAddresses containerUid containerGid containerGids passwordChangeRequired passwordChangedAt
+          totpEnabledAt
+        }
         policies { ...AttachmentFields }
         memberships { id admin project { id name permissions } }
       }

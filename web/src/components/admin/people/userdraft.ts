@@ -5,7 +5,10 @@ export const UpdateUser = graphql(`
     updateUser(input: $input) {
       user {
         id email username fullName role status permissions
-        account { allowedAddresses containerUid containerGid containerGids passwordChangeRequired passwordChangedAt totpEnabledAt }
+        account {
+          allowedAddresses containerUid containerGid containerGids passwordChangeRequired passwordChangedAt
+          totpEnabledAt
+        }
       }
     }
   }

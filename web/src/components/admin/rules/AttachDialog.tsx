@@ -11,7 +11,9 @@ import { binds } from "./rights";
 
 const Attach = graphql(
   `
-  mutation AttachResourcePolicy($input: AttachResourcePolicyInput!) { attachResourcePolicy(input: $input) { attachment { ...AttachmentFields } } }
+  mutation AttachResourcePolicy($input: AttachResourcePolicyInput!) {
+    attachResourcePolicy(input: $input) { attachment { ...AttachmentFields } }
+  }
 `,
   [AttachmentFields],
 );

@@ -10,13 +10,17 @@ import { draftOf, type GroupDraft, readDraft } from "./groupdraft";
 
 const CreateGroup = graphql(
   `
-  mutation CreateGroup($input: CreateResourceGroupInput!) { createResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
+  mutation CreateGroup($input: CreateResourceGroupInput!) {
+    createResourceGroup(input: $input) { resourceGroup { ...GroupFields } }
+  }
 `,
   [GroupFields],
 );
 const UpdateGroup = graphql(
   `
-  mutation UpdateGroup($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
+  mutation UpdateGroup($input: UpdateResourceGroupInput!) {
+    updateResourceGroup(input: $input) { resourceGroup { ...GroupFields } }
+  }
 `,
   [GroupFields],
 );

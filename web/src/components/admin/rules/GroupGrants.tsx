@@ -12,13 +12,17 @@ import { type Held, holderOf, spoken } from "./holder";
 
 const Grant = graphql(
   `
-  mutation GrantGroup($input: GrantResourceGroupInput!) { grantResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
+  mutation GrantGroup($input: GrantResourceGroupInput!) {
+    grantResourceGroup(input: $input) { resourceGroup { ...GroupFields } }
+  }
 `,
   [GroupFields],
 );
 const Revoke = graphql(
   `
-  mutation RevokeGroup($input: RevokeResourceGroupInput!) { revokeResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
+  mutation RevokeGroup($input: RevokeResourceGroupInput!) {
+    revokeResourceGroup(input: $input) { resourceGroup { ...GroupFields } }
+  }
 `,
   [GroupFields],
 );

@@ -4,23 +4,12 @@ import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
+import { typeWords, word } from "../../../words";
 import { Confirm } from "../../Confirm";
 import { Part, SidePanel } from "../Panel";
 import { printTime } from "./amounts";
 import { GroupGrants } from "./GroupGrants";
-import {
-  type Group,
-  holdText,
-  lostPolicies,
-  openTo,
-  orders,
-  preemptionScopes,
-  preemptions,
-  sessionTypes,
-  splits,
-  strategies,
-  topologies,
-} from "./group";
+import { type Group, holdText, openTo } from "./group";
 import { GroupShares } from "./Shares";
 import { WhoMay } from "./WhoMay";
 
@@ -80,12 +69,7 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dt>{t("Open to")}</dt>
           <dd>{t(...openTo(group))}</dd>
           <dt>{t("Session types")}</dt>
-          <dd>
-            {sessionTypes
-              .filter((s) => group.sessionTypes.includes(s.value))
-              .map((s) => t(s.label))
-              .join(", ")}
-          </dd>
+          <dd>{typeWords(group.sessionTypes).join(", ")}</dd>
           {group.allowedNetworks.length > 0 ? (
             <>
               <dt>{t("Reachable private networks")}</dt>
@@ -93,13 +77,13 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
             </>
           ) : null}
           <dt>{t("Placement strategy")}</dt>
-          <dd>{strategies.filter((s) => s.value === group.strategy).map((s) => t(s.label))}</dd>
+          <dd>{word("PlacementStrategy", group.strategy)}</dd>
           <dt>{t("Device packing")}</dt>
-          <dd>{splits.filter((s) => s.value === group.split).map((s) => t(s.label))}</dd>
+          <dd>{word("DeviceSplit", group.split)}</dd>
           <dt>{t("Device locality")}</dt>
-          <dd>{topologies.filter((x) => x.value === group.topology).map((x) => t(x.label))}</dd>
+          <dd>{word("DeviceTopology", group.topology)}</dd>
           <dt>{t("Queue order")}</dt>
-          <dd>{orders.filter((o) => o.value === group.order).map((o) => t(o.label))}</dd>
+          <dd>{word("QueueOrder", group.order)}</dd>
           {group.order === "fair_share" ? (
             <>
               <dt>{t("Half-life of usage")}</dt>
@@ -115,17 +99,14 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dd>{t(...holdText(group.holdAfter))}</dd>
           <dt>{t("Preemption")}</dt>
           <dd>
-            {preemptions.filter((p) => p.value === group.preemption).map((p) => t(p.label))}
+            {word("Preemption", group.preemption)}
             {group.preemption === "off"
               ? null
-              : `, ${preemptionScopes
-                  .filter((s) => s.value === group.preemptionScope)
-                  .map((s) => t(s.label))
-                  .join("")}, ${t("after {{time}}", { time: printTime(group.preemptionAfter) })}`}
+              : `, ${word("PreemptionScope", group.preemptionScope)}, ${t("after {{time}}", { time: printTime(group.preemptionAfter) })}`}
           </dd>
           <dt>{t("Sessions of a lost agent")}</dt>
           <dd>
-            {lostPolicies.filter((p) => p.value === group.lostPolicy).map((p) => t(p.label))}
+            {word("LostPolicy", group.lostPolicy)}
             {group.lostPolicy === "wait" ? null : `, ${t("after {{time}}", { time: printTime(group.lostAfter) })}`}
           </dd>
           <dt>{t("Start attempts")}</dt>

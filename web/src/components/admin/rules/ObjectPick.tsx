@@ -20,7 +20,9 @@ const ObjectsQuery = graphql(`
     volumes @include(if: $volume) { id name }
     sessions(first: 50, where: $sessions) @include(if: $session) { edges { node { id name owner { id email } } } }
     vfolders(first: 50, where: $vfolders) @include(if: $vfolder) { edges { node { id name } } }
-    tasks(first: 100, orderBy: [{ field: CREATED_AT, direction: DESC }]) @include(if: $task) { edges { node { id title } } }
+    tasks(first: 100, orderBy: [{ field: CREATED_AT, direction: DESC }]) @include(if: $task) {
+      edges { node { id title } }
+    }
   }
 `);
 

@@ -3,19 +3,24 @@ import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
+import { word } from "../../../words";
 import { FormDialog } from "../Form";
 import { changeOf, draftOf, limits, type Policy, PolicyFields, readDraft } from "./policy";
 import { SlotsInput, wrongSlots } from "./SlotsInput";
 
 const CreatePolicy = graphql(
   `
-  mutation CreatePolicy($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { ...PolicyFields } } }
+  mutation CreatePolicy($input: CreateResourcePolicyInput!) {
+    createResourcePolicy(input: $input) { policy { ...PolicyFields } }
+  }
 `,
   [PolicyFields],
 );
 const UpdatePolicy = graphql(
   `
-  mutation UpdatePolicy($input: UpdateResourcePolicyInput!) { updateResourcePolicy(input: $input) { policy { ...PolicyFields } } }
+  mutation UpdatePolicy($input: UpdateResourcePolicyInput!) {
+    updateResourcePolicy(input: $input) { policy { ...PolicyFields } }
+  }
 `,
   [PolicyFields],
 );
@@ -99,8 +104,8 @@ export function PolicyDialog({
               value={draft.unlistedSlots}
               onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
               data={[
-                { value: "unlimited", label: t("unlimited") },
-                { value: "zero", label: t("zero") },
+                { value: "unlimited", label: word("UnlistedSlots", "unlimited") },
+                { value: "zero", label: word("UnlistedSlots", "zero") },
               ]}
             />
           </fieldset>

@@ -17,7 +17,9 @@ import { binds } from "./rights";
 
 const BoundQuery = graphql(
   `
-  query PolicyAttachments($id: ID!) { node(id: $id) { id ... on ResourcePolicy { attachments { ...AttachmentFields } } } }
+  query PolicyAttachments($id: ID!) {
+    node(id: $id) { id ... on ResourcePolicy { attachments { ...AttachmentFields } } }
+  }
 `,
   [AttachmentFields],
 );

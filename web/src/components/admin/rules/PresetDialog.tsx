@@ -10,11 +10,19 @@ import { type Preset, PresetFields } from "./preset";
 import { SlotsInput, wrongSlots } from "./SlotsInput";
 
 const CreatePreset = graphql(
-  `mutation CreatePreset($input: CreateResourcePresetInput!) { createResourcePreset(input: $input) { preset { ...PresetFields } } }`,
+  `
+  mutation CreatePreset($input: CreateResourcePresetInput!) {
+    createResourcePreset(input: $input) { preset { ...PresetFields } }
+  }
+`,
   [PresetFields],
 );
 const UpdatePreset = graphql(
-  `mutation UpdatePreset($input: UpdateResourcePresetInput!) { updateResourcePreset(input: $input) { preset { ...PresetFields } } }`,
+  `
+  mutation UpdatePreset($input: UpdateResourcePresetInput!) {
+    updateResourcePreset(input: $input) { preset { ...PresetFields } }
+  }
+`,
   [PresetFields],
 );
 

@@ -4,6 +4,7 @@ import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useNames } from "../../../hooks/useNames";
 import { t } from "../../../i18n";
+import { word } from "../../../words";
 import { Confirm } from "../../Confirm";
 import { FormDialog } from "../Form";
 import { Part } from "../Panel";
@@ -118,10 +119,10 @@ function GrantDialog({ role, onClose, onDone }: { role: Role; onClose: () => voi
     onClose();
   }
   const scopes = [
-    { value: "system", label: t("Everywhere") },
-    { value: "domain", label: t("One domain") },
-    { value: "project", label: t("One project") },
-    ...(kinds.length > 0 ? [{ value: "object", label: t("One object") }] : []),
+    { value: "system", label: word("RoleScope", "system") },
+    { value: "domain", label: word("RoleScope", "domain") },
+    { value: "project", label: word("RoleScope", "project") },
+    ...(kinds.length > 0 ? [{ value: "object", label: word("RoleScope", "object") }] : []),
   ];
   return (
     <FormDialog

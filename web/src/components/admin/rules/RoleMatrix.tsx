@@ -1,10 +1,14 @@
 import { Checkbox } from "@mantine/core";
 import { t } from "../../../i18n";
+import { word } from "../../../words";
 import { Tick } from "../Tick";
 import { type Entity, entities, meant, type Operation, operations, special, state, type Ticks, tick } from "./role";
 import { entityName } from "./TrailFilters";
 
-/** What a role allows: kinds of objects down, operations across. Without onChange it is only shown, and only the rows that allow something. */
+/**
+ * The permissions of a role: a row for each kind of object, a column for each operation.
+ * Without onChange it is read-only and has only the rows that allow something.
+ */
 export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (ticks: Ticks) => void }) {
   const rows = onChange ? entities : entities.filter((e) => (ticks[e]?.size ?? 0) > 0);
   const all = (label: string, of: readonly Entity[], ops: readonly Operation[]) => {
@@ -26,7 +30,7 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
             <th scope="col">{t("Object type")}</th>
             {operations.map((op) => (
               <th key={op} scope="col">
-                {t(op)}
+                {word("AccessOperation", op)}
               </th>
             ))}
             {onChange ? <th scope="col">{t("all")}</th> : null}
@@ -37,7 +41,9 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
                 {t("all types")}
               </th>
               {operations.map((op) => (
-                <td key={op}>{all(t("{{operation}} on all types", { operation: t(op) }), entities, [op])}</td>
+                <td key={op}>
+                  {all(t("{{operation}} on all types", { operation: word("AccessOperation", op) }), entities, [op])}
+                </td>
               ))}
               <td>{all(t("everything on all types"), entities, operations)}</td>
             </tr>
@@ -49,7 +55,7 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
               <th scope="row">
                 {entityName(e)}
                 {special[e] && (onChange || ticks[e]?.has("special")) ? (
-                  <span className="dim note"> {t("special: {{what}}", { what: t(special[e]) })}</span>
+                  <span className="dim note"> {t("other: {{what}}", { what: t(special[e]) })}</span>
                 ) : null}
               </th>
               {operations.map((op) => {
@@ -60,7 +66,10 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
                       <Tick on={on} />
                     ) : meant(e, op) || on ? (
                       <Checkbox
-                        aria-label={t("{{operation}} on {{kind}}", { operation: t(op), kind: entityName(e) })}
+                        aria-label={t("{{operation}} on {{kind}}", {
+                          operation: word("AccessOperation", op),
+                          kind: entityName(e),
+                        })}
                         checked={on}
                         onChange={() => onChange(tick(ticks, e, [op], !on))}
                       />

@@ -18,8 +18,13 @@ const SharesQuery = graphql(`
     node(id: $id) {
       id
       ... on ResourceGroup {
-        shareWeights { id weight resourceGroup { id } domain { id name } project { id name } user { id email } withinProject { id name } }
-        shareHolders { scope domain { id name } project { id name } user { id email } weight due used factor held waiting }
+        shareWeights {
+          id weight resourceGroup { id } domain { id name } project { id name } user { id email }
+          withinProject { id name }
+        }
+        shareHolders {
+          scope domain { id name } project { id name } user { id email } weight due used factor held waiting
+        }
       }
     }
   }

@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { gql, type TypedDocumentNode } from "urql";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
+import { outcomeWord, readable, words } from "../../../words";
 import { UserPick } from "../Pickers";
 import { entities } from "./role";
 import { anyFailure, results, type TrailFilter, wrongIn } from "./trail";
@@ -96,7 +97,10 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           clearButtonProps={{ "aria-label": t("Clear") }}
           value={filter.result ?? null}
           onChange={(result) => onChange({ result: result ?? undefined })}
-          data={[{ value: anyFailure, label: t("all except OK") }, ...results.map((r) => ({ value: r, label: r }))]}
+          data={[
+            { value: anyFailure, label: t("all except Done") },
+            ...results.map((r) => ({ value: r, label: outcomeWord(r) })),
+          ]}
         />
         <Typed label={t("Request ID")} value={filter.request} onChange={(request) => onChange({ request })} />
       </div>
@@ -118,8 +122,9 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
   );
 }
 
-/** identity_provider → identity provider; vfolder is a word of the API only. */
-export const entityName = (entity: string) => (entity === "vfolder" ? t("folder") : entity.replaceAll("_", " "));
+/** What the audit log calls an object, which is more than roles know. */
+export const entityName = (entity: string) =>
+  t((words.AccessEntity as Record<string, string>)[entity] ?? readable(entity));
 
 /** A text that counts when one pauses. */
 function Typed({

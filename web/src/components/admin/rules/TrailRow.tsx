@@ -2,6 +2,7 @@ import type { ResultOf } from "gql.tada";
 import type { ReactNode } from "react";
 import { useNames } from "../../../hooks/useNames";
 import { language, t } from "../../../i18n";
+import { outcomeWord } from "../../../words";
 import { Copy } from "../../Note";
 import { SidePanel } from "../Panel";
 import { entityName } from "./TrailFilters";
@@ -51,12 +52,12 @@ export function TrailRow({
         </>
       ) : null,
     ],
-    [t("Login, token or keypair"), e.credentialId ? <code>{e.credentialId}</code> : null],
+    [t("Login, token or keypair"), e.credentialId ? <code key="credential">{e.credentialId}</code> : null],
     [
       t("Action"),
-      <>
+      <span key="action">
         <code>{e.action}</code> {only(t("only this action"), { action: e.action })}
-      </>,
+      </span>,
     ],
     [
       t("Object"),
@@ -73,14 +74,19 @@ export function TrailRow({
     ],
     [t("Domain"), e.domainId ? (names[e.domainId] ?? <code>{e.domainId}</code>) : null],
     [t("Project"), e.projectId ? (names[e.projectId] ?? <code>{e.projectId}</code>) : null],
-    [t("Result"), <b className={tone(e.result)}>{e.result}</b>],
+    [
+      t("Result"),
+      <span key="result">
+        <b className={tone(e.result)}>{outcomeWord(e.result)}</b> <code className="dim">{e.result}</code>
+      </span>,
+    ],
     [t("Message"), e.message || null],
     [t("Duration"), spent(e.durationUs)],
     [t("Client address"), e.clientAddress || null],
     [
       t("Request ID"),
       e.requestId ? (
-        <span className="row tight">
+        <span key="request" className="row tight">
           <code>{e.requestId}</code> <Copy value={e.requestId} />{" "}
           {only(t("all entries of this request"), { request: e.requestId })}
         </span>

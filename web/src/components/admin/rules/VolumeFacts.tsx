@@ -1,4 +1,5 @@
 import { t } from "../../../i18n";
+import { stateWord } from "../../../words";
 import { enforcementWord } from "../../folder/folder";
 import { bytes, trim, when } from "../../format";
 import { Part } from "../Panel";
@@ -18,7 +19,7 @@ export function VolumeFacts({ volume: v }: { volume: Volume }) {
         <dl className="facts">
           <dt>{t("Health")}</dt>
           <dd>
-            {t(v.health)}
+            {stateWord(v.health).toLowerCase()}
             {v.healthMessage ? (
               <span className={v.health === "healthy" ? "dim" : "bad"}> {v.healthMessage}</span>
             ) : null}

@@ -15,14 +15,22 @@ import { type Orphan, orphansOf } from "./orphan";
 
 const OrphansQuery = graphql(`
   query Orphans($id: ID!) {
-    node(id: $id) { ... on Volume { id orphans { complete scopes { scope usedBytes } folders { state scope folder path } missing { id name owner { id email } project { id name } } } } }
+    node(id: $id) {
+      ... on Volume {
+        id
+        orphans {
+          complete scopes { scope usedBytes } folders { state scope folder path }
+          missing { id name owner { id email } project { id name } }
+        }
+      }
+    }
   }
 `);
 const RemoveOrphan = graphql(
   `mutation RemoveOrphan($input: RemoveOrphanInput!) { removeOrphan(input: $input) { task { id status } } }`,
 );
 
-/** How what lies on a volume differs from what is known; looked for only when asked, because the whole volume is read. */
+/** Lists orphans of a volume. The comparison starts only on request, because it reads the whole volume. */
 export function VolumeOrphans({ volume }: { volume: { id: string; name: string } }) {
   const [asked, setAsked] = useState(false);
   const [going, setGoing] = useState<Orphan | null>(null);

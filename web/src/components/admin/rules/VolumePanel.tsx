@@ -18,7 +18,11 @@ const SetGrant = graphql(
   `mutation SetVolumeGrant($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`,
 );
 const RemoveGrant = graphql(
-  `mutation RemoveVolumeGrant($input: RemoveVolumeGrantInput!) { removeVolumeGrant(input: $input) { volume { ...VolumeFields } } }`,
+  `
+  mutation RemoveVolumeGrant($input: RemoveVolumeGrantInput!) {
+    removeVolumeGrant(input: $input) { volume { ...VolumeFields } }
+  }
+`,
   [VolumeFields],
 );
 

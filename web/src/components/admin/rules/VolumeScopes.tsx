@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { t } from "../../../i18n";
+import { word } from "../../../words";
 import { enforcementWord } from "../../folder/folder";
 import { bytes, when } from "../../format";
 import { Meter } from "../../Meter";
@@ -106,8 +107,8 @@ export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) 
             value={kind}
             onChange={(v) => setKind(kinds.find((k) => k === v))}
             options={[
-              { value: "user", label: t("Users") },
-              { value: "project", label: t("Projects") },
+              { value: "user", label: word("ScopeKind", "user") },
+              { value: "project", label: word("ScopeKind", "project") },
             ]}
           />
           {settable ? (

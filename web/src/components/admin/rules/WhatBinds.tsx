@@ -32,7 +32,9 @@ const LimitsQuery = graphql(
 );
 const KeysQuery = graphql(
   `
-  query WhatBindsKeypairs($user: ID!) { keypairs(user: $user, first: 50) { edges { node { id policies { ...AttachmentFields } } } } }
+  query WhatBindsKeypairs($user: ID!) {
+    keypairs(user: $user, first: 50) { edges { node { id policies { ...AttachmentFields } } } }
+  }
 `,
   [AttachmentFields],
 );

@@ -9,7 +9,11 @@ import { RowButton, Table } from "../Table";
 import { reasons } from "./group";
 
 const WhichGroupsQuery = graphql(`
-  query WhichGroups($user: ID, $project: ID) { resourceGroupAccess(user: $user, project: $project) { totalCount access { resourceGroup { id name description sessionTypes } via } } }
+  query WhichGroups($user: ID, $project: ID) {
+    resourceGroupAccess(user: $user, project: $project) {
+      totalCount access { resourceGroup { id name description sessionTypes } via }
+    }
+  }
 `);
 
 export interface Whose {

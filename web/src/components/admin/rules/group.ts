@@ -1,8 +1,11 @@
 import { graphql, type ResultOf } from "../../../api/graphql";
+import { words } from "../../../words";
 
 export const GroupFields = graphql(`
   fragment GroupFields on ResourceGroup {
-    id name description active public sessionTypes allowedNetworks strategy split topology order holdAfter halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout preemption preemptionScope preemptionAfter permissions
+    id name description active public sessionTypes allowedNetworks strategy split topology order holdAfter
+    halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout preemption preemptionScope
+    preemptionAfter permissions
     agents(first: 1) { totalCount }
     grants { id domain { id name } project { id name } user { id email } keypairID keypair { id accessKey } }
   }
@@ -11,112 +14,119 @@ export type Group = ResultOf<typeof GroupFields>;
 
 /** The types of sessions that a group can allow, in the order in which they are shown. */
 export const sessionTypes = [
-  { value: "interactive", label: "Interactive" },
-  { value: "batch", label: "Batch" },
-  { value: "inference", label: "Inference" },
+  { value: "interactive", label: words.SessionType.interactive },
+  { value: "batch", label: words.SessionType.batch },
 ] as const;
 
 /** How an agent is chosen among those that have room. */
 export const strategies = [
   {
     value: "pack",
-    label: "Pack",
+    label: words.PlacementStrategy.pack,
     help: "Keeps free capacity in large pieces that other sessions can use. Best if devices are shared.",
   },
   {
     value: "concentrated",
-    label: "Concentrated",
+    label: words.PlacementStrategy.concentrated,
     help: "Fills one agent before the next, so that whole agents stay free.",
   },
   {
     value: "dispersed",
-    label: "Dispersed",
+    label: words.PlacementStrategy.dispersed,
     help: "Uses the agent with the most free capacity, so that sessions disturb each other the least.",
   },
-  { value: "roundrobin", label: "Round robin", help: "Uses one agent after the other." },
+  { value: "roundrobin", label: words.PlacementStrategy.roundrobin, help: "Uses one agent after the other." },
 ] as const;
 
 /** How an amount is given that is more than one device has. */
 export const splits = [
-  { value: "fill", label: "Fill devices", help: "Uses whole devices, and one more device for the remainder." },
-  { value: "evenly", label: "Evenly", help: "Uses the same amount of each device, and as few devices as possible." },
-  { value: "none", label: "Whole devices only", help: "Uses only whole devices, never a part of one." },
+  { value: "fill", label: words.DeviceSplit.fill, help: "Uses whole devices, and one more device for the remainder." },
+  {
+    value: "evenly",
+    label: words.DeviceSplit.evenly,
+    help: "Uses the same amount of each device, and as few devices as possible.",
+  },
+  { value: "none", label: words.DeviceSplit.none, help: "Uses only whole devices, never a part of one." },
 ] as const;
 
 /** How near to each other the devices of a container are. */
 export const topologies = [
   {
     value: "prefer",
-    label: "As close as possible",
+    label: words.DeviceTopology.prefer,
     help: "Prefers devices that are close to each other, but does not require it.",
   },
   {
     value: "node",
-    label: "On one NUMA node",
+    label: words.DeviceTopology.node,
     help: "A session stays pending rather than use devices of different nodes, unless they are linked.",
   },
   {
     value: "root",
-    label: "On one PCIe root",
+    label: words.DeviceTopology.root,
     help: "A session stays pending rather than use devices of different PCIe roots, unless they are linked.",
   },
   {
     value: "linked",
-    label: "Linked",
+    label: words.DeviceTopology.linked,
     help: "A session stays pending rather than use devices without a direct link, such as NVLink.",
   },
 ] as const;
 
 /** What becomes of sessions on an agent that is lost. */
 export const lostPolicies = [
-  { value: "wait", label: "Wait", help: "Sessions wait until the agent reconnects or a user stops them." },
-  { value: "fail", label: "Stop", help: "The sessions fail." },
+  {
+    value: "wait",
+    label: words.LostPolicy.wait,
+    help: "Sessions wait until the agent reconnects or a user stops them.",
+  },
+  { value: "fail", label: words.LostPolicy.fail, help: "The sessions fail." },
   {
     value: "reschedule",
-    label: "Reschedule",
+    label: words.LostPolicy.reschedule,
     help: "Sessions start again on other agents. Data in their containers is lost.",
   },
 ] as const;
 
 /** What becomes of sessions that may be ended for others. */
 export const preemptions = [
-  { value: "off", label: "Off", help: "No session is stopped for another one." },
+  { value: "off", label: words.Preemption.off, help: "No session is stopped for another one." },
   {
     value: "terminate",
-    label: "Stop",
+    label: words.Preemption.terminate,
     help: "A preemptible session is stopped when a session with a higher priority needs its capacity.",
   },
   {
     value: "reschedule",
-    label: "Stop and reschedule",
+    label: words.Preemption.reschedule,
     help: "A preemptible session is stopped when a session with a higher priority needs its capacity, and returns to the queue.",
   },
 ] as const;
 
 /** Whose sessions make room. */
 export const preemptionScopes = [
-  { value: "user", label: "of the same user" },
-  { value: "project", label: "of the same project" },
-  { value: "domain", label: "of the same domain" },
-  { value: "group", label: "of everyone in the group" },
+  { value: "user", label: words.PreemptionScope.user },
+  { value: "project", label: words.PreemptionScope.project },
+  { value: "domain", label: words.PreemptionScope.domain },
+  { value: "group", label: words.PreemptionScope.group },
 ] as const;
 
 /** Who comes first among sessions of one priority. */
 export const orders = [
-  { value: "fifo", label: "Oldest first", help: "The session that was created first starts first." },
+  { value: "fifo", label: words.QueueOrder.fifo, help: "The session that was created first starts first." },
   {
     value: "lifo",
-    label: "Newest first",
+    label: words.QueueOrder.lifo,
     help: "The session that was created last starts first. The oldest can stay pending for a long time.",
   },
   {
     value: "drf",
-    label: "Smallest share first",
+    label: words.QueueOrder.drf,
     help: "The user with the smallest share of their scarcest resource goes first (DRF).",
   },
   {
     value: "fair_share",
-    label: "Fair share",
+    label: words.QueueOrder.fair_share,
     help: "The domain, project and user with the least recent usage go first.",
   },
 ] as const;

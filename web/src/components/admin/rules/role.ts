@@ -113,7 +113,7 @@ export function state(ticks: Ticks, of: readonly Entity[], ops: readonly Operati
 }
 
 /** What one kind allows, short: everything, or its operations. */
-export const brief = (entity: Entity, ops: readonly Operation[]): readonly string[] =>
+export const brief = (entity: Entity, ops: readonly Operation[]): readonly (Operation | "everything")[] =>
   operations.every((op) => !meant(entity, op) || ops.includes(op))
     ? ["everything"]
     : operations.filter((op) => ops.includes(op));

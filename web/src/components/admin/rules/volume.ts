@@ -1,9 +1,14 @@
 import { graphql, type ResultOf } from "../../../api/graphql";
+import { words } from "../../../words";
 
 export const VolumeFields = graphql(`
   fragment VolumeFields on Volume {
-    id name backend health healthMessage totalBytes usedBytes totalInodes usedInodes elastic enforcement capabilities proxy permissions
-    performance { wholeCluster at windowSeconds readOpsPerSecond writeOpsPerSecond readBytesPerSecond writeBytesPerSecond readLatencyMicros writeLatencyMicros }
+    id name backend health healthMessage totalBytes usedBytes totalInodes usedInodes elastic enforcement
+    capabilities proxy permissions
+    performance {
+      wholeCluster at windowSeconds readOpsPerSecond writeOpsPerSecond readBytesPerSecond writeBytesPerSecond
+      readLatencyMicros writeLatencyMicros
+    }
     grants { id everybody domain { id name } project { id name } user { id email } permissions }
   }
 `);
@@ -13,14 +18,14 @@ export type Atom = VolumeGrant["permissions"][number];
 
 /** What folders of a volume may be used for, in the order in which it is shown. */
 export const atoms = [
-  { value: "create_folder", label: "create folders" },
-  { value: "modify_folder", label: "change folders" },
-  { value: "delete_folder", label: "delete folders" },
-  { value: "mount", label: "mount folders" },
-  { value: "upload", label: "upload" },
-  { value: "download", label: "download" },
-  { value: "invite", label: "invite others" },
-  { value: "set_user_permission", label: "manage permissions of others" },
+  { value: "create_folder", label: words.VolumePermission.create_folder },
+  { value: "modify_folder", label: words.VolumePermission.modify_folder },
+  { value: "delete_folder", label: words.VolumePermission.delete_folder },
+  { value: "mount", label: words.VolumePermission.mount },
+  { value: "upload", label: words.VolumePermission.upload },
+  { value: "download", label: words.VolumePermission.download },
+  { value: "invite", label: words.VolumePermission.invite },
+  { value: "set_user_permission", label: words.VolumePermission.set_user_permission },
 ] as const satisfies readonly { value: Atom; label: string }[];
 
 /** What a grant gives, as phrases to translate. */

@@ -11,9 +11,9 @@ export function Funnel({ report }: { report: Pick<Report, "agents" | "dropped" |
   return (
     <>
       {steps.length > 0 ? (
-        <ol className="funnel" aria-label={t("Agents left after each check")}>
+        <ol className="funnel" aria-label={t("Machines left after each check")}>
           <li>
-            <span>{t("Agents in the group")}</span>
+            <span>{t("Machines in the group")}</span>
             <span className="track" aria-hidden="true">
               <span className="left" style={{ width: "100%" }} />
             </span>
@@ -35,8 +35,8 @@ export function Funnel({ report }: { report: Pick<Report, "agents" | "dropped" |
       ) : null}
       {nearest ? (
         <p>
-          {t("Nearest: {{agent}} has {{free}} {{slot}} free, but the session requests {{requested}}.", {
-            agent: nearest.agent,
+          {t("Nearest: {{machine}} has {{free}} {{slot}} free, but the session requests {{requested}}.", {
+            machine: nearest.agent,
             free: amount(nearest.slot, nearest.free),
             slot: slotName(nearest.slot),
             requested: amount(nearest.slot, nearest.requested),

@@ -73,7 +73,7 @@ function Times({ report, now }: { report: Report; now: number }) {
       {report.holds > 0 ? (
         <>
           <dt>{t("Reserved for it")}</dt>
-          <dd>{t("{{count}} agents", { count: report.holds })}</dd>
+          <dd>{t("{{count}} machines", { count: report.holds })}</dd>
         </>
       ) : null}
     </dl>

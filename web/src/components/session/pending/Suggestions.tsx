@@ -8,14 +8,20 @@ import { Confirm } from "../../Confirm";
 
 const SuggestionsQuery = graphql(`
   query Suggestions($id: ID!) {
-    node(id: $id) { id ... on Session { pending { suggestions { kind text field from to slots resourceGroup session } } } }
+    node(id: $id) {
+      id ... on Session { pending { suggestions { kind text field from to slots resourceGroup session } } }
+    }
   }
 `);
 const Change = graphql(`
-  mutation UpdatePending($input: UpdatePendingSessionInput!) { updatePendingSession(input: $input) { session { id version status slots resourceGroup { id name } } } }
+  mutation UpdatePending($input: UpdatePendingSessionInput!) {
+    updatePendingSession(input: $input) { session { id version status slots resourceGroup { id name } } }
+  }
 `);
 const End = graphql(`
-  mutation EndForAnother($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id version status } } }
+  mutation EndForAnother($input: TerminateSessionInput!) {
+    terminateSession(input: $input) { session { id version status } }
+  }
 `);
 
 type Part = Extract<NonNullable<ResultOf<typeof SuggestionsQuery>["node"]>, { pending: unknown }>;

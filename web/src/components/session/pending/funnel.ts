@@ -1,3 +1,4 @@
+import { readable } from "../../../words";
 export interface Dropped {
   check: string;
   slot: string;
@@ -31,7 +32,7 @@ export function checkPhrase(check: string, slot: string): [key: string, values?:
   const what = slotWords(slot);
   switch (check) {
     case "not_asked_for":
-      return ["not among the requested agents"];
+      return ["not among the requested machines"];
     case "cordoned":
       return ["cordoned"];
     case "draining":
@@ -47,7 +48,7 @@ export function checkPhrase(check: string, slot: string): [key: string, values?:
     case "group":
       return ["excluded by its session group"];
     case "network":
-      return ["capacity for some containers, but no network to containers on other agents"];
+      return ["capacity for some containers, but no network to containers on other machines"];
     case "counters":
       return ["conflict with other partitions on the same hardware"];
     case "topology":
@@ -67,5 +68,5 @@ export function checkPhrase(check: string, slot: string): [key: string, values?:
     case "slot_contiguity":
       return ["enough {{what}} in total, but not on one device", { what }];
   }
-  return [slot ? `${check.replaceAll("_", " ")} (${what})` : check.replaceAll("_", " ")];
+  return [slot ? `${readable(check)} (${what})` : readable(check)];
 }
